@@ -1,6 +1,7 @@
 # make app    install what the dashboard needs, load the demo, open the dashboard
 # make test   install what the tests need, run all of them; what fails beside others is run once more, alone
 # make check  ruff, mypy and the fast tests, in under a minute
+# make coverage  the tests of make test under coverage.py, children too: lines never run, per room; each in build/coverage
 # make gpu    the tests and the benchmark that need a CUDA device
 # make docs   make docs/REFERENCE.md anew from the code, and the tables of docs/BENCHMARKS.md from what was measured
 # make site   the documentation as a site, in build/site, its links checked
@@ -15,6 +16,7 @@
 # make reproduction-long  run the paper's experiment (hours on two cores, resumable), keep its scores, then the same
 # make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes
 # make bench  measure speed against peers in under 20 minutes, write perf/results/<kind of machine>.json
+# make bench-changed  the parts whose rooms the branch touched, in turns with the commit where it left main (or REV=…)
 
 PYTHON ?= python3.11
 PORT ?= 8501
@@ -28,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check soak package gauntlet cluster audit bench gpu docs site images lock clean
+.PHONY: install install-dev chromium app test check coverage soak package gauntlet cluster audit bench bench-changed gpu docs site images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -76,6 +78,16 @@ check: install-dev
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 2
 
+# Slower than make test, so a test may fail here that passes there: what was run is told all the same.
+coverage: install-dev chromium
+	rm -rf build/coverage
+	mkdir -p build/coverage
+	-$(BIN)/python -m coverage run -m pytest -n $(TEST_PROCESSES)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage json --quiet -o build/coverage/lines.json
+	$(BIN)/python -m coverage report --show-missing --skip-covered > build/coverage/lines.txt
+	$(BIN)/python -m tests.never_run build/coverage/lines.json
+
 # One at a time: what is measured here would measure its neighbour.
 soak: install-dev chromium
 	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak --timeout 0
@@ -113,6 +125,9 @@ reproduction-full: install
 bench: install-dev
 	$(BIN)/python -m perf
 	$(BIN)/python -m perf.report
+
+bench-changed: install-dev
+	$(BIN)/python -m perf --changed $(if $(REV),--against $(REV))
 
 # What is measured lies in perf/results under the card's name; without a CUDA device both parts say so.
 gpu: install-dev

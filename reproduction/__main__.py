@@ -7,6 +7,7 @@ keeps their scores beside the document and writes it; ``document`` writes it fro
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -58,4 +59,6 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # As Ctrl-C, which a run in the background ignores: the study at work is stopped, and goes on with the next call.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     raise SystemExit(main())

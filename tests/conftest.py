@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -137,6 +138,19 @@ def pytest_collection_finish() -> None:
 def pytest_sessionfinish() -> None:
     """Frozen objects would live to the end, and duckdb would tell of each as of a leak."""
     gc.unfreeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> Iterator[None]:
+    """Ctrl-C reaches the programs that tests start, also where a script runs the tests in its background.
+
+    A shell has its background ignore SIGINT, which children inherit. What has a handler here is as usual in a child.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """What servers answer instead of an answer: a table of bodies with their sources, in the shape of public reports.
 
-Texts are shortened. ``when`` says to which requests a server answers so: a field of the body ("temperature"), a kind
-of response format ("json_schema"), "texts>10"; empty: to any. Owner/repository#number is an issue at GitHub.
+Texts are shortened. A source "seen" is a server that was asked. ``when`` says to which requests a server answers so: a
+field of the body ("temperature"), a kind of response format ("json_schema"), "texts>10"; empty: to any.
+Owner/repository#number is an issue at GitHub.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def _error(message: str, **more: Any) -> dict[str, Any]:
 
 
 SCHEMA = "response_format"
+BAD, GROUP = "litellm.BadRequestError: OpenAIException", "\n\nLiteLLM: model group 'm' failed with the error above."
+PLACE = '  File "/srv/app.py", line 376, in create_chat_completion'
 FILTERED = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."
 GOOGLE_WAIT = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37s"}
 PARTIAL = {"message": {"role": "assistant", "content": "what does a sourdo"}}
@@ -101,6 +104,32 @@ WORDS = {
     "nothing": Situation("any proxy", 400, b"", "Bad Request", headers={}),
     "a redirect": Situation("any proxy", 307, b"", "Temporary Redirect", headers={}),  # one that is not followed
     "no words": _at("any server", 418, {"ok": False}, "I'm a Teapot"),
+    "LiteLLM": _at(
+        "seen: LiteLLM 1.106.12", 400, _error(f"{BAD} - Prompt refused{GROUP}", code="400"), "Prompt refused"
+    ),
+    "LiteLLM with a body": _at(
+        "seen: LiteLLM 1.106.12", 400, _error(f'{BAD} - {{"error": {{"message": "Bad turn."}}}}{GROUP}'), "Bad turn."
+    ),
+    "infinity, which repeats what was sent": _at(
+        "seen: infinity-emb 0.0.78", 422,
+        {"detail": [{"type": "too_long", "loc": ["body", "text", "input"], "msg": "List should have at most 9 items",
+                     "input": ['{"error": "of a document"}', "x" * 100_000]}]},
+        "body.text.input: List should have at most 9 items", refuses="texts", limit=9,
+    ),
+    "infinity: dimensions": _at(
+        "seen: infinity-emb 0.0.78", 400,
+        _error("<class 'MatryoshkaDimError'> -> matryoshka_dim=80 is not in a valid range.", type=None, code=400),
+        "<class 'MatryoshkaDimError'> -> matryoshka_dim=80",
+    ),
+    "a traceback": _at(
+        "seen: llama-cpp-python 0.3.36", 400,
+        _error(f'Traceback (most recent call last):\n{PLACE}\n    give()\nValueError: no such thing\n'),
+        "ValueError: no such thing",
+    ),
+    "a traceback as plain text": Situation(
+        "any server of Python", 400, f"Traceback (most recent call last):\n{PLACE}\nValueError: odd\n".encode(),
+        "ValueError: odd", headers={},
+    ),
 }  # fmt: skip
 
 # What a server does not take.
@@ -130,7 +159,7 @@ REFUSED = {
     "LiteLLM: temperature": _at(
         "BerriAI/litellm#13781", 400,
         _error("litellm.UnsupportedParamsError: gpt-5 models don't support temperature=0.3. Only temperature=1 is."),
-        "litellm.Unsupported", refuses="temperature", when="temperature",
+        "gpt-5 models don't support", refuses="temperature", when="temperature",
     ),
     "Anthropic by LiteLLM: temperature": _at(
         "BerriAI/litellm#26444", 400,
@@ -138,7 +167,7 @@ REFUSED = {
             'AnthropicException - {"type":"error","error":{"type":"invalid_request_error","message":"`temperature` is '
             'deprecated for this model."}}'
         ),
-        "AnthropicException", refuses="temperature", when="temperature",
+        "`temperature` is deprecated for this model.", refuses="temperature", when="temperature",
     ),
     "llama.cpp: schema": _at(
         "ggml-org/llama.cpp#11847", 400,
@@ -174,6 +203,26 @@ REFUSED = {
         {"detail": [{"type": "extra_forbidden", "loc": ["body", "response_format"], "msg": "Extra inputs"}]},
         "body.response_format", refuses=SCHEMA, when=SCHEMA,
     ),
+    "llama-cpp-python: schema": _at(
+        "seen: llama-cpp-python 0.3.36", 500,
+        _error(
+            "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': "
+            f"\"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}}\n\n{PLACE}\n    POST /v1",
+            type="internal_server_error",
+        ),
+        "1 validation error: {'type': 'literal_error'", refuses=SCHEMA, when="json_schema",
+    ),
+    "LiteLLM: max_tokens": _at(
+        "seen: LiteLLM 1.106.12", 400,
+        _error(f"{BAD} - Unsupported parameter: 'max_tokens' is not supported.{GROUP}", param="max_tokens"),
+        "Unsupported parameter", refuses="max_tokens", when="max_tokens",
+    ),
+    "infinity: encoding_format": _at(
+        "seen: infinity-emb 0.0.78", 422,
+        {"detail": [{"type": "enum", "loc": ["body", "text", "encoding_format"], "input": "int8",
+                     "msg": "Input should be 'float' or 'base64'"}]},
+        "body.text.encoding_format: Input should be", refuses="encoding_format", when="encoding_format",
+    ),
     "plain text: schema": Situation(
         "a server of one's own", 400, b"guided decoding is not built in", "guided decoding", refuses=SCHEMA,
         when=SCHEMA, headers={},
@@ -181,7 +230,7 @@ REFUSED = {
     "LiteLLM: encoding_format": _at(
         "BerriAI/litellm#17150", 400,
         _error("litellm.UnsupportedParamsError: gemini does not support parameters: {'encoding_format': 'float'}"),
-        "litellm.Unsupported", refuses="encoding_format", when="encoding_format",
+        "gemini does not support parameters", refuses="encoding_format", when="encoding_format",
     ),
     "DashScope: 10 texts": _at(
         "memodb-io/memobase#142", 400,
@@ -221,8 +270,77 @@ REFUSED = {
     ),
 }  # fmt: skip
 
+# What is refused of every request, with a status that says it of one.
+OF_EVERY = {
+    "LiteLLM: credit": _at(
+        "seen: LiteLLM 1.106.12", 429,
+        _error(
+            f"litellm.RateLimitError: RateLimitError: OpenAIException - You exceeded your current quota{GROUP}",
+            type="throttling_error", code="429",
+        ),
+        "You exceeded your current quota", refuses="credit",
+    ),
+    "OpenAI: credit": _at(
+        "OpenAI API", 429, _error("You exceeded your current quota, please check.", code="insufficient_quota"),
+        "You exceeded", refuses="credit",
+    ),
+    "LiteLLM: key": _at(
+        "seen: LiteLLM 1.106.12", 400, _error("No connected db.", type="no_db_connection", code="400"),
+        "No connected db.", refuses="key",
+    ),
+    "LiteLLM: model": _at(
+        "seen: LiteLLM 1.106.12", 400,
+        _error("/chat/completions: Invalid model name passed in model=other. Call `/v1/models` to view.", code="400"),
+        "/chat/completions: Invalid model name", refuses="model",
+    ),
+    "transformers serve: model": _at(
+        "seen: transformers 5.23.0", 400, {"detail": "Server is pinned to 'tiny-random'; requested 'other'."},
+        "Server is pinned", refuses="model",
+    ),
+    "DeepSeek: model": _at(
+        "ConardLi/easy-dataset#9", 400, _error("Model Not Exist", code="invalid_request_error"), "Model Not Exist",
+        refuses="model",
+    ),
+    "OpenRouter: model": _at(
+        "RightNow-AI/openfang#697", 400, {"error": {"message": "x-alpha is not a valid model ID", "code": 400}},
+        "x-alpha is not", refuses="model",
+    ),
+}  # fmt: skip
+
+# Addresses at which there is nothing, which says nothing of the model.
+NO_PATH = {
+    "FastAPI": _at("seen: infinity-emb 0.0.78", 404, {"detail": "Not Found"}, "Not Found"),
+    "llama.cpp": _at(
+        "llama.cpp, server", 404, {"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}},
+        "File Not Found",
+    ),
+    "Go": Situation("net/http, as Ollama", 404, b"404 page not found", "404 page not found", headers={}),
+    "Azure": _at("Azure OpenAI", 404, {"error": {"code": "404", "message": "Resource not found"}}, "Resource not"),
+    "OpenAI": _at("OpenAI API", 404, _error("Invalid URL (POST /chat/completions)"), "Invalid URL"),
+    "a web page": Situation(
+        "nginx", 404, b"<html><head><title>404 Not Found</title></head></html>", "a web page, “404 Not Found”",
+        headers=HTML,
+    ),
+    "nothing": Situation("any proxy", 404, b"", "Not Found", headers={}),
+}  # fmt: skip
+
 # No refusal of a parameter, though the words look like one.
 NOT_REFUSED = {
+    "transformers serve: anything": Situation(
+        "seen: transformers 5.23.0, for a bad value", 500, b"Internal Server Error", "Internal Server Error", headers={}
+    ),
+    "a temperature out of range, pydantic": _at(
+        "pydantic", 422,
+        {"detail": [{"type": "less_than_equal", "loc": ["body", "temperature"], "input": 3,
+                     "msg": "Input should be less than or equal to 2"}]},
+        "body.temperature: Input should be less",
+    ),
+    "Gemini: a minute's quota": _at(
+        "huggingface/smolagents#1134, ogkalu2/comic-translate#403", 429,
+        [{"error": {"code": 429, "message": "You exceeded your current quota, please check your plan.",
+                    "status": "RESOURCE_EXHAUSTED"}}],
+        "You exceeded your current quota",
+    ),
     "Ollama: NaN": _at(
         "ollama/ollama#14657", 500, _error("failed to encode response: json: unsupported value: NaN"),
         "failed to encode",
@@ -254,6 +372,11 @@ WAITS = {
     ),
     "OpenAI: in 20s": _at("OpenAI", 429, _error("Rate limit. Please try again in 20s."), "Rate", retry_after=20),
     "OpenAI: in 6ms": _at("OpenAI", 429, _error("Please try again in 6ms."), "Please", retry_after=0.006),
+    "Gemini: in 58.8s": _at(
+        "ogkalu2/comic-translate#403", 429,
+        {"error": {"message": "You exceeded your current quota. Please retry in 58.821668433s."}}, "You exceeded",
+        retry_after=58.821668433,
+    ),
     "Groq: in 1m3.2s": _at(
         "OpenHands/OpenHands#4167", 429, _error("Limit 7000. Please try again in 1m3.2s. Visit"), "Limit",
         retry_after=63.2,
@@ -286,7 +409,7 @@ INSIDE = {
     ),
     "LiteLLM": _at(
         "BerriAI/litellm", 200, {"error": {"message": "litellm.RateLimitError: No", "type": "rate_limit_error"}},
-        "litellm.RateLimitError: No", inside=429,
+        "No", inside=429,
     ),
     "a gateway: a text": _at("any gateway", 200, {"error": "Prompt refused by policy"}, "Prompt refused", inside=400),
     "a gateway: overloaded": _at("any gateway", 200, {"error": "Model overloaded"}, "Model overloaded", inside=503),
@@ -312,6 +435,7 @@ SITUATIONS = {
     f"{kind}: {name}": situation
     for kind, rows in {
         "words": WORDS, "refused": REFUSED, "not refused": NOT_REFUSED, "waits": WAITS, "inside": INSIDE,
+        "of every": OF_EVERY, "no path": NO_PATH,
     }.items()
     for name, situation in rows.items()
 }  # fmt: skip

@@ -69,6 +69,11 @@ def free_port() -> int:
             return port
 
 
+def in_background(*command: str) -> list[str]:
+    """The command as a script's background runs it: it ignores SIGINT."""
+    return ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
+
+
 def work(module: str, folder: Path) -> int:
     """Do the job in ``folder`` here, in the frame that every worker has; its exit code.
 

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 import tomllib
 import urllib.request
 import zipfile
+from collections.abc import Callable, Sequence
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import cdp
 from cdp.base import registry
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from tests.support import REPOSITORY, free_port
+from tests.support import REPOSITORY, free_port, in_background
 
 PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -46,6 +51,27 @@ def test_what_is_pinned_is_what_the_package_asks_for() -> None:
         for name, pin in pinned.items():
             (version,) = pin.specifier
             assert version.version in asked[name].specifier, f"{file}: {name} {version.version}"
+
+
+def test_every_library_that_is_imported_is_asked_for() -> None:
+    """One that another library brings may go with its next version."""
+    asked = requirements([*PROJECT["dependencies"], *(text for one in ("app", "languages") for text in
+                          PROJECT["optional-dependencies"][one])])  # fmt: skip
+    provided = packages_distributions()
+    imported: dict[str, str] = {}
+    for path in [REPOSITORY / "app.py", *(REPOSITORY / "cdp").rglob("*.py")]:
+        for package in re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if package in provided and package != "cdp":
+                imported[package] = path.name
+    names = {name: {one.lower().replace("_", "-") for one in provided[name]} for name in imported}
+    optional = {"ray", "pydantic_core"}  # an extra of its own; a part of pydantic
+    assert {name: imported[name] for name in names if not names[name] & set(asked) and name not in optional} == {}
+
+
+def test_the_versions_of_python_are_those_that_the_classifiers_name() -> None:
+    named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    accepted = SpecifierSet(PROJECT["requires-python"])
+    assert [version for version in (f"3.{minor}" for minor in range(9, 30)) if version in accepted] == named
 
 
 def test_the_citation_is_of_this_version() -> None:
@@ -119,10 +145,16 @@ def test_wheel_and_sdist_hold_all_that_is_needed_at_run_time(built: Path) -> Non
 
 
 @pytest.mark.slow
-def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("started", "number"), [(lambda *words: words, signal.SIGINT), (in_background, signal.SIGTERM)],
+    ids=["until Ctrl-C", "in the background until SIGTERM"],
+)  # fmt: skip
+def test_cdp_app_serves_the_dashboard_on_this_machine_alone(
+    installed: dict[str, str], started: Callable[..., Sequence[str]], number: int
+) -> None:
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "cdp", "app", "--port", str(port)], cwd=installed["HOME"], env=installed,
+        started(sys.executable, "-m", "cdp", "app", "--port", str(port)), cwd=installed["HOME"], env=installed,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
@@ -136,10 +168,15 @@ def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str,
                 assert process.poll() is None, process.communicate()[0]
                 assert time.monotonic() < deadline
                 time.sleep(0.2)
-    finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         told, _ = process.communicate(timeout=60)
+    finally:
+        process.terminate()
+        process.wait(60)
     assert process.returncode == 130
+    assert "Traceback" not in told
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=10)
     assert f"http://127.0.0.1:{port}" in told, "the settings beside app.py, which name the loopback, were not read"
 
 

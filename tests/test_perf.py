@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from cdp.base.workspace import read_json
-from perf import report, sizes
-from perf.__main__ import LONGEST_S, ON_REQUEST, PARTS, run_part
+from perf import against, report, sizes
+from perf.__main__ import main
 from perf.machine import Machine, of_cpuinfo
+from perf.parts import LONGEST_S, PARTS, run_part
 from perf.timing import Row, paired
-from tests.support import REPOSITORY
+from tests.jobs.support import lives, until
+from tests.support import REPOSITORY, in_background
 
 ZEN_3 = "model name\t: AMD EPYC 7763 64-Core Processor\nflags\t\t: fpu sse avx avx2 sha_ni\n"
 ZEN_4 = "model name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
@@ -47,13 +51,116 @@ def test_a_card_makes_a_kind_of_its_own() -> None:
 
 
 def test_the_parts_of_make_bench_end_in_twenty_minutes_together() -> None:
-    assert sum(PARTS.values()) < LONGEST_S
+    assert sum(part.limit_s or 0 for part in PARTS.values()) < LONGEST_S
 
 
 def test_every_benchmark_is_run_or_run_on_request() -> None:
     files = {path.stem for path in (REPOSITORY / "perf").glob("*.py") if "\ndef run(" in path.read_text("utf-8")}
-    assert files == {*PARTS, *ON_REQUEST}
-    assert not set(PARTS) & set(ON_REQUEST)
+    assert files == {*PARTS}
+
+
+def test_every_benchmark_names_rooms_that_exist() -> None:
+    rooms = {room for part in PARTS.values() for room in part.rooms}
+    assert [room for room in rooms if not (REPOSITORY / "cdp" / room).is_dir()] == []
+    assert all(part.rooms for part in PARTS.values())
+
+
+@pytest.mark.parametrize(
+    ("paths", "parts"),
+    [
+        (["cdp/corpus/reading.py"], ["reading", "pdf", "growth"]),
+        (["cdp/training/loop.py", "docs/index.md"], ["growth", "training_throughput", "first_step"]),
+        (["perf/pdf.py"], ["pdf"]),
+        (["pages/home.py"], ["startup"]),
+        (["cdp/base/text.py", "tests/corpus/test_reading.py", "README.md"], []),
+    ],
+)
+def test_a_branch_is_measured_by_the_parts_of_the_rooms_that_it_touches(paths: list[str], parts: list[str]) -> None:
+    assert against.touched(paths) == parts
+
+
+def turns(unit: str, values: list[float], name: str = "a") -> list[list[Row]]:
+    """The rows of a tree, one a turn."""
+    return [[{"name": name, "ours": value, "unit": unit}] for value in values]
+
+
+@pytest.mark.parametrize(
+    ("unit", "here", "there"),
+    [
+        ("documents/s", [30.0, 10.0, 40.0], [10.0, 10.0, 20.0]),
+        ("NDCG@10", [30.0, 10.0, 40.0], [10.0, 10.0, 20.0]),
+        ("s", [10.0, 10.0, 20.0], [30.0, 10.0, 40.0]),
+        ("MiB", [10.0, 10.0, 20.0], [30.0, 10.0, 40.0]),
+    ],
+)
+def test_the_ratio_to_a_commit_is_above_one_where_this_tree_is_ahead(
+    unit: str, here: list[float], there: list[float]
+) -> None:
+    (row,), left_out = against.compared(turns(unit, here), turns(unit, there))
+    assert left_out == []
+    assert (row["ratio"], row["spread"]) == (2.0, [1.0, 3.0])
+    assert (row["ours"], row["peer"]) == ((30.0, 10.0) if here[0] == 30.0 else (10.0, 30.0))
+
+
+def test_a_question_that_only_one_commit_asks_is_named() -> None:
+    rows, left_out = against.compared(turns("s", [1.0], "new"), turns("s", [1.0], "old"))
+    assert rows == []
+    assert left_out == ["new: not of both", "old: not of both"]
+
+
+def test_slower_is_what_is_slower_beyond_chance() -> None:
+    def named(*ratios: float) -> list[str]:
+        return against.slower([{"name": "a", "ratios": list(ratios)}])
+
+    # Logarithms -0.1 ± 0.01: their mean -0.1, half the interval 4.3027 * 0.01 / √3.
+    steady = [math.exp(-0.11), math.exp(-0.1), math.exp(-0.09)]
+    assert named(*steady) == ["a: 0.90 (95% interval 0.88 to 0.93)"]
+    assert named(0.9, 0.5, 1.1) == []
+    assert named(1.1, 1.11, 1.12) == []
+    assert named(0.5) == [], "one turn says nothing about chance"
+
+
+TINY = """
+import json, os, sys
+from pathlib import Path
+rows = [{{"name": "a", "ours": {seconds}, "unit": "s"}}]
+Path(sys.argv[3]).write_text(json.dumps(rows))
+with open({log!r}, "a") as log:
+    log.write(os.getcwd() + chr(10))
+"""
+
+
+@pytest.mark.slow
+def test_a_part_runs_in_turns_on_this_tree_and_on_a_commit_that_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository whose one part takes two seconds by its commit and one by the change that is not committed yet."""
+    repository, log = tmp_path / "repository", tmp_path / "log"
+    part = repository / "perf" / "__main__.py"
+    part.parent.mkdir(parents=True)
+    monkeypatch.setattr(against, "REPOSITORY", repository)
+    against.git("init", "--quiet")
+    part.write_text(TINY.format(seconds=2.0, log=str(log)))
+    against.git("add", ".")
+    against.git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "--message", "one")
+    part.write_text(TINY.format(seconds=1.0, log=str(log)))
+
+    assert against.changed_since("HEAD") == ["perf/__main__.py"]
+    rows, left_out = against.against("tiny", "HEAD", turns=2)
+    assert left_out == []
+    assert [(row["name"], row["ratios"]) for row in rows] == [("a", [2.0, 2.0])]
+    folders = log.read_text().splitlines()
+    assert folders[0] == folders[3] == str(repository)
+    assert folders[1] == folders[2] != str(repository)
+    assert not Path(folders[1]).parent.exists()
+    assert len(against.git("worktree", "list").splitlines()) == 1
+
+
+def test_a_commit_that_is_not_there_is_refused_in_gits_words(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="no-such"):
+        main(["ndcg", "--against", "no-such"])
+    assert main(["no-such-part", "--against", "HEAD"]) == 2
+    assert "There is no benchmark no-such-part" in capfd.readouterr().err
 
 
 @pytest.mark.slow
@@ -71,6 +178,20 @@ def test_a_part_that_does_not_end_is_ended_with_what_it_started(tmp_path: Path) 
         child = int(started.read_text())
         while Path(f"/proc/{child}/stat").exists() and Path(f"/proc/{child}/stat").read_text().split()[2] != "Z":
             time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_part_ends_with_the_benchmarks_that_started_it() -> None:
+    """Also where they ignore Ctrl-C: SIGTERM ends them, with a part that is in a process group of its own."""
+    command = in_background(sys.executable, "-m", "perf", "judging")
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        (part,) = until(lambda: psutil.Process(process.pid).children(), "the part to start")
+        until(lambda: part.cpu_times().user > 0.1, "the part to be at work")
+    finally:
+        process.terminate()
+        process.wait(60)
+    assert not lives(part.pid)
 
 
 def test_a_part_that_fails_says_so_and_keeps_what_was_there(tmp_path: Path) -> None:

@@ -46,9 +46,10 @@ _NAMED = re.compile(
     r"(?i)((?:api[_-]?key|secret|password|passwd|(?:access|auth)[_-]?token)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;]{6,}"
 )
 
-# It begins with a set of characters: so the library skips from one to the next.
+# It begins with a set of characters: so the library skips from one to the next. Backslashes are read from the first of
+# a row on and never twice: an answer may be nothing else.
 _ESCAPE = re.compile(
-    r"[\\%&](?:(?<=\\)\\*"
+    r"[\\%&](?:(?<=\\)(?<!\\\\)\\*+"
     r"(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|u\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|[nrtbf])"
     r"|(?<=%)([0-9a-fA-F]{2})|(?<=&)#?[0-9A-Za-z]{1,31};)"
 )

@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Protocol
 from cdp.base.errors import CdpError, ConfigError, WorkspaceError
 from cdp.base.failures import FILE, LINE, Failures, failure_of, lost
 from cdp.base.locks import is_held, wait_for_lock
-from cdp.base.records import lines
+from cdp.base.records import checked, fields, lines
 from cdp.base.redaction import cleaned_output
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, write_json
 
@@ -47,6 +47,10 @@ LONGEST_GRACE_S = 86_400.0
 # Set by ``cdp.jobs.ray`` on a cluster: the version that started the job; that a training has processes on several
 # nodes, where a process that lost its peer reports no failure; how often the worker was restarted in its attempt.
 NODE_VARIABLE, GROUP_VARIABLE, START_VARIABLE = "CDP_NODE", "CDP_GROUP", "CDP_START"
+
+
+# Of ``spec.json``, what every worker needs.
+_SPEC = fields({"id": str, "config": dict[str, Any]}, name=str, inputs=dict[str, Any])
 
 
 class Stopped(Exception):  # noqa: N818 - it answers a request, it is no error
@@ -81,7 +85,8 @@ class Job:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.spec: dict[str, Any] = read_json(folder / "spec.json")
+        path = folder / "spec.json"
+        self.spec: dict[str, Any] = checked(_SPEC, read_json(path), path)
         self.id: str = self.spec["id"]
         self.config: dict[str, Any] = self.spec["config"]
         self.workspace = Workspace(folder.parent.parent)

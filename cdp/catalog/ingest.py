@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import InputError, WorkspaceError
-from cdp.base.records import TRAINING, checked
+from cdp.base.records import TRAINING, Count, Real, checked, fields
 from cdp.base.workspace import Workspace, parse_json
 from cdp.catalog import connection as db
 
@@ -128,6 +128,14 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+# Of an evaluation, and of a study's training, what is read of the fields that the catalogue keeps as JSON.
+_SCORED = fields(counts=dict[str, bool | Real], settings=dict[str, Any])
+_CONDITION = fields(
+    {"condition": fields({"retriever": str, "source": str, "per_doc": Count}) | None}, settings=dict[str, Any] | None,
+    training=fields(pairs=Count, documents=Count, steps=Count, steps_taken=Count) | None,
+)  # fmt: skip
+
+
 def _evaluation(value: Fields, job_id: str) -> Rows:
     retriever, benchmark = value["retriever"], value["benchmark"]
     facts = {
@@ -151,6 +159,7 @@ def _condition(value: Fields, study: str) -> Rows:
     """Read the evaluations of one training of a study, or of the untrained retriever; none of a failed training."""
     if value.get("failure"):
         return
+    checked(_CONDITION, value, Path(study))
     key, about, name = value["key"], value["condition"], value.get("run") or value["retriever"]
     run = f"{study}.{key[:8]}"
     for place, evaluation in value["evaluations"].items():
@@ -177,6 +186,7 @@ def _condition(value: Fields, study: str) -> Rows:
 
 def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fields) -> Rows:
     """Yield an evaluation's row with its measures, and its ``scores`` by measure."""
+    checked(_SCORED, value, Path(str(facts["job_id"])))
     measures: Fields = value["measures"]
     for name, mean in measures.items():
         if not isinstance(mean, (int, float)) or not math.isfinite(mean):

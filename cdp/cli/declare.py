@@ -15,7 +15,7 @@ import argparse
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -38,11 +38,9 @@ class Reads:
     suffix: str = ""
 
 
-SETTINGS = dict[str, str]
-
 Id = Annotated[str, "its id, name or a unique prefix of its id"]
 Name = Annotated[str, "a name for it"]
-Set = Annotated[SETTINGS, "any further setting; repeatable"]
+Set = Annotated[dict[str, str], "any further setting; repeatable", "FIELD=VALUE"]
 AllowIncomplete = Annotated[bool, "train although a query set is incomplete: its job failed, was stopped or runs"]
 AllowLeakage = Annotated[
     bool, "train on queries that a benchmark judges; the training and its results stay marked as leaked"
@@ -134,42 +132,37 @@ class Command:
             made = self._of_settings(hint) if _is_config(hint) else [self._of_parameter(parameter, hint)]
             for argument in made:
                 listed.setdefault(argument.name, argument)
-        common = [Argument("json", "answer in JSON", bool)]
-        if self.configs:
-            common.insert(0, _of_type("set", Set))
-        if self.job:
-            common.insert(0, Argument("wait", "follow the job to its end; Ctrl-C leaves it running", bool))
+        common = []
         if self.project is not None:
-            common.insert(
-                0, Argument("project", "the project, by id or name, or all; the one of projects use if left out")
+            common.append(
+                Argument("project", "the project, by id or name, or all; the one of projects use if left out")
             )
+        if self.job:
+            common.append(Argument("wait", "follow the job to its end; Ctrl-C leaves it running", bool))
+        if self.configs:
+            common.append(_of_type("set", Set))
+        common.append(Argument("json", "answer in JSON", bool))
         return listed | {argument.name: argument for argument in common if argument.name not in listed}
 
-    def _of_settings(self, config: type[Config]) -> list[Argument]:
-        listed = []
+    def _of_settings(self, config: type[Config]) -> Iterator[Argument]:
         for name, setting in config.settings().items():
-            help_text = setting.help
-            if name in (self.project or ()):
-                help_text = f"{help_text.rstrip('.')}; the project's only one if left out."
-            listed.append(
-                Argument(
-                    name,
-                    help_text,
-                    setting.kind,
-                    word=name in self.places,
-                    required=setting.required and name not in (self.project or ()),
-                    choices=setting.choices,
-                    hidden=setting.advanced,
-                    setting=True,
-                    reads=Reads() if setting.holds == "path" and name in ("path", "file") else None,
-                )
+            filled = name in (self.project or ())
+            yield Argument(
+                name,
+                f"{setting.help.rstrip('.')}; the project's only one if left out." if filled else setting.help,
+                setting.kind,
+                word=name in self.places,
+                required=setting.required and not filled,
+                choices=setting.choices,
+                hidden=setting.advanced,
+                setting=True,
+                reads=Reads() if setting.holds == "path" and name in ("path", "file") else None,
             )
-        return listed
 
     def _of_parameter(self, parameter: inspect.Parameter, hint: Any) -> Argument:
         word = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-        given = parameter.default is not inspect.Parameter.empty or _unannotated(hint)[0] == SETTINGS
-        return _of_type(parameter.name, hint, word, not given and parameter.name not in (self.project or ()))
+        needed = parameter.default is inspect.Parameter.empty and hint != Set
+        return _of_type(parameter.name, hint, word, needed and parameter.name not in (self.project or ()))
 
     def parser(self) -> Parser:
         parser = Parser(prog=self.program, description=f"{self.help}.", allow_abbrev=False)
@@ -193,31 +186,27 @@ class Command:
             if str(given[name]) != sets[name]:
                 raise ConfigError(f"{name} is {given[name]}, and --set {name}={sets[name]} says otherwise.",
                                   hint="Say it once.")  # fmt: skip
+
         if self.project is not None:
             _fill(run, self, given, sets)
         for argument in self.arguments.values():
             if argument.reads is not None and given.get(argument.name) == STANDARD:
                 given[argument.name] = run.standard_input(argument.reads.suffix)
-        bound: dict[str, Any] = {}
-        unread, taken = set(sets), set[str]()
+
+        bound = {name: given.get(name, parameter.default) for name, (parameter, _) in self.parameters.items()}
+        if "set" in bound:
+            bound["set"] = sets
+        typed, last = given | sets, [*self.configs][-1:]
         for name, config in self.configs.items():
-            fields = config.settings().keys()
-            unread -= fields
-            # Of two models with a setting of one name the first has it.
-            typed = {key: value for key, value in {**given, **sets}.items() if key in fields and key not in taken}
-            taken |= fields
-            last = name == [*self.configs][-1]
-            more = {key: sets[key] for key in unread} if last else {}  # refused with the nearest name
+            # A setting of two models goes to the first. One of no model goes to the last, which names the nearest.
+            mine = [key for key in typed if key in config.settings() or (name in last and key in sets)]
+            own = {key: typed.pop(key) for key in mine}
             try:
-                bound[name] = config.from_dict({**self.defaults, **typed, **more})
+                made = bound[name] = config.from_dict({**self.defaults, **own})
             except ConfigError as error:
                 raise UsageError(str(error), self.program) from None
-            if isinstance(made := bound[name], SynthesisConfig | PromptTuningConfig):
-                check_generator(made.generator, getattr(made, "method", ""), typed)
-        for name, (parameter, hint) in self.parameters.items():
-            if name not in bound:
-                is_set = _unannotated(hint)[0] == SETTINGS
-                bound[name] = sets if is_set else given.get(name, parameter.default)
+            if isinstance(made, SynthesisConfig | PromptTuningConfig):
+                check_generator(made.generator, getattr(made, "method", ""), own)
         return bound
 
 
@@ -342,21 +331,21 @@ def _of_type(name: str, hint: Any, word: bool = False, required: bool = False) -
     kind, marks = _unannotated(hint)
     if get_origin(kind) in (Union, types.UnionType):
         kind = next(part for part in get_args(kind) if part is not type(None))
-    texts = [mark for mark in marks if isinstance(mark, str)]
-    many = get_origin(kind) is list or kind == SETTINGS
+    help_text, metavar = [*(mark for mark in marks if isinstance(mark, str)), "", ""][:2]
     choices: Sequence[str] = get_args(kind) if get_origin(kind) is Literal else ()
     choices = next((mark for mark in marks if isinstance(mark, Sequence) and not isinstance(mark, str)), choices)
+    many = get_origin(kind) in (list, dict)
     if many:
-        kind = str if kind == SETTINGS else get_args(kind)[0]
+        kind = get_args(kind)[0]
     return Argument(
         name,
-        texts[0] if texts else "",
+        help_text,
         kind if kind in (int, float, bool) else str,
         word,
         many,
         required,
         choices,
-        metavar="FIELD=VALUE" if _unannotated(hint)[0] == SETTINGS else "" if len(texts) < 2 else texts[1],
+        metavar,
         reads=next((mark for mark in marks if isinstance(mark, Reads)), None),
     )
 

@@ -144,7 +144,7 @@ def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
     if str(view.state) == "queued":
         return f"{job_words.doing(view)} · {job_words.sentence(view)}"
     figures = [f"{name} {value}" for name, value in job_words.figures(latest or {})] or [job_words.rate(view)]
-    return " · ".join(part for part in (job_words.doing(view), *figures) if part)
+    return " · ".join(part for part in (job_words.doing(view), *figures, job_words.warning(view)) if part)
 
 
 class Progress:

@@ -30,7 +30,9 @@ def show(run: Run, id: Id) -> int:
     bill = synthesis.bill_of_job(run.workspace, job.id)
     lines = [display.job(job), *((bill.told, bill.unanswered) if bill else ())]
     lines += [f"failed on the way: {display.failed(failed)}"] if failed.n else []
-    value = {**job.to_dict(), "failed": failed, "cost": bill}
+    notes = jobs.outcome(run.workspace, job.id).get("notes", [])
+    value = {**job.to_dict(), "failed": failed, "cost": bill, "notes": notes}
+    lines += [f"note: {note}" for note in notes]
     return run.say(value, "\n".join(line for line in lines if line))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -122,13 +121,11 @@ def app(
     command_line, environment = commands.dashboard(run.workspace.root, port, browser)
     note(f"The workspace is {run.workspace.root}")
     with subprocess.Popen(command_line, env=environment) as server:
-        signal.signal(signal.SIGTERM, lambda *_: server.terminate())
         try:
             return server.wait()
-        except KeyboardInterrupt:
+        finally:  # Ctrl-C or SIGTERM
             server.terminate()
             server.wait()
-            raise
 
 
 @command("demo")

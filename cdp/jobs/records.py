@@ -138,6 +138,8 @@ def write_spec(folder: Path, spec: JobSpec) -> None:
 def is_own(folder: Path) -> bool:
     """Return True if this account submitted the job, and nothing in its specification was changed since."""
     values = read_json(folder / "spec.json")
+    if not isinstance(values, dict):
+        return False
     signature = values.pop("signature", "")
     return values.get("id") == folder.name and trust.is_ours("job", values, signature)
 

@@ -246,7 +246,7 @@ def read_embeddings(data: bytes, n: int, expected: Usage) -> Embeddings:
         if len(row):
             values[index] = row
     tokens = _count(read.usage.get("prompt_tokens")) if isinstance(read.usage, dict) else None
-    return Embeddings(values, Usage(expected.input_tokens if tokens is None else tokens, 0, 1, int(tokens is None)))
+    return Embeddings(values, Usage(tokens or expected.input_tokens, 0, 1, int(not tokens)))
 
 
 def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:
@@ -299,8 +299,10 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
     reason = choice.finish_reason if isinstance(choice.finish_reason, str) else ""
     text, thought = text_and_thought(message.model_dump())
     if text is None:
-        if message.refusal:
-            raise Malformed(f"the model refused: {_short(message.refusal)}", own=True)
+        moved = (message.model_extra or {}).get("provider_specific_fields")  # LiteLLM
+        refusal = message.refusal or (moved.get("refusal") if isinstance(moved, dict) else None)
+        if refusal:
+            raise Malformed(f"the model refused: {_short(refusal)}", own=True)
         if message.tool_calls:
             raise Malformed("the model asked to call a tool instead of writing queries", own=True)
         cut = reason.lower() in LENGTH
@@ -308,7 +310,7 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
         hint = "Raise max_output_tokens." if cut else hint
         raise Malformed(f"it holds {held} (it ended with {_short(reason)!r})", own=cut, hint=hint)
     model = completion.model if isinstance(completion.model, str) else ""
-    usage, mean = _usage(completion.usage, expected), _mean_logprob(choice.logprobs)
+    usage, mean = _usage(completion.usage, expected, text), _mean_logprob(choice.logprobs)
     return Answer(text, usage=usage, model=clean(model)[:SHOWN], finish_reason=clean(reason)[:SHOWN], logprob=mean)
 
 
@@ -327,15 +329,20 @@ def plausible(value: Any) -> float | None:
     return float(value) if type(value) in (int, float) and abs(value) <= LONGEST_LOGPROB else None
 
 
-def _usage(reported: Any, expected: Usage) -> Usage:
-    """Return one request's usage: plausible counts, the expected ones in place of the others."""
+def _usage(reported: Any, expected: Usage, text: str = "") -> Usage:
+    """Return one request's usage: plausible counts, the expected ones in place of the others.
+
+    Zeros are none: LiteLLM has them where the model behind it counts nothing, and a budget would never end.
+    """
     counts = reported if isinstance(reported, dict) else {}
     read, written = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
+    if not written and (text or not read):
+        written = None
     return Usage(
-        expected.input_tokens if read is None else read,
+        read or expected.input_tokens,
         expected.output_tokens if written is None else written,
         1,
-        estimated=int(read is None or written is None),
+        estimated=int(not read or written is None),
     )
 
 

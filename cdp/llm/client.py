@@ -55,6 +55,9 @@ NOT_EMBEDDING = "Check that the model at this address makes embeddings (the addr
 # Host and port of the address that a redirect names.
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#\s@]*@)?([^/?#\s@]+)", re.IGNORECASE)
 
+# FastAPI, llama.cpp, Go, Azure; OpenAI; Node. A model that is missing has a name.
+_NO_PATH = re.compile(r"(?:404 |page |file |resource )*not found\W*$|a web page|invalid url|cannot post", re.IGNORECASE)
+
 A = TypeVar("A", Answer, Embeddings)
 Body = Callable[[], dict[str, Any]]
 
@@ -119,7 +122,7 @@ class _Http(openai.DefaultAsyncHttpxClient):
             response.status_code = refusal.status
         if refusal.retry_after and "retry-after" not in response.headers:
             response.headers["retry-after"] = f"{refusal.retry_after:g}"
-        if refusal.refuses or _no_credit(refusal):  # no wait changes that
+        if refusal.refuses:  # no wait changes that
             response.headers["x-should-retry"] = "false"
         return response
 
@@ -314,20 +317,25 @@ class ChatClient:
                 "sent on.",
                 hint="If you trust that address, set base_url to it.",
             )
-        if status == 401:  # its words often hold part of the key
+        if status == 401 or refusal.refuses == "key":  # its words often hold part of the key
             return RefusedError(
-                f"{self.url} refused the API key (401).", hint="Check the key and what it may be used for."
+                f"{self.url} refused the API key ({status}).", hint="Check the key and what it may be used for."
             )
         if status == 403:
             return RefusedError(f"{self.url} refused access (403: {said}).", hint="Check what the key may be used for.")
         if call is not None and call.learnt and refusal.refuses != "texts":
             return _Again(lost)
-        if status == 404:
+        if status == 404 and _NO_PATH.match(said):
             return RefusedError(
-                f"{self.url} has no model {self.model!r} (404: {said}).",
+                f"{self.url} is the address of no such endpoint (404: {said}).",
+                hint="Check that the address ends where the endpoint's does (often /v1).",
+            )
+        if status == 404 or refusal.refuses == "model":
+            return RefusedError(
+                f"{self.url} has no model {self.model!r} ({status}: {said}).",
                 hint="Check the model's name and that the address ends where the endpoint's does (often /v1).",
             )
-        if status == 402 or _no_credit(refusal):
+        if status == 402 or refusal.refuses == "credit":
             return RefusedError(f"The account's credit is used up ({status}: {said}).")
         if refusal.refuses or (status not in RETRIED and status < 500):
             most = (
@@ -350,10 +358,6 @@ class ChatClient:
             usage=lost,
             status=status,
         )
-
-
-def _no_credit(refusal: Refusal) -> bool:
-    return refusal.status == 429 and "insufficient_quota" in f"{refusal.code} {refusal.words}"
 
 
 class _Again(Exception):  # noqa: N818 — tells the caller to send another body

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -112,6 +112,14 @@ def read(text: str, finish_reason: str = "stop") -> Reading:
     reason = finish_reason.lower()
     ended = reason in ENDED or (not reason and (bare != text.strip() or answer.endswith(_SENTENCE_END)))
     return Reading(answer, thought.strip(), closed and ended)
+
+
+def until(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """``text`` up to the first stop text, and whether there is one; stop texts before any other text do not count."""
+    for mark in stop:
+        text = text.removeprefix(mark)
+    first = min((at for mark in stop if (at := text.find(mark)) >= 0), default=-1)
+    return (text, False) if first < 0 else (text[:first], True)
 
 
 def _divided(text: str) -> tuple[str, str, bool]:

@@ -26,6 +26,7 @@ from cdp.base.records import Count, fields, whole
 from cdp.base.workspace import write_json
 
 LONGEST = 64 * 1024  # bytes of a body that are read: refusals are short
+ECHOED = 4 * 2**20  # but FastAPI's hold all that was sent
 LEAVES = 100  # values of a body that are looked at
 SEARCHED = (
     4000  # characters; the words themselves are whole, so that a key in them is cut out before they are shortened
@@ -36,6 +37,12 @@ WAIT_S = 86_400.0  # a longer pause is a mistake
 # vLLM before 0.10: message; FastAPI: detail, a text or a list of {loc, msg}; OpenRouter: the provider's own in raw.
 WORDS = ("error", "message", "detail", "msg", "raw", "error_msg", "error_description")
 CODES = ("code", "type", "status", "error_type")
+# Around the words: LiteLLM's error and its note on the model group; Python's files (a traceback keeps its last line).
+_WRAPPED = re.compile(r"litellm\.\w{1,60}: (?:\w{1,60}: )?(?:\w{1,60}Exception - )?|\w{1,60}Exception - ")
+_BEHIND = re.compile(
+    r"Traceback \(most recent call last\):.*\n(?=\S)|(?:LiteLLM: model group |File \"[^\"\n]{1,400}\", line \d).*",
+    re.DOTALL,
+)
 # Status of an error inside HTTP 200 that has a name instead of a number.
 NAMED = {
     r"insufficient_quota|rate.?limit|resource_exhausted|too many requests": 429, r"overloaded|unavailable": 503,
@@ -56,7 +63,17 @@ _SCHEMA = re.compile(r"response[_ ]format|json_schema|json_object|json mode|guid
 _UNTAKEN = re.compile(
     r"un(?:supported|known|recogni[sz]ed|expected|available)|deprecated|no longer|extra inputs?|extra_forbidden"
     r"|(?:not|n't|cannot be) (?:\w+ )?(?:support|permit|allow|accept|used|available)|only .{0,40}\bsupported"
+    r"|literal_error|input should be '"  # pydantic, of a value that is none of a list
 )
+# What every request would be refused for, with another status than servers have for it. Gemini speaks of a current
+# quota, too, where it means a minute.
+OF_EVERY = {
+    "credit": re.compile(r"insufficient_quota|^(?!.*resource_exhausted).*exceeded your current quota"),
+    "key": re.compile(r"no_db_connection|no connected db"),  # LiteLLM looks an unknown one up
+    "model": re.compile(  # LiteLLM; transformers serve; DeepSeek; OpenRouter
+        r"invalid model name passed|is pinned to '.*requested '|model[ _]not[ _](?:exist|found)|not a valid model id"
+    ),
+}
 # A text that is too long, then too many texts in a request; with the limit. llama.cpp calls tokens a batch size.
 LIMITS = {
     "tokens": re.compile(  # llama.cpp; TEI; OpenAI, vLLM; Ollama …
@@ -79,8 +96,8 @@ class Refusal:
     """What a server answered instead of an answer.
 
     ``status`` is that of the error, also inside HTTP 200. ``refuses`` is what it does not take: a parameter's name,
-    "texts" (too many in a request) or "tokens" (a text is too long), with the ``limit`` if it was told. ``retry_after``
-    is in seconds.
+    "texts" (too many in a request) or "tokens" (a text is too long), with the ``limit`` if it was told; "credit", "key"
+    or "model" where every request is refused. ``retry_after`` is in seconds.
     """
 
     status: int
@@ -96,15 +113,15 @@ def read_refusal(status: int, headers: Mapping[str, str], body: bytes, now: floa
 
     A redirect that was not followed is a refusal, too.
     """
-    text = body[:LONGEST].decode("utf-8", "replace")
-    value = _parsed(text) if len(body) <= LONGEST else None
-    inside = status < 300
+    text, inside = body[:LONGEST].decode("utf-8", "replace"), status < 300
+    whole = text if len(body) <= LONGEST else "" if inside else body[:ECHOED].decode("utf-8", "replace")
+    value = _parsed(whole)
     value = _inside(value) if inside else value
     leaves = list(islice(_leaves(value), LEAVES))
     words = _line(": ".join(dict.fromkeys(leaf for name, leaf in leaves if name in WORDS)))
     if inside and not words:
         return None
-    words = words or page_title(body) or ("" if text.strip()[:1] in ("{", "[") else _line(text))
+    words = words or page_title(body) or ("" if text.strip()[:1] in ("{", "[") else _line(_BEHIND.sub("", text)))
     code = " ".join(leaf for name, leaf in leaves if name in CODES)[:200]
     complaint = f"{code} {words}".lower()[:SEARCHED]
     if inside:
@@ -114,7 +131,10 @@ def read_refusal(status: int, headers: Mapping[str, str], body: bytes, now: floa
     words = words or (HTTPStatus(status).phrase if status in set(HTTPStatus) else "no words")
     param = next((leaf for name, leaf in leaves if name == "param"), "")
     delay = next((leaf for name, leaf in leaves if name == "retryDelay"), words)  # Google's, "37s"
-    return Refusal(status, words, code, *_refused(status, param, complaint), _pause(headers, delay[:SEARCHED], now))
+    pause = _pause(headers, delay[:SEARCHED], now)
+    every = next((kind for kind, pattern in OF_EVERY.items() if status in (400, 429) and pattern.search(complaint)), "")
+    refused = (every, None) if every and not pause else _refused(status, param, complaint)
+    return Refusal(status, words, code, *refused, pause)
 
 
 def page_title(body: bytes) -> str:
@@ -148,11 +168,14 @@ def _inside(value: Any) -> Any:
 
 def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield (field, text) of the values in a body, also of JSON within a text: routers hand on what is behind them."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        value = _parsed(value) or value
+    if isinstance(value, str):
+        if wrapped := _WRAPPED.match(value):
+            yield "type", wrapped[0]
+        value = _BEHIND.sub("", value[wrapped.end() if wrapped else 0 : LONGEST])
+        value = (_parsed(value) if value.lstrip()[:1] in ("{", "[") else None) or value
     if isinstance(value, dict) and depth < 9:
-        if isinstance(place := value.get("loc"), list) and "msg" in value:  # pydantic: the field beside the words
-            value = {**value, "msg": f"{'.'.join(map(str, place[:5]))}: {value['msg']}"}
+        if isinstance(place := value.get("loc"), list) and "msg" in value:  # pydantic: the rest repeats what was sent
+            value = {"type": value.get("type"), "msg": f"{'.'.join(map(str, place[:5]))}: {value['msg']}"}
         for inner, content in value.items():
             yield from _leaves(content, inner, depth + 1)
     elif isinstance(value, list) and depth < 9:
@@ -229,6 +252,8 @@ class Learnt:
     def learn(self, refusal: Refusal, sent: Mapping[str, Any]) -> bool:
         """Learn from the refusal of the body ``sent``. Return True if another body should be sent."""
         name = _kind_of(sent) if refusal.refuses == SCHEMA else refusal.refuses
+        if name in OF_EVERY:
+            return False
         if name == "texts":
             texts, most = len(sent.get("input", ())), refusal.limit
             if texts < 2 or (most or 0) >= texts:  # a limit that this request kept

@@ -155,17 +155,23 @@ def load_index(folder: Path, n_documents: int) -> BM25 | None:
         return None
     try:
         # The settings are ours, not the folder's, which may come from elsewhere. Pickled arrays are refused by default.
-        kept = BM25.load(str(folder), show_progress=False, k1=K1, b=B, method="lucene", backend="numpy")
+        kept = BM25.load(
+            str(folder), show_progress=False, k1=K1, b=B, method="lucene", backend="numpy", dtype="float32",
+            int_dtype="int32",
+        )  # fmt: skip
         return kept if _is_sound(kept, n_documents) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError):
+    except Exception:  # numpy raises almost anything for a damaged file, a MemoryError for a size that it only claims
         return None
 
 
 def _is_sound(bm25: BM25, n_documents: int) -> bool:
     """Return True if each term leads to documents that there are: a matrix of columns of (document, score)."""
     data, documents, starts = (bm25.scores[name] for name in ("data", "indices", "indptr"))
+    if data.dtype.kind != "f" or documents.dtype.kind not in "iu" or starts.dtype.kind not in "iu":
+        return False
     flat = data.ndim == documents.ndim == starts.ndim == 1 and len(data) == len(documents)
-    if not flat or bm25.scores["num_docs"] != n_documents or not bm25.vocab_dict:
+    n = bm25.scores["num_docs"]
+    if not flat or type(n) is not int or n != n_documents or not bm25.vocab_dict:
         return False
 
     columns = len(starts) - 1

@@ -59,9 +59,9 @@ def load(
         if preset is not None and preset.kind == "static":
             model = _static(checked_folder(resolved), device)
         elif preset is not None:
-            model = _transformer(preset, checked_folder(resolved), device)
+            model = _transformer(preset, checked_folder(resolved, model_files.TRANSFORMERS), device)
         else:
-            model = _saved(checked_folder(resolved), device)
+            model = _saved(checked_folder(resolved, model_files.ENCODER), device)
     if preset is not None:
         model.prompts = dict(preset.prompts)
         model.similarity_fn_name = resolved.similarity["published"]
@@ -113,7 +113,7 @@ def load_cross_encoder(resolved: ResolvedRetriever, device: str | None, dtype: s
 
     with loading(resolved, "scores pairs"):
         model = CrossEncoder(
-            str(checked_folder(resolved)),
+            str(checked_folder(resolved, model_files.CROSS_ENCODER)),
             device=device,
             # Else the library would call what the folder names.
             activation_fn=Identity(),
@@ -134,22 +134,25 @@ def load_decoder(resolved: ResolvedRetriever, dtype: Any, *, spread: bool) -> tu
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     with loading(resolved, "writes text"):
-        folder = str(checked_folder(resolved))
+        folder = str(checked_folder(resolved, model_files.TRANSFORMERS))
         tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE)
         placed = {"device_map": "auto"} if spread else {}
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **placed, **SAFE, **SAFETENSORS)
     return tokenizer, model
 
 
-def checked_folder(resolved: ResolvedRetriever) -> Path:
-    """Return the folder of a model, from the hub if need be, that holds nothing but a model. Raises ModelError."""
+def checked_folder(resolved: ResolvedRetriever, reader: str | None = None) -> Path:
+    """Return the folder of a model, from the hub if need be, in which ``reader`` finds nothing but a model.
+
+    Raises ModelError. ``reader`` as in ``model_files.check``.
+    """
     pickled = resolved.preset is not None and resolved.preset.pickled
     folder = Path(resolved.source)
     # A folder is resolved before. The name of a model on the hub is never a folder below the current one, which may be
     # a stranger's.
     if not folder.is_absolute():
-        folder = _from_hub(resolved.source, resolved.local, pickled)
-    transformers = model_files.check(folder, pickled=pickled)
+        folder = _from_hub(resolved.source, resolved.local, pickled, reader)
+    transformers = model_files.check(folder, reader, pickled=pickled)
 
     # A static preset takes a table out of the weights, without the library whose import takes seconds.
     static = resolved.preset is not None and resolved.preset.kind == "static"
@@ -158,14 +161,14 @@ def checked_folder(resolved: ResolvedRetriever) -> Path:
     return folder
 
 
-def _from_hub(name: str, cached: bool, pickled: bool) -> Path:
+def _from_hub(name: str, cached: bool, pickled: bool, reader: str | None) -> Path:
     """Return the folder of a model on the hub: its small files are checked before its weights are downloaded."""
     from huggingface_hub import snapshot_download
 
     folder = Path(snapshot_download(name, allow_patterns=model_files.SMALL_FILES, local_files_only=cached))
     if cached:
         return folder
-    model_files.check(folder, weights=False)
+    model_files.check(folder, reader, weights=False)
 
     wanted = [model_files.WEIGHTS, f"*/{model_files.WEIGHTS}"]
     for index in folder.rglob(model_files.INDEX):

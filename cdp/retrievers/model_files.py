@@ -22,7 +22,7 @@ MODULES = "modules.json"
 CONFIG = "config.json"
 USAGE = "config_sentence_transformers.json"
 ADAPTER = "adapter_config.json"
-TOKENIZER = "tokenizer_config.json"
+TOKENIZER, TOKENS = "tokenizer_config.json", "special_tokens_map.json"
 ROUTER = "router_config.json"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
@@ -32,6 +32,7 @@ SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja"]
 
 LONGEST_JSON = 64 << 20  # bytes; tokenizers list each token that was added
 MOST_FILES = 10_000
+LONGEST_NAME = 250  # characters of a module's folder
 
 # Modules of sentence-transformers that are made of tensors and numbers. Others read a vocabulary or a model of another
 # kind from wherever their settings say, or have no safetensors.
@@ -71,18 +72,32 @@ QUANTISATIONS = ("bitsandbytes", "gptq", "awq", "fp8", "mxfp4", "compressed-tens
 ACTING = frozenset({"configuration_files", "transformers_weights", "fusion_config", "audio_tokenizer"})
 # Keys of `tokenizer_config.json` that the library replaces by what lies in the folder.
 REPLACED = frozenset({"special_tokens_map_file", "tokenizer_file", "name_or_path"})
+# Classes that read texts. By these keys the library calls `from_pretrained` of anything that it has.
+_READERS = frozenset({
+    "tokenizer_class", "processor_class", "image_processor_type", "feature_extractor_type", "video_processor_type",
+})  # fmt: skip
+# "Auto" is any class again, and RAG's tokenizer is two in folders of their own.
+_READER = re.compile(r"(?!Auto|Rag)[A-Z]\w*(?:Tokenizer|Processor|FeatureExtractor)(?:Fast)?|[A-Z]\w*Backend")
 _NAMES_FILE = re.compile(r"(?:_file|_files|_path|_dir|_option|_spm|vocab|merges)$")
 
 
-def check(folder: Path, *, pickled: bool = False, weights: bool = True) -> list[Path]:
+# Who reads a folder: the classes of sentence-transformers, as a folder names the one that wrote it; transformers.
+ENCODER, CROSS_ENCODER, TRANSFORMERS = "SentenceTransformer", "CrossEncoder", "transformers"
+
+
+def check(folder: Path, reader: str | None = None, *, pickled: bool = False, weights: bool = True) -> list[Path]:
     """Raise ModelError if a folder holds anything beyond the data of a model; return the folders of its transformers.
 
+    ``reader`` is the class that will read it. Where that did not write it, it reads the folder itself, and none of the
+    modules that are listed there. None while it is not known: the modules are checked.
     ``pickled`` admits PyTorch's own format, read by its restricted reader, for the models of our own presets that were
     published in nothing else. ``weights=False`` before they are downloaded.
     """
     _check_links(folder)
-    _usage(folder)
-    modules = list(_modules(folder)) if (folder / MODULES).is_file() else [("Transformer", folder)]
+    _check_tokenizers(folder)
+    written_by = _usage(folder).get("model_type", ENCODER)
+    listed = (folder / MODULES).is_file() and reader in (None, written_by)
+    modules = list(_modules(folder)) if listed else [("Transformer", folder)]
 
     for kind, place in modules:
         if kind == "Transformer":
@@ -90,7 +105,7 @@ def check(folder: Path, *, pickled: bool = False, weights: bool = True) -> list[
         elif kind == "Dense":
             _check_activation(place / CONFIG)
         if weights and kind in WITH_WEIGHTS:
-            _check_weights(place, pickled)
+            _check_weights(place, pickled, sharded=kind == "Transformer")
     return [place for kind, place in modules if kind == "Transformer"]
 
 
@@ -224,7 +239,7 @@ def _class(path: Path, name: Any) -> str:
 def _place(path: Path, folder: Path, name: Any) -> Path:
     """Return a folder within ``folder``."""
     parts = PurePosixPath(name).parts if isinstance(name, str) and "\\" not in name else ("..",)
-    if ".." in parts or "/" in parts:
+    if ".." in parts or "/" in parts or len(name) > LONGEST_NAME:
         _refuse(path, f"{shown(name)} is no folder in it")
     return folder.joinpath(*parts)
 
@@ -236,7 +251,7 @@ def _check_activation(path: Path) -> None:
 
 
 def _check_transformer(folder: Path, place: Path) -> None:
-    """Check the configuration and the tokenizer of an encoder or decoder."""
+    """Check the configuration of an encoder or decoder."""
     for where in {folder, place}:
         if (where / ADAPTER).exists():
             hint = "Merge the adapter into its base model (peft: merge_and_unload), and save the result."
@@ -247,9 +262,8 @@ def _check_transformer(folder: Path, place: Path) -> None:
         _check_load_settings(path)
 
     _check_config(place / CONFIG)
-    _check_tokenizer(place / TOKENIZER)
-    for name in ("processor_config.json", "preprocessor_config.json"):
-        _check_keys(place / name, _optional(place / name))
+    for path in sorted(place.glob("*processor_config.json")):
+        _check_keys(path, _read(path))
 
 
 def _check_load_settings(path: Path) -> None:
@@ -295,6 +309,8 @@ def _check_config(path: Path) -> None:
 def _check_keys(path: Path, config: dict[str, Any]) -> None:
     """Refuse keys that act, at any depth."""
     for key, value in _flat(config):
+        if key in _READERS and value is not None and not (isinstance(value, str) and _READER.fullmatch(value)):
+            _refuse(path, f"{key} is {shown(value)}, which reads no texts")
         if key in ACTING and value is not None:
             _refuse(path, f"it has {key}, which leads to other files")
         if key.removesuffix("_internal") in ("attn_implementation", "_attn_implementation"):
@@ -309,8 +325,19 @@ def _check_keys(path: Path, config: dict[str, Any]) -> None:
                 _refuse(path, f"the quantisation {shown(method)} is none of {', '.join(QUANTISATIONS)}")
 
 
+def _check_tokenizers(folder: Path) -> None:
+    """Check every tokenizer in a folder: some have parts in folders of their own."""
+    for path in folder.rglob(TOKENIZER):
+        _check_tokenizer(path)
+    for path in folder.rglob(TOKENS):
+        for key in _read(path):  # they take the place of files and settings that were found before
+            if not key.endswith(("_token", "_tokens")):
+                _refuse(path, f"it has {shown(key)}, which is no special token")
+
+
 def _check_tokenizer(path: Path) -> None:
-    settings = _optional(path)
+    settings = _read(path)
+    _check_keys(path, settings)
     if settings.get("init_inputs"):
         _refuse(path, "init_inputs would be opened as files")
     if settings.get("gguf_file"):
@@ -334,18 +361,20 @@ def _flat(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             left += value
 
 
-def _check_weights(place: Path, pickled: bool) -> None:
-    """Refuse weights that are no safetensors, or elsewhere."""
-    for weights, index in ((WEIGHTS, INDEX), (PICKLED, PICKLED_INDEX))[: 1 + pickled]:
-        if (place / weights).is_file():
-            return
-        if (place / index).is_file():
-            _check_index(place / index, Path(weights).suffix)
-            return
-
-    others = sorted(path.name for path in place.glob("*") if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".h5"))
-    has = f" ({others[0]} is a format of which reading could run code)" if others else ""
-    _refuse(place, f"there is no {WEIGHTS}{has}", CONVERT)
+def _check_weights(place: Path, pickled: bool, *, sharded: bool) -> None:
+    """Refuse weights that are no safetensors, or elsewhere. Transformers may be ``sharded``: others read one file."""
+    if (place / WEIGHTS).is_file():
+        return
+    if sharded and (place / INDEX).is_file():
+        _check_index(place / INDEX, ".safetensors")
+    elif pickled and (place / PICKLED).is_file():
+        return
+    elif pickled and (place / PICKLED_INDEX).is_file():
+        _check_index(place / PICKLED_INDEX, ".bin")
+    else:
+        others = sorted(path.name for path in place.glob("*") if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".h5"))
+        has = f" ({others[0]} is a format of which reading could run code)" if others else ""
+        _refuse(place, f"there is no model.safetensors{has}", CONVERT)
 
 
 def shards(index: Path) -> list[str]:

@@ -79,7 +79,8 @@ def sentence(view: JobView) -> str:
         turn = "It is next in the queue." if ahead == 0 else f"It waits for its turn; {ahead} before it in the queue."
         return view.message or turn
     if state == "running":
-        return f"It runs in the background{_failed(view)} and continues when this window is closed."
+        runs = f"It runs in the background{_failed(view)} and continues when this window is closed."
+        return f"{runs} {warning(view)}".strip()
     if state == "finished":
         return f"Finished{after}{_failed(view)}.{model_note}"
     if state == "stopped":
@@ -89,6 +90,11 @@ def sentence(view: JobView) -> str:
         kind = FAILURES.get((view.failure or {}).get("kind", ""), "")
         return f"It failed{after}{f': {kind}' if kind else ''}.{model_note}"
     return view.message
+
+
+def warning(view: JobView) -> str:
+    """Return what a model's answers so far warn of, before more is paid; empty for other jobs."""
+    return view.message if view.active and view.phase in ("generating", "judging") else ""
 
 
 def _failed(view: JobView) -> str:

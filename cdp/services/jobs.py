@@ -133,10 +133,11 @@ _FIGURES = fields(measures=list[fields({"name": str}, value=Real | None)], notes
 def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     """Return a job's results: an evaluation's measures in percent, else the content of its result file."""
     view = show(workspace, job, with_size=False)
+    learnt = refusals.sentences(view.folder)
     if view.kind in ("evaluation", "import"):  # a run of another program, judged here
         result = read_result(view.folder)
         if result is None:
-            return {}
+            return {"notes": learnt}
         per_passage = OF_FILES in result["measures"]
         return {
             **{name: round(100 * value, 4) for name, value in result["measures"].items()},
@@ -148,7 +149,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "seconds": result["seconds"],
             "notes": [
                 *result.get("warnings", []),
-                *refusals.sentences(view.folder),
+                *learnt,
                 *([results.PER_PASSAGE] if per_passage else []),
                 *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
             ],
@@ -159,8 +160,8 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     if "measures" in figures:
         titles = {name: measure.title for name, measure in MEASURES.items()}
         figures["measures"] = [{"title": titles.get(m["name"], m["name"]), **m} for m in figures["measures"]]
-    learnt = " ".join(refusals.sentences(view.folder))
-    return {**figures, "endpoint": learnt} if learnt else figures
+    notes = figures.get("notes")
+    return {**figures, "notes": [*(notes if isinstance(notes, list) else ()), *learnt]}
 
 
 def failed(workspace: Workspace, job: str) -> FailedItems:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -280,8 +279,6 @@ def start_mining(workspace: Workspace, config: MiningConfig) -> str:
     Raises ConfigError for an incomplete set, or a model that does not fit its role.
     """
     named = _whole(workspace, config.query_set, "Hard negatives are mined for whole sets.")
-    if find_spec("datasets") is None:
-        raise ConfigError("Mining hard negatives needs datasets, which is not installed.", hint="pip install datasets")
     config = config.replace(query_set=named.id)
     resolve(access.retriever(workspace, config.retriever), workspace)
     if config.cross_encoder:

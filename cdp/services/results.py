@@ -316,7 +316,7 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
         method = str(condition["source"])
     steps = int(training.get("steps_taken") or training.get("steps") or 0)
     asked = str(condition["per_doc"])
-    if documents and documents != -(-pairs // int(asked)):  # a budget's last document may have fewer
+    if documents and documents != -(-pairs // max(1, int(asked))):  # a budget's last document may have fewer
         asked = per_doc(pairs, documents)
     return Trained(method, corpus, asked, pairs, documents, steps, settings, str(about["study"]))
 

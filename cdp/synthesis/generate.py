@@ -16,6 +16,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
+from cdp.llm.reader import until
 from cdp.llm.tokens import cut
 from cdp.synthesis.generators import Generator, make_generator, usual_usage
 from cdp.synthesis.grouping import documents_of
@@ -224,8 +225,11 @@ def repair_prompt(prompt: str, m: int) -> str:
 def _parsed(answer: Answer, method: Method, m: int) -> Parsed:
     if answer.queries is not None:
         return select(answer.queries, m)
-    parsed, reading = method.read(answer.text, m), answer.reading
-    return parsed if reading.complete else without_cut(parsed, reading, m)
+    reading = answer.reading
+    # Not every endpoint takes the stop text off, or knows it.
+    text, stopped = until(reading.answer, method.sampling_for(m).stop)
+    parsed = method.read(text if stopped else answer.text, m)
+    return parsed if stopped or reading.complete else without_cut(parsed, reading, m)
 
 
 def to_line(

@@ -220,9 +220,7 @@ class Run:
 
     def _report(self) -> None:
         failed = self.recorder.n_failures
-        told = [f"{failed} without queries"] if failed else []
-        message = " · ".join([*told, *self.recorder.notes])
-        self.job.progress("generating", self._done, self.total, "documents", message)
+        self.job.progress("generating", self._done, self.total, "documents", " · ".join(self.recorder.notes))
         if time.monotonic() - self._measured >= METRIC_EVERY_S:
             self._measured = time.monotonic()
             self.job.metric(self._done, failures=failed, **self.usage.to_dict())

@@ -199,13 +199,11 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         _actions(workspace, view)
         if view.kind == "synthesis":
             bill(synthesis.bill_of_job(workspace, view.id))
-        if view.kind in ("synthesis", "judging"):
-            for note in jobs.outcome(workspace, view.id).get("notes", []):
-                st.caption(f":material/warning: {md(note)}")
         if view.kind != "study":  # its trainings are points of no curve
             _figures(workspace, view)
             if not _curve(workspace, view.id) and view.kind == "training" and str(view.state) == "running":
                 st.caption("The loss curve appears after the first steps.")
+        frame.remarks(jobs.outcome(workspace, view.id).get("notes", []), icon="warning")
 
 
 def _actions(workspace: Workspace, view: JobView) -> None:
@@ -313,7 +311,6 @@ def _results(workspace: Workspace, job: JobView) -> None:
     if shown:
         with st.expander("Results", icon=":material/fact_check:", key=f"results_{job.id}", expanded=opened):
             tables.show({"Result": list(shown), "Value": list(shown.values())}, alt="The results of this job")
-            frame.remarks(found.get("notes", ()))
 
 
 def _log(workspace: Workspace, job: JobView) -> None:

@@ -347,8 +347,7 @@ class Run:
         self._report()
 
     def _report(self) -> None:
-        failed = [f"{self.job.n_failures} failed"] if self.job.n_failures else []
-        self.job.progress("judging", len(self.grades), len(self.pairs), "pairs", " · ".join([*failed, *self.notes]))
+        self.job.progress("judging", len(self.grades), len(self.pairs), "pairs", " · ".join(self.notes))
 
 
 def _grade(answer: Answer) -> tuple[int, str] | None:

@@ -8,6 +8,7 @@ import random
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from cdp.base import failures, redaction
 from cdp.base.errors import InputError
-from cdp.base.redaction import CUT, PART, clean, cleaned_output
+from cdp.base.redaction import CUT, PART, clean, cleaned_output, holds_key
 from cdp.base.workspace import Workspace, append_jsonl, write_json, write_jsonl
 from cdp.benchmarks import judged
 from cdp.llm.answers import Answer
@@ -127,6 +128,14 @@ def test_a_placeholder_shreds_no_text(key: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("CDP_API_KEY", key)
     text = f"What does ollama do with EMPTY, none, test or {key} of 4096 tokens and {'x' * 60}?"
     assert clean(text) == text
+
+
+@pytest.mark.parametrize("text", ["\\", "\\u", "&", "%4", "<think>", "&aaaaaaaaaaaaaaaa"])
+def test_a_long_text_takes_time_by_its_length(text: str) -> None:
+    """As long an answer as is read at all; by the square of its length it would be days."""
+    began = time.process_time()
+    holds_key(text * (2**20 // len(text)))
+    assert time.process_time() - began < 5
 
 
 def test_names_and_paths_are_no_secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

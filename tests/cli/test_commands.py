@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from cdp.base.workspace import Workspace
 from cdp.cli.declare import all_commands
 from tests.cli.support import answer, run
 from tests.jobs.support import start, until_state
-from tests.support import REPOSITORY
+from tests.support import REPOSITORY, in_background
 from tests.support_models import tiny_static
 
 
@@ -89,26 +88,21 @@ def test_the_five_steps_on_the_demo(workspace: Workspace, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_the_job_running_says_so_and_ends_with_130(workspace: Workspace) -> None:
+    """So does SIGTERM, which alone ends a command in the background of a script."""
     job = start(workspace, steps=60, hold_at=5)
     until_state(workspace, job, "running")
     command = [sys.executable, "-m", "cdp", "jobs", "wait", job]
-    waiting = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=REPOSITORY,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores Ctrl-C
-    )
-    try:
-        assert waiting.stderr is not None
-        assert waiting.stderr.read(1), "it shows the progress of the job that it waits for"
-        os.kill(waiting.pid, signal.SIGINT)
-        _, said = waiting.communicate(timeout=60)
-    finally:
-        waiting.kill()
-    assert waiting.returncode == 130, "in a shell, a --wait && b does not go on to b"
-    assert f"{job} goes on in the background. Follow: jobs wait {job} · stop: jobs stop {job}" in said
+    for words, number in ((command, signal.SIGINT), (in_background(*command), signal.SIGTERM)):
+        waiting = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+        try:
+            assert waiting.stderr is not None
+            assert waiting.stderr.read(1), "it shows the progress of the job that it waits for"
+            waiting.send_signal(number)
+            _, said = waiting.communicate(timeout=60)
+        finally:
+            waiting.kill()
+        assert waiting.returncode == 130, "in a shell, a --wait && b does not go on to b"
+        assert f"{job} goes on in the background. Follow: jobs wait {job} · stop: jobs stop {job}" in said
     assert answer("jobs", "show", job)["state"] in ("running", "queued")
     run("jobs", "stop", job)
     run("jobs", "wait", job, code=1)

@@ -9,7 +9,7 @@ import pytest
 
 from cdp import cli
 from cdp.base.text import size
-from cdp.base.workspace import Workspace, append_jsonl
+from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.cli import display
 from cdp.jobs import JobView, State
 from cdp.services import job_words, jobs
@@ -48,6 +48,27 @@ def test_progress_has_the_time_left_and_the_newest_figures(failed: JobView) -> N
     assert line.endswith("loss 0.5000 · learning rate 5.00e-03 · dev NDCG@10 41.50%")
     waiting = running(failed, state=State.QUEUED, position=3, total=0)
     assert display.progress_line(waiting) == "queued · place 3 · It waits for its turn; 2 before it in the queue."
+
+
+def test_what_answers_warn_of_is_said_while_the_job_runs(failed: JobView) -> None:
+    judging = running(
+        failed, phase="judging", message="50 of 50 grades are 3: this judge hardly tells documents apart."
+    )
+    for said in (job_words.sentence(judging), display.job(judging), display.progress_line(judging)):
+        assert said.count(judging.message) == 1
+    assert "step" not in job_words.sentence(running(failed, message="step 3"))
+
+
+def test_what_a_server_does_not_take_is_a_line_of_its_job(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ended_job(workspace, "evaluation-1", "evaluation", {"retriever": "api:m"}, outcome="failed")
+    write_json(folder / "endpoints.json", {"m at http://h/v1": {"refused": [], "texts": 10}})
+    line = "m at http://h/v1 takes at most 10 texts a request: requests are sent accordingly."
+    assert cli.main(["jobs", "show", "evaluation-1"]) == 0
+    assert f"note: {line}" in capsys.readouterr().out
+    assert cli.main(["jobs", "wait", "evaluation-1"]) == 1
+    assert f"note: {line}" in capsys.readouterr().out
 
 
 def test_the_figures_come_from_the_live_metrics(

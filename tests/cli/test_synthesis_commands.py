@@ -11,6 +11,7 @@ from cdp import cli, query_sets
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries
 from tests.cli.support import answer, refusal, run
+from tests.synthesis.server import KEY, MODEL, chat_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
@@ -39,6 +40,23 @@ def test_an_estimate_in_words_and_in_json(workspace: Workspace, capsys: pytest.C
     assert "has no price" in said(capsys, *words, "--set", "model=my-own")
     nowhere = said(capsys, *words, "--set", "base_url=http://127.0.0.1:abc/v1", code=2)
     assert "is not the address of an endpoint" in nowhere
+
+
+def test_the_parameters_of_an_address_are_sent_with_every_request(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Azure's address, in the environment, with its key."""
+    with chat_server() as server:
+        address = f"{server.url.removesuffix('/v1')}/openai/deployments/gpt?api-version=2025-04-01-preview"
+        monkeypatch.setenv("CDP_BASE_URL", address)
+        monkeypatch.setenv("CDP_API_KEY", KEY)
+        said(capsys, "doctor")
+        words = ["--corpus", "demo", "--generator", "openai", "--set", f"model={MODEL}"]
+        assert "fact 1" in said(capsys, "queries", "preview", *words)
+        said(capsys, "queries", "generate", *words, "--per-doc", "2", "--set", "limit=3", "--wait")
+        path, _, query = address.partition("?")
+        assert set(server.paths) == {f"/{path.split('/', 3)[3]}/chat/completions?{query}"}
+        assert len(server.paths) == 2 + 3
 
 
 def test_methods_are_priced_by_their_requests(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:

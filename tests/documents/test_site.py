@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,19 @@ def test_the_site_builds_and_every_link_of_it_leads_somewhere() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     pages = len(list((REPOSITORY / "docs").rglob("*.md"))) + 1  # and the page that stands for a missing one
     assert f"{pages} pages, " in done.stdout
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "findings/README.md"])
+def test_the_pages_beside_the_site_name_files_and_targets_that_exist(page: str) -> None:
+    path = REPOSITORY / page
+    text = path.read_text(encoding="utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert links
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    asked = re.findall(r"^make ([a-z-]+)|`make ([a-z-]+)`", text, re.MULTILINE)
+    assert [name for pair in asked for name in pair if name and f"\n{name}:" not in makefile] == []
 
 
 def test_what_the_builder_lets_pass_is_told(tmp_path: Path) -> None:

@@ -135,6 +135,31 @@ def test_a_kept_index_whose_arrays_do_not_fit_together_is_not_used(tmp_path: Pat
     assert bm25.load_index(tmp_path / "index", 2) is None
 
 
+CLAIMED = "{{'descr': '<f4', 'fortran_order': False, 'shape': ({size},), }}"
+
+
+@pytest.mark.parametrize("file", ["data", "indices", "indptr"])
+@pytest.mark.parametrize("header", [CLAIMED.format(size=10**14), CLAIMED.format(size=10**30), "(((", None])
+def test_a_kept_array_that_numpy_cannot_read_is_not_used(tmp_path: Path, file: str, header: str | None) -> None:
+    """The first claims to be larger than memory; numpy raises an error of another class for each."""
+    bm25.save_index(bm25.index(["bees make honey", "wax of bees"]), tmp_path / "index")
+    text = b"" if header is None else header.encode().ljust(117) + b"\n"
+    whole = b"PK\x03\x04" if header is None else b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    (tmp_path / "index" / f"{file}.csc.index.npy").write_bytes(whole)
+    assert bm25.load_index(tmp_path / "index", 2) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [("data", "<U3"), ("data", "M8[s]"), ("data", "<c8"), ("indices", "<f8"), ("indices", "?"), ("indptr", "<f8")],
+)
+def test_a_kept_array_of_another_type_is_not_used(tmp_path: Path, file: str, kind: str) -> None:
+    bm25.save_index(bm25.index(["bees make honey", "wax of bees"]), tmp_path / "index")
+    path = tmp_path / "index" / f"{file}.csc.index.npy"
+    np.save(path, np.load(path).astype(kind))
+    assert bm25.load_index(tmp_path / "index", 2) is None
+
+
 @pytest.mark.parametrize("kept", ["[]", "{}", '{"bees": -1}', '{"bees": 99}', '{"bees": "0"}'])
 def test_a_kept_vocabulary_leads_to_columns_of_the_index(tmp_path: Path, kept: str) -> None:
     bm25.save_index(bm25.index(["bees make honey", "wax of bees"]), tmp_path / "index")
@@ -146,7 +171,8 @@ def test_a_kept_index_scores_by_our_settings(tmp_path: Path) -> None:
     made = bm25.index(["bees make honey", "wax of bees"])
     bm25.save_index(made, tmp_path / "index")
     path = tmp_path / "index" / "params.index.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "backend": "jax", "method": "bm25l", "k1": 50}))
+    theirs = {"backend": "jax", "method": "bm25l", "k1": 50, "dtype": "x"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **theirs}))
     kept = bm25.load_index(tmp_path / "index", 2)
     assert kept is not None
     assert (kept.get_scores(["bee"]) == made.get_scores(["bee"])).all()

@@ -15,6 +15,7 @@ import pytest
 from cdp.base.errors import ProviderError
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
+from cdp.llm.answers import Usage, read_embeddings
 from cdp.llm.cache import AnswerCache
 from cdp.llm.refusals import Learnt
 from cdp.retrievers import api, load, resolve
@@ -64,6 +65,12 @@ SHAPES: dict[str, Callable[[Rows], Any]] = {
     "index null": lambda data: [{**row, "index": row["index"] or None} for row in data],
     "base64": _packed,  # llama.cpp and others answer so to float
 }
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0, "total_tokens": 0}, {"prompt_tokens": "7"}])
+def test_a_count_of_no_tokens_is_a_missing_one(usage: Any) -> None:
+    body = json.dumps({"data": [{"embedding": [1.0], "index": 0}], "usage": usage}).encode()
+    assert read_embeddings(body, 1, Usage(12)).usage == Usage(12, 0, 1, 1)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

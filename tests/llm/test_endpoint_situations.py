@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from cdp.base.errors import ProviderError
+from cdp.base.errors import ProviderError, RefusedError
 from cdp.llm.answers import RequestError
 from cdp.llm.refusals import Learnt
 from cdp.synthesis.run import Run
-from tests.endpoint_situations import INSIDE, REFUSED, SITUATIONS, WORDS
+from tests.endpoint_situations import INSIDE, NO_PATH, OF_EVERY, REFUSED, SITUATIONS, WORDS
 from tests.synthesis.conftest import CorpusMaker, JobMaker, _no_keys, _short_backoff, make_corpus, make_job, server
 from tests.synthesis.server import KEY, ChatServer
 from tests.synthesis.test_openai_generator import ask, generator
@@ -51,6 +51,50 @@ def test_an_error_inside_200_is_the_error_that_it_says(server: ChatServer, name:
     assert said.words.rstrip(".") in str(caught.value)
     assert str(said.inside) in str(caught.value)
     assert len(server.bodies) == (5 if passing else 1)
+
+
+@pytest.mark.parametrize("name", OF_EVERY)
+def test_what_is_refused_of_every_request_ends_the_run(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, name: str
+) -> None:
+    said = OF_EVERY[name]
+    server.habits = [f"of every: {name}"]
+    sentence = {"credit": "credit is used up", "key": "refused the API key", "model": "has no model"}[said.refuses]
+    with pytest.raises(RefusedError, match=rf"{sentence}.*\({said.status}"):
+        Run(make_job(**settings(server, make_corpus(9).id, concurrency=1)), api_key=KEY).execute()
+    assert len(server.bodies) <= 3, "those of the threads that had begun"
+
+
+@pytest.mark.parametrize("name", NO_PATH)
+def test_a_wrong_address_is_not_a_missing_model(server: ChatServer, name: str) -> None:
+    server.habits = [f"no path: {name}"]
+    with pytest.raises(
+        RefusedError, match=rf"is the address of no such endpoint \(404: {NO_PATH[name].words}"
+    ) as caught:
+        ask(generator(server))
+    assert "has no model" not in str(caught.value)
+    assert "/v1" in caught.value.hint
+
+
+def test_a_minute_s_quota_is_waited_for(server: ChatServer) -> None:
+    server.script = ["not refused: Gemini: a minute's quota"]
+    assert ask(generator(server)).text
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("name", ["llama-cpp-python: schema", "DeepSeek: schema", "OpenAI: max_tokens"])
+def test_at_once_no_more_than_concurrency_are_refused_and_none_is_paid(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, name: str
+) -> None:
+    server.latency, server.habits = 0.02, [f"refused: {name}"]
+    values = settings(server, make_corpus(24).id, concurrency=4, output="auto", timeout=10)
+    result = Run(make_job(**values), api_key=KEY).execute()
+    refused = server.faults[server.habits[0]]
+    assert 1 <= refused <= 4
+    assert (result["n_documents"], result["failures"], len(server.bodies)) == (24, 0, 24 + refused)
+    assert set(server.asked.values()) <= {1, 2}
+    assert result["spent"]["requests"] == 24
+    assert not {"estimated", "unanswered"} & set(result["spent"])
 
 
 def test_a_key_or_a_model_refused_inside_200_ends_the_run(server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> None:

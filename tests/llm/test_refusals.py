@@ -21,9 +21,17 @@ def test_what_a_server_says_is_read(name: str) -> None:
     found = read(said.status, said.headers, said.body)
     assert found is not None
     assert found.words.startswith(said.words)
+    assert not any(mark in found.words for mark in ("/srv/", "Traceback", "LiteLLM: model group"))
     assert (found.refuses, found.limit) == (said.refuses, said.limit)
     assert found.retry_after == (None if said.retry_after is None else pytest.approx(said.retry_after))
     assert found.status == (said.inside or said.status)
+
+
+def test_what_was_sent_is_not_shown_as_words() -> None:
+    said = SITUATIONS["words: infinity, which repeats what was sent"]
+    found = read(said.status, said.headers, said.body)
+    assert found is not None
+    assert found.words == said.words
 
 
 @pytest.mark.parametrize("name", NO_REFUSAL)

@@ -44,6 +44,19 @@ def test_what_a_person_should_know_of_the_answers_stands_with_the_job(
     assert md(note) in shown(at)
 
 
+@pytest.mark.parametrize("outcome", ["finished", "failed"])
+@pytest.mark.parametrize("kind", ["synthesis", "evaluation", "mining"])
+def test_what_a_server_does_not_take_stands_with_the_job(
+    open_page: Open, workspace: Workspace, kind: str, outcome: str
+) -> None:
+    config = {"retriever": "bm25", "benchmark": "b"} if kind == "evaluation" else {"corpus": "c"}
+    folder = ended_job(workspace, f"{kind}-1", kind, config, outcome=outcome)
+    write_json(folder / "endpoints.json", {"m at http://h/v1": {"refused": [], "texts": 10}})
+    at = open_page("jobs", job=f"{kind}-1")
+    assert not at.exception
+    assert "takes at most 10 texts a request" in shown(at)
+
+
 @pytest.mark.parametrize(
     ("outcome", "message", "said"),
     [

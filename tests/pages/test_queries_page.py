@@ -67,18 +67,21 @@ def filled_corpus(workspace: Workspace) -> str:
     return queries.list_query_sets(workspace)[0].corpus_id
 
 
-def test_a_preview_of_an_endpoint_is_priced(open_page: Open, filled: Workspace, endpoint: ChatServer) -> None:
+@pytest.mark.parametrize("query", ["", "?api-version=2025-04-01-preview"])
+def test_a_preview_of_an_endpoint_is_priced(
+    open_page: Open, filled: Workspace, endpoint: ChatServer, query: str
+) -> None:
     priced(filled)
     at = open_page("queries")
     at.segmented_control(key="generate_generator").set_value("openai").run()
-    at.text_input(key="generate_base_url").set_value(endpoint.url)
+    at.text_input(key="generate_base_url").set_value(f"{endpoint.url}{query}")
     at.text_input(key="generate_model").set_value(MODEL)
     at.text_input(key="generate_api_key").set_value(KEY).run()
     assert not endpoint.bodies, "it is asked when the button is pressed"
     at.button(key="preview_ask").click().run(timeout=60)
     assert not at.exception
     assert not at.error
-    assert endpoint.bodies
+    assert set(endpoint.paths) == {f"/v1/chat/completions{query}"}
     config = SynthesisConfig(corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url)
     expected = synthesis.estimate(filled, config)
     shown = [(metric.label, metric.value) for metric in at.metric]

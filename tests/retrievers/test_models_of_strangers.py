@@ -20,6 +20,7 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import read_documents, store
 from cdp.retrievers import load, model_files, resolve
 from cdp.retrievers.load import load_cross_encoder, load_decoder
+from cdp.retrievers.resolve import ResolvedRetriever
 from tests.benchmarks.hub_server import Hub, Server
 from tests.cli.support import run
 from tests.metrics.models import tiny_cross_encoder
@@ -39,6 +40,7 @@ def sets(file: str, **values: Any) -> Change:
 
     def change(folder: Path) -> None:
         path = folder / file
+        path.parent.mkdir(exist_ok=True)
         write_json(path, {**(read_json(path) if path.is_file() else {}), **values})
 
     return change
@@ -83,6 +85,7 @@ def only_pickled(folder: Path) -> None:
 
 POOLING, SETTINGS, USAGE = "1_Pooling", "sentence_bert_config.json", "config_sentence_transformers.json"
 LAST = "sentence_transformers.models.Pooling"
+TRANSFORMER = "sentence_transformers.models.Transformer"
 
 # What somebody may have written, and a part of the sentence that refuses it.
 REFUSED: dict[str, tuple[Change, str]] = {
@@ -122,6 +125,23 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "a configuration that is a list": (writes("config.json", "[]"), "no JSON object"),
     "files to open by a tokenizer": (sets("tokenizer_config.json", init_inputs=["/etc/hostname"]), "init_inputs"),
     "a vocabulary elsewhere": (sets("tokenizer_config.json", vocab_file="/etc/hostname"), "vocab_file leads to"),
+    "a tokenizer elsewhere by the legacy map": (
+        sets("special_tokens_map.json", tokenizer_file="/etc/hostname"),
+        "has 'tokenizer_file', which is no special token",
+    ),
+    "a tokenizer elsewhere in a part": (
+        sets("qformer_tokenizer/tokenizer_config.json", vocab_file="/etc/hostname"),
+        "vocab_file leads to",
+    ),
+    "any class as the tokenizer": (
+        sets("tokenizer_config.json", tokenizer_class="AutoModel"),
+        "tokenizer_class is 'AutoModel'",
+    ),
+    "parts of a tokenizer": (sets("tokenizer_config.json", tokenizer_class="RagTokenizer"), "is 'RagTokenizer'"),
+    "any class as the configuration's tokenizer": (sets("config.json", tokenizer_class="AutoModel"), "is 'AutoModel'"),
+    "any class as the processor": (sets("config.json", processor_class="AutoModel"), "processor_class is 'AutoModel'"),
+    "a class that is a number": (sets("tokenizer_config.json", tokenizer_class=7), "tokenizer_class is 7"),
+    "a name longer than names can be": (module(path="x" * 5000), "is no folder in it"),
     "a model as a tokenizer": (sets("tokenizer_config.json", gguf_file="x.gguf"), "gguf_file"),
     "an option of a dictionary": (sets("tokenizer_config.json", a={"mecab_option": "-r /etc/x"}), "mecab_option leads"),
     "tokenizers of other versions": (sets("tokenizer_config.json", fast_tokenizer_files=["../t.json"]), "leads to"),
@@ -178,6 +198,45 @@ def test_generators_and_cross_encoders_come_by_the_same_way(workspace: Workspace
         load_cross_encoder(resolved[1], "cpu", "float32")
     assert words in str(of_writer.value)
     assert words in str(of_scorer.value)
+
+
+def behind_sound_modules(model_type: str | None) -> Change:
+    """List the model's own copy as its modules; in the folder itself a kernel, for readers of another class."""
+
+    def change(folder: Path) -> None:
+        inner = folder / "0_Transformer"
+        inner.mkdir()
+        for file in list(folder.iterdir()):
+            if file.is_file():
+                shutil.copy(file, inner / file.name)
+        write_json(folder / "modules.json", [{"name": "0", "path": inner.name, "type": TRANSFORMER}])
+        sets(USAGE, model_type=model_type)(folder)
+        sets("config.json", attn_implementation="someone/kernel")(folder)
+
+    return change
+
+
+READERS: dict[str, tuple[Callable[[Path], Path], str | None, Callable[[ResolvedRetriever], Any]]] = {
+    "encoder of no class": (tiny_retriever, None, lambda found: load(found, "cpu")),
+    "encoder": (tiny_retriever, "CrossEncoder", lambda found: load(found, "cpu")),
+    "cross-encoder": (
+        tiny_cross_encoder, "SentenceTransformer", lambda found: load_cross_encoder(found, "cpu", "float32")
+    ),
+    "decoder": (tiny_writer, "SentenceTransformer", lambda found: load_decoder(found, "float32", spread=False)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_folder_itself_is_checked_where_its_modules_are_of_another_class(
+    workspace: Workspace, tmp_path: Path, reader: str
+) -> None:
+    """The libraries read the folder then, and no module of it."""
+    make, model_type, read = READERS[reader]
+    folder = make(tmp_path / "model")
+    behind_sound_modules(model_type)(folder)
+    resolved = resolve(str(folder), workspace)
+    with pytest.raises(ModelError, match="the attention 'someone/kernel' is code to download"):
+        read(resolved)
 
 
 @pytest.mark.parametrize("where", ["config.json", USAGE])
@@ -266,7 +325,10 @@ def test_modules_with_weights_and_routers_load(workspace: Workspace, retriever: 
     router = Router.for_query_document([*whole], [*SentenceTransformer(str(retriever), device="cpu")])
     SentenceTransformer(modules=[router], device="cpu").save(str(routed), create_model_card=False)
     assert load(resolve(str(routed), workspace), "cpu").encode_query(["a text"]).shape == (1, 32)
-    (saved / "2_Dense" / "model.safetensors").rename(saved / "2_Dense" / "pytorch_model.bin")
+    dense_folder = saved / "2_Dense"
+    (dense_folder / "model.safetensors").rename(dense_folder / "pytorch_model.bin")
+    (dense_folder / "shard.safetensors").write_bytes(b"")  # an index is read for transformers alone
+    write_json(dense_folder / "model.safetensors.index.json", {"weight_map": {"a": "shard.safetensors"}})
     with pytest.raises(ModelError, match="could run code"):
         resolve(str(saved), workspace)
 

@@ -15,7 +15,7 @@ import pytest
 
 from cdp import jobs as room
 from cdp import projects
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.benchmarks.manifests import Manifest, Subset
@@ -259,6 +259,15 @@ def test_an_edited_specification_is_a_strangers(
     refused(workspace, own_folder, "benchmark", f"--allow {private}")
 
 
+@pytest.mark.parametrize("text", ["[]", "null", '"x"', "5"])
+def test_a_specification_of_another_shape_is_nobodys(workspace: Workspace, text: str) -> None:
+    job_id = job(workspace, "training", TRAINING)
+    (workspace.job(job_id) / "spec.json").write_text(text)
+    assert not room.is_own(workspace.job(job_id))
+    with pytest.raises(WorkspaceError, match="not a job's specification"):
+        jobs.resume(workspace, job_id)
+
+
 def test_every_place_to_allow_is_named_at_once(workspace: Workspace, private: Path) -> None:
     job_id = job(workspace, "study", {**STUDY, "benchmarks": f"b, {private}, {private.parent}/more"})
     refused(workspace, job_id, "benchmarks", f"--allow {private} --allow {private.parent}/more")
@@ -298,7 +307,8 @@ def test_a_job_asks_for_keys_that_we_know_and_for_no_other_variable(
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [({"device": {"processes": 100_000}}, "100000 processes"), ({"device": {"processes": -1}}, "-1 processes"),
-     ({"device": {"count": 10**30}}, "GPUs"), ({"device": {"processes": float("inf")}}, "OverflowError"),
+     ({"device": {"count": 10**12}}, "GPUs"), ({"device": {"count": 10**30}}, "number of 31 digits"),
+     ({"device": {"processes": float("inf")}}, "OverflowError"),
      ({"device": [1]}, "AttributeError"), ({"grace_s": float("nan")}, "grace_s is nan"),
      ({"grace_s": 1e9}, "grace_s is 1e+09"), ({"grace_s": -1}, "grace_s is -1"),
      ({"launcher": "sh"}, "launcher is 'sh'"),

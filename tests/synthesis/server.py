@@ -175,7 +175,7 @@ class ChatServer:
     ``fault_for`` gives a document (by its first word) a fault of its own, each time that it is asked about.
     ``answer`` makes the content of a good answer from prompt and M, ``embedding`` the vector of a text. ``asked`` and
     ``answered`` count by document, ``embedded`` by text,
-    ``bodies`` and ``headers`` hold what came in.
+    ``bodies`` and ``paths`` hold what came in.
     """
 
     def __init__(
@@ -210,6 +210,7 @@ class ChatServer:
         self.answered: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.bodies: list[dict[str, Any]] = []
+        self.paths: list[str] = []
         self.times: list[float] = []
         self.most_at_once = self._at_once = 0
         self._random = random.Random(seed)
@@ -231,6 +232,7 @@ class ChatServer:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                chat.paths.append(self.path)
                 chat.handle(self, body)
 
             def log_message(self, *_: object) -> None:

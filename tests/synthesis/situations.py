@@ -47,6 +47,15 @@ SITUATIONS = {
             {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]}, {"type": "text", "text": LIST},
         ]),
     ),
+    "a refusal that was moved": Situation(
+        "seen: LiteLLM 1.106.12",
+        _message(None, provider_specific_fields={"refusal": "I cannot help with that."}), (),
+        error="the model refused: I cannot help with that",
+    ),
+    "zeros for counts": Situation(
+        "seen: LiteLLM 1.106.12, usage: null behind it",
+        {**_message(LIST), "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}},
+    ),
     "thought alone": Situation(
         "vLLM #17609: with thinking off the parser puts the answer into the thought",
         _message(None, reasoning_content=LIST), (), error="holds a thought and no answer",

@@ -16,8 +16,9 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, Cancelled, RequestError
+from cdp.llm.reader import until
 from cdp.synthesis import METHODS, generate_for, make_generator
-from cdp.synthesis.generators.local_model import LocalModelGenerator, _answer, _Request, _Settings, until
+from cdp.synthesis.generators.local_model import LocalModelGenerator, _answer, _Request, _Settings
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.models import tiny_writer

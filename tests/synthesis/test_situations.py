@@ -34,7 +34,7 @@ def test_an_answer_at_an_endpoint(server: ChatServer, name: str) -> None:
     if situation.error:
         with pytest.raises(RequestError, match=situation.error) as caught:
             generate_for(DOCUMENT, METHODS["diverse"], 3, openai(server))
-        assert caught.value.hint
+        assert caught.value.hint or "refused" in situation.error
         assert "chat endpoint" not in caught.value.hint
     else:
         made = generate_for(DOCUMENT, METHODS["diverse"], 3, openai(server))
@@ -69,6 +69,20 @@ def test_the_same_answer_in_a_batch(
         assert tuple(line["queries"]) == situation.queries
     # The second attempt at most, with its tries; an answer without a query is asked for once more.
     assert len(server.bodies) == situation.requests - (not situation.error) + (not situation.queries)
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+@pytest.mark.parametrize(
+    "text",
+    ["What is a fjord?\n2.", " What is a fjord?\nBad question: a fjo", "<think>\na\nb</think>\nWhat is a fjord?\nb"],
+)
+def test_a_stop_text_that_stays_in_the_answer_is_cut_with_what_follows(
+    server: ChatServer, text: str, reason: str
+) -> None:
+    """Seen at transformers 5.23.0, which leaves it in the answer; others know none and write up to the limit."""
+    server.changes = {"message": {"content": text}, "finish_reason": reason}
+    made = generate_for(DOCUMENT, METHODS["inpars_gbq"], 1, openai(server))
+    assert (made.queries, made.problems, len(server.bodies)) == (("What is a fjord?",), {}, 1)
 
 
 @pytest.mark.slow

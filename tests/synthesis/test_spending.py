@@ -31,6 +31,18 @@ def priced(workspace: Workspace) -> None:
 
 
 @pytest.mark.slow
+def test_counts_of_zero_use_up_a_budget(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, priced: None
+) -> None:
+    """Seen at LiteLLM 1.106.12, where the model behind it counts nothing."""
+    server.changes = {"usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}}
+    job = make_job(**settings(server, make_corpus(40).id, budget=0.01, max_output_tokens=64))
+    with pytest.raises(ConfigError, match="is used up"):
+        Run(job, api_key=KEY).execute()
+    assert 0 < len(server.bodies) < 40
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("longest", [64, 2048])
 def test_a_budget_is_not_overshot_by_what_is_queued(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, priced: None, longest: int

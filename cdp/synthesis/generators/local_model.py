@@ -17,7 +17,7 @@ from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
-from cdp.llm.reader import MARKS
+from cdp.llm.reader import MARKS, until
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 
@@ -215,14 +215,6 @@ def _answer(
     ended = stopped or any(token in ends for token in row)
     usage = Usage(len(prompt.tokens), length, 1)
     return Answer(text=text, usage=usage, model=model, finish_reason="stop" if ended else "length")
-
-
-def until(text: str, stop: Sequence[str]) -> tuple[str, bool]:
-    """``text`` up to the first stop text, and whether there is one; stop texts before any other text do not count."""
-    for mark in stop:
-        text = text.removeprefix(mark)
-    first = min((at for mark in stop if (at := text.find(mark)) >= 0), default=-1)
-    return (text, False) if first < 0 else (text[:first], True)
 
 
 class _Draw:
