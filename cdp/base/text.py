@@ -34,6 +34,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST_SHOWN + 2 else f"{text[:LONGEST_SHOWN]}…"
 
 
+def one_line(text: str) -> str:
+    """Return a text on one line, without control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 def storable(text: str) -> bool:
     """Return True if a text has no NUL and no lone surrogate: files and databases take it."""
     try:

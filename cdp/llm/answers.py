@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cdp.base.errors import ProviderError
 from cdp.base.redaction import clean
-from cdp.base.text import counted
+from cdp.base.text import counted, one_line
 from cdp.llm.reader import FILTER, LENGTH, Reading, read, text_and_thought
 
 # Of one request: a larger count is a mistake and would use up any budget.
@@ -354,6 +354,5 @@ def _count(value: Any) -> int | None:
 
 
 def _short(value: Any) -> str:
-    """Return a text on one line, without control characters."""
-    text = "".join(character if character.isprintable() else " " for character in clean(str(value))[: 2 * SHOWN])
-    return " ".join(text.split())[:SHOWN].rstrip(".")
+    """Return the beginning of a text without keys, on one line."""
+    return one_line(clean(str(value))[: 2 * SHOWN])[:SHOWN].rstrip(".")

@@ -69,10 +69,10 @@ class _Unreachable(openai.OpenAIError):
 class _Call:
     """One call of ``complete``: its task, how often it was sent, and how often without an answer."""
 
-    def __init__(self, task: asyncio.Task[Any]) -> None:
-        self.task = task
+    task: asyncio.Task[Any]
+
+    def __init__(self) -> None:
         self.sent = self.lost = 0
-        self.body: dict[str, Any] = {}
         self.under_way = self.learnt = False
 
 
@@ -226,7 +226,7 @@ class ChatClient:
 
     def _ask(self, body: Body, usual: Usage, read: Callable[[bytes], A], retries: int | None) -> A:
         data, call, error = self._post(body, self._retries if retries is None else retries)
-        n = call.lost if call else 0  # sent and not answered: perhaps charged
+        n = call.lost  # sent and not answered: perhaps charged
         lost = Usage(n * usual.input_tokens, n * usual.output_tokens, estimated=n, unanswered=n)
         if error is not None:
             raise self._failed(error, call, lost)
@@ -246,45 +246,44 @@ class ChatClient:
             ) from None
         return replace(answer, usage=answer.usage + lost)
 
-    def _post(self, body: Body, retries: int) -> tuple[bytes, _Call | None, BaseException | None]:
+    def _post(self, body: Body, retries: int) -> tuple[bytes, _Call, BaseException | None]:
         """Send a request from the loop's thread; return its body, its call, and the error if there is no body."""
         with self._lock:
             if not self._started:
                 threading.Thread(target=_run, args=(self._loop,), name="endpoint", daemon=True).start()
                 self._started = True
-        calls: list[_Call] = []
+        call = _Call()
 
         async def send() -> bytes:
             task = asyncio.current_task()
             assert task is not None
-            call = _Call(task)
-            calls.append(call)
+            call.task = task
             _call.set(call)
             self._calls.add(call)
             try:
                 if self.stopping:
                     raise asyncio.CancelledError
                 async with self._slots:
-                    call.body = {"model": self.model, **body()}  # by what was learnt while this one waited
+                    asked = {"model": self.model, **body()}  # by what was learnt while this one waited
                     # Not embeddings.create: where encoding_format is left out it asks for base64.
-                    path = "/chat/completions" if "messages" in call.body else "/embeddings"
+                    path = "/chat/completions" if "messages" in asked else "/embeddings"
                     options: Any = {"max_retries": retries}
-                    sent = self._client.post(path, body=call.body, cast_to=httpx2.Response, options=options)
+                    sent = self._client.post(path, body=asked, cast_to=httpx2.Response, options=options)
                     try:
                         return bytes((await sent).content)
                     except openai.APIStatusError as error:  # learnt before the next request leaves
-                        call.learnt = self.learnt.learn(error.response.extensions["refusal"], call.body)
+                        call.learnt = self.learnt.learn(error.response.extensions["refusal"], asked)
                         raise
             finally:
                 self._calls.discard(call)
 
         future = asyncio.run_coroutine_threadsafe(send(), self._loop)
         try:
-            return future.result(), next(iter(calls), None), None
+            return future.result(), call, None
         except (openai.OpenAIError, concurrent.futures.CancelledError) as error:
-            return b"", next(iter(calls), None), error
+            return b"", call, error
 
-    def _failed(self, error: BaseException, call: _Call | None, lost: Usage) -> Exception:
+    def _failed(self, error: BaseException, call: _Call, lost: Usage) -> Exception:
         """Return the error of a request without an answer."""
         if isinstance(error, concurrent.futures.CancelledError):
             return Cancelled(lost)
@@ -296,7 +295,7 @@ class ChatClient:
             )
         if isinstance(error, openai.APIStatusError):
             return self._refused(error, call, lost)
-        tries = call.sent if call else 1
+        tries = call.sent
         times = f", {tries} times in a row." if tries > 1 else "."
         if isinstance(error, openai.APITimeoutError):
             message = f"{self.url} gave no answer within {self._timeout_s:g} s{times}"
@@ -306,7 +305,7 @@ class ChatClient:
             hint = f"{through}Check whether the server still runs, and resume the job then."
         return RequestError(message, hint=hint, exhausted=True, usage=lost)
 
-    def _refused(self, error: openai.APIStatusError, call: _Call | None, lost: Usage) -> Exception:
+    def _refused(self, error: openai.APIStatusError, call: _Call, lost: Usage) -> Exception:
         """Return the error for a status: for every request, for this one, or _Again for another body."""
         refusal: Refusal = error.response.extensions["refusal"]
         status, said = refusal.status, " ".join(clean(refusal.words).split())[:200].rstrip(".")
@@ -323,7 +322,7 @@ class ChatClient:
             )
         if status == 403:
             return RefusedError(f"{self.url} refused access (403: {said}).", hint="Check what the key may be used for.")
-        if call is not None and call.learnt and refusal.refuses != "texts":
+        if call.learnt and refusal.refuses != "texts":
             return _Again(lost)
         if status == 404 and _NO_PATH.match(said):
             return RefusedError(
@@ -344,7 +343,7 @@ class ChatClient:
             return RequestError(
                 f"The endpoint refused the request ({status}: {said}).{most}", usage=lost, raw=said, status=status
             )
-        tries = call.sent if call else 1
+        tries = call.sent
         if (refusal.retry_after or 0) > LONGEST_PAUSE_S:
             pause = f"Retry-After: {refusal.retry_after:.0f} s"
             message = f"The endpoint asks for a longer pause than a run makes ({status}, {pause})."

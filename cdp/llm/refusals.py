@@ -23,6 +23,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from cdp.base.records import Count, fields, whole
+from cdp.base.text import one_line
 from cdp.base.workspace import write_json
 
 LONGEST = 64 * 1024  # bytes of a body that are read: refusals are short
@@ -118,10 +119,10 @@ def read_refusal(status: int, headers: Mapping[str, str], body: bytes, now: floa
     value = _parsed(whole)
     value = _inside(value) if inside else value
     leaves = list(islice(_leaves(value), LEAVES))
-    words = _line(": ".join(dict.fromkeys(leaf for name, leaf in leaves if name in WORDS)))
+    words = one_line(": ".join(dict.fromkeys(leaf for name, leaf in leaves if name in WORDS)))
     if inside and not words:
         return None
-    words = words or page_title(body) or ("" if text.strip()[:1] in ("{", "[") else _line(_BEHIND.sub("", text)))
+    words = words or page_title(body) or ("" if text.strip()[:1] in ("{", "[") else one_line(_BEHIND.sub("", text)))
     code = " ".join(leaf for name, leaf in leaves if name in CODES)[:200]
     complaint = f"{code} {words}".lower()[:SEARCHED]
     if inside:
@@ -143,7 +144,7 @@ def page_title(body: bytes) -> str:
     if not _PAGE.match(text):
         return ""
     title = _TITLE.search(text)
-    return f"a web page, “{_line(html.unescape(title[1] if title else 'untitled'))[:100]}”"
+    return f"a web page, “{one_line(html.unescape(title[1] if title else 'untitled'))[:100]}”"
 
 
 def _parsed(text: str) -> Any:
@@ -183,10 +184,6 @@ def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, s
             yield from _leaves(content, name, depth + 1)
     elif isinstance(value, str | int) and value:
         yield name, str(value)
-
-
-def _line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _refused(status: int, param: str, complaint: str) -> tuple[str, int | None]:
