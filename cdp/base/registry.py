@@ -17,7 +17,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -190,17 +190,15 @@ def _is_importing() -> bool:
     return frame is not None
 
 
-@contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """Let threads load registries one after the other, for first imports by several threads may end with an error.
+_LOADING = threading.RLock()
+
+
+def _one_at_a_time() -> AbstractContextManager[object]:
+    """Return what threads load registries within, one after the other: first imports by several may end with an error.
 
     A module that is being imported does not wait: the thread whose turn it is may want that module.
     """
-    with nullcontext() if _is_importing() else _LOADING:
-        yield
-
-
-_LOADING = threading.RLock()
+    return nullcontext() if _is_importing() else _LOADING
 
 
 @functools.cache

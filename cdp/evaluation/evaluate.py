@@ -19,7 +19,7 @@ from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.measures import from_ranking
 from cdp.retrievers import PROTOCOLS, bm25
-from cdp.retrievers.api import ApiModel, failed_texts
+from cdp.retrievers.api import ApiModel, failed_texts, record_failed
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, encode, precision_for
 from cdp.retrievers.exact_search import search
 
@@ -300,6 +300,12 @@ def retrieve(
     reused = {"embeddings_reused": of_documents.reused, "query_embeddings_reused": of_queries.reused}
     counts = {"documents_without_vector": len(absent), "queries_without_vector": len(unasked)} if failed else {}
     return scores, numbers, seconds, {**reused, **counts}
+
+
+def record_unembedded(job: Job, model: SentenceTransformer, benchmark: Benchmark) -> None:
+    """List the texts of a benchmark that a retriever behind an API could not embed among the job's failed items."""
+    documents = zip(benchmark.document_ids, benchmark.documents, strict=True)
+    record_failed(job, model, documents, zip(benchmark.query_ids, benchmark.queries, strict=True))
 
 
 def length_of(model: SentenceTransformer) -> int | None:

@@ -16,11 +16,11 @@ from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation import combined
-from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, unjudged
+from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded, unjudged
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
-from cdp.retrievers.api import Payer, record_failed
+from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, cast, precision_for
 
 
@@ -71,10 +71,7 @@ def dense(
         precision=precision, store=EmbeddingStore(job.workspace, pool=pool), model_hash=identity,
         watch=job.advance,
     )  # fmt: skip
-    record_failed(
-        job, model, zip(benchmark.document_ids, benchmark.documents, strict=True),
-        zip(benchmark.query_ids, benchmark.queries, strict=True),
-    )  # fmt: skip
+    record_unembedded(job, model, benchmark)
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
 

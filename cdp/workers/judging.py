@@ -31,13 +31,13 @@ from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
 from cdp.benchmarks.judged import Grade, Pool
 from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import combined, judging
-from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model
+from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded
 from cdp.llm.answers import Answer, Cancelled, RequestError, prompts_cut
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.prices import price_of
 from cdp.llm.tokens import cut
 from cdp.retrievers import bm25, load, model_hash, resolve
-from cdp.retrievers.api import Payer, record_failed
+from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore
 from cdp.studies import records
 from cdp.synthesis import run as synthesis
@@ -187,10 +187,7 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
             model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
             watch=job.advance,
         )  # fmt: skip
-        record_failed(
-            job, model, zip(benchmark.document_ids, benchmark.documents, strict=True),
-            zip(benchmark.query_ids, benchmark.queries, strict=True),
-        )  # fmt: skip
+        record_unembedded(job, model, benchmark)
         if lexical is not None:
             fused = combined.hybrid(benchmark, results[name], lexical)
             results[combined.retriever_id(name, hybrid=True, rerank="")] = fused
