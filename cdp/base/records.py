@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypeVar
 
-from pydantic import Field
+from annotated_types import Ge, Lt, Predicate
 from typing_extensions import TypedDict
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import DAMAGED, numbered_jsonl, read_json
 
 T = TypeVar("T")
-# Fields of records: a number of things or a place among them, and a number that is neither infinite nor NaN.
-Count = Annotated[int, Field(ge=0, lt=2**53)]
-Real = Annotated[float, Field(allow_inf_nan=False)]
+# Fields of records: a number of things or a place among them, and a number that is neither infinite nor NaN. Pydantic
+# reads these marks; it is imported with the first record alone, for a supervisor reads none.
+Count = Annotated[int, Ge(0), Lt(2**53)]
+Real = Annotated[float, Predicate(math.isfinite)]
 
 _log = logging.getLogger(__name__)
 

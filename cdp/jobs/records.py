@@ -106,6 +106,8 @@ class JobSpec:
         spec = cls(**{name: kind(values[name]) for name, kind in kinds.items() if name in values})
         if not 0 <= spec.grace_s <= LONGEST_GRACE_S:
             raise ValueError(f"its grace_s is {spec.grace_s:g}")
+        if not is_name(spec.kind):  # its results lie in a file of that name
+            raise ValueError(f"its kind is {spec.kind[:100]!r}")
         if spec.launcher not in LAUNCHERS:
             raise ValueError(f"its launcher is {spec.launcher[:100]!r}")
         for entry in (*spec.after, *spec.secrets):

@@ -328,6 +328,18 @@ def test_a_specification_out_of_range_is_one_failed_job(workspace: Workspace, wr
     assert not (workspace.job(bad) / "supervisor.log").exists()
 
 
+@pytest.mark.parametrize("kind", ["../../x", "a/b", "", {"a": {"a": 1}}, "x" * 400])
+def test_a_jobs_kind_is_no_path(workspace: Workspace, kind: Any) -> None:
+    """Its results lie in a file of that name."""
+    bad = job(workspace, "index", {"retriever": "bm25", "corpus": "c"})
+    path = workspace.job(bad) / "spec.json"
+    write_json(path, {**read_json(path), "kind": kind})
+    (listed,) = jobs.list_jobs(workspace)
+    assert str(listed.state) == "failed"
+    assert "its kind is" in (listed.failure or {})["message"]
+    assert "its kind is" in run("jobs", "show", bad, code=2).stderr
+
+
 def test_a_job_starts_no_more_processes_than_the_machine_is_good_for(workspace: Workspace) -> None:
     config = {"query_set": "q", "retriever": "minilm"}
     job_id = job(workspace, "training", config, launcher="accelerate", device={"processes": 4000})
