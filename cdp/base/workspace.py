@@ -13,6 +13,7 @@ import os
 import re
 import resource
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -280,10 +281,20 @@ def _whole(digits: str) -> int:
     return value
 
 
+def plain_file(name: str, flags: int) -> int:
+    """Open a file, as an ``opener``. OSError for a pipe, which would be waited for, and a device, which has no end."""
+    descriptor = os.open(name, flags | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode) or os.path.isdir(name):  # of a folder `open` says what it is
+        return descriptor
+    os.close(descriptor)
+    raise OSError("it is a pipe or a device")
+
+
 def read_json(path: Path) -> Any:
     """Return the JSON value in ``path``; WorkspaceError if it is missing or damaged."""
     try:
-        return parse_json(path.read_bytes())
+        with open(path, "rb", opener=plain_file) as file:
+            return parse_json(file.read())
     except FileNotFoundError as error:
         raise WorkspaceError(f"{path} does not exist.") from error
     except (OSError, ValueError) as error:
@@ -293,7 +304,8 @@ def read_json(path: Path) -> Any:
 def read_json_or_none(path: Path) -> Any | None:
     """Return the JSON value in ``path``, None if there is none or it is damaged."""
     try:
-        return parse_json(path.read_bytes())
+        with open(path, "rb", opener=plain_file) as file:
+            return parse_json(file.read())
     except (OSError, ValueError):
         return None
 
@@ -324,7 +336,11 @@ def numbered_jsonl(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield each line's number, from 1, and its record, None where it holds none; a torn last line is left out."""
     if not path.exists():
         return
-    with open(path, "rb") as file:
+    try:
+        opened = open(path, "rb", opener=plain_file)  # noqa: SIM115 — closed below
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be read: {error}.", hint=DAMAGED) from error
+    with opened as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
@@ -337,7 +353,7 @@ def numbered_jsonl(path: Path) -> Iterator[tuple[int, Any]]:
 
 def sha256_file(path: Path) -> str:
     """Return the hex SHA-256 of a file's bytes."""
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=plain_file) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

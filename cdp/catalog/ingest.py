@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.records import TRAINING, Count, Real, checked, fields
-from cdp.base.workspace import Workspace, parse_json
+from cdp.base.workspace import Workspace, parse_json, plain_file
 from cdp.catalog import connection as db
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def read(workspace: Workspace, source: str, stamp: str) -> dict[str, pa.Table]:
     reader = _condition if path.parent.name == CONDITIONS else RESULTS[path.stem]
     tables: dict[str, pa.Table] = {}
     try:
-        with open(workspace.root / source, "rb") as file:
+        with open(workspace.root / source, "rb", opener=plain_file) as file:
             stamp = _stamp(os.fstat(file.fileno()))
             value = parse_json(file.read())
         for table, row in reader(value, path.parts[1]):

@@ -1,14 +1,16 @@
 """Parsing the answers of endpoints: an ``Answer`` with its token usage, or an error.
 
 The schema requires a first choice with text and nothing else: implausible metadata (model, finish reason, token counts)
-must not reject an answer that was paid for. JSON is parsed by pydantic, which rejects lone surrogates, invalid UTF-8
-and endless nesting before anything is stored.
+must not reject an answer that was paid for. JSON is parsed by pydantic, which rejects invalid UTF-8 and endless nesting
+before anything is stored; numbers without end and lone surrogates are taken out before.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +33,8 @@ KEPT_RAW = 2000  # characters of an unusable answer that are kept with its docum
 
 # The parser refuses numbers of thousands of digits, and the answer with them. None of the fields that are read has one.
 _ENDLESS = re.compile(rb"(?<=[:,\[\s])-?\d{400,}(?=[\s,\]}])")
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 REASONING_ALONE = "Check the server's reasoning parser: it may put whole answers into the thought."
 
@@ -272,17 +276,27 @@ def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:
 def paid_for(data: bytes, expected: Usage) -> Usage:
     """Return the usage of an answer that cannot be used; ``expected`` if it has none."""
     try:
-        reported = _Paid.model_validate_json(_ENDLESS.sub(b"null", data)).usage
+        reported = _Paid.model_validate_json(_readable(data)).usage
     except ValidationError:
         reported = None
     return _usage(reported, expected)
+
+
+def _readable(data: bytes) -> bytes:
+    """Return an answer's JSON without what the parser refuses, which may stand in a field that nothing reads."""
+    data = _ENDLESS.sub(b"null", data)
+    if _SURROGATE.search(data) is None:
+        return data
+    with suppress(ValueError, RecursionError):  # half of a surrogate pair is left out
+        return json.dumps(json.loads(data), ensure_ascii=False).encode("utf-8", "ignore")
+    return data
 
 
 def _fitting(schema: type[Any], value: Any) -> Any:
     """Validate ``value`` (JSON bytes, or parsed JSON) by a schema; Malformed with its first problem."""
     try:
         if isinstance(value, bytes):
-            return schema.model_validate_json(_ENDLESS.sub(b"null", value))
+            return schema.model_validate_json(_readable(value))
         return schema.model_validate(value)
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]

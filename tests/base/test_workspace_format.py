@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cdp.base.workspace import FORMAT, FORMAT_FILE, Workspace
+from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import (
+    FORMAT,
+    FORMAT_FILE,
+    Workspace,
+    numbered_jsonl,
+    read_json,
+    read_json_or_none,
+    sha256_file,
+)
 from cdp.cli import main
 
 
@@ -38,3 +50,15 @@ def test_an_empty_mark_is_refused_and_a_workspace_without_one_gets_it(
     (workspace.root / FORMAT_FILE).write_text("")
     assert main(["jobs", "list"]) == 2
     assert FORMAT_FILE in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("read", [read_json, sha256_file, lambda path: list(numbered_jsonl(path)), read_json_or_none])
+def test_a_pipe_in_a_workspace_is_not_waited_for(tmp_path: Path, read: Callable[[Path], Any]) -> None:
+    """Archives hold pipes too, and each page reads such files."""
+    pipe = tmp_path / "catalog.json"
+    os.mkfifo(pipe)
+    if read is read_json_or_none:
+        assert read(pipe) is None
+        return
+    with pytest.raises((WorkspaceError, OSError), match="pipe or a device"):
+        read(pipe)

@@ -85,6 +85,17 @@ def test_a_stop_text_that_stays_in_the_answer_is_cut_with_what_follows(
     assert (made.queries, made.problems, len(server.bodies)) == (("What is a fjord?",), {}, 1)
 
 
+@pytest.mark.parametrize("field", ["id", "model", "message"])
+def test_half_of_a_surrogate_pair_costs_no_answer(server: ChatServer, field: str) -> None:
+    """A server may cut a text within an emoji; the answer was paid for, and the half may stand where nothing reads."""
+    message = {"role": "assistant", "content": LIST.replace("1. ", "1. \ud83d")}
+    server.changes = {"message": message} if field == "message" else {field: "x\ud800"}
+    made = generate_for(DOCUMENT, METHODS["diverse"], 3, openai(server))
+    assert len(made.queries) == 3
+    assert all(query.isascii() for query in made.queries)
+    assert len(server.bodies) == 1
+
+
 @pytest.mark.slow
 def test_a_cut_answer_is_a_failure_that_is_shown(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, workspace: Workspace
