@@ -10,6 +10,7 @@
 # make soak   what takes hours: fuzzing (of stored files CDP_FUZZ_MINUTES, default 20), a thousand kills, a dashboard in use
 #             (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
+# make endpoints  other people's servers of the OpenAI protocol, installed one by one: 20 minutes, seven once they are
 # make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: under ten minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
 # make reproduction  docs/REPRODUCTION.md with every figure and verdict from the kept scores, in a minute
@@ -30,7 +31,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check coverage soak package gauntlet cluster audit bench bench-changed gpu docs site images lock clean
+.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints cluster audit bench bench-changed gpu docs site images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -97,6 +98,11 @@ package: install-dev chromium
 
 gauntlet: install-dev
 	$(BIN)/python -m tests.gauntlet
+
+# Each server has an environment of its own in build/endpoints, made once; llama-cpp-python is built from its source.
+# What cannot be installed is skipped, and said. The table is docs/how-to/endpoint.md's.
+endpoints: install-dev
+	$(BIN)/python -m tests.endpoints
 
 # The tests of tests/cluster that take minutes; without this variable they are skipped.
 cluster: install-dev
