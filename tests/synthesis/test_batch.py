@@ -94,8 +94,6 @@ DAMAGED: dict[str, bytes] = {
     for name, (body, _) in MALFORMED.items()
     if name in ("message null", "choices empty", "content number", "refusal", "tool call", "a list", "null")
 } | {
-    "half a character": b'{"custom_id": "%s", "response": {"body": {"choices": [{"message": {"content": "\\ud83d"}}]}}}'
-    % KEY_OF_OURS.encode(),
     "deep": b"[" * 100_000,
     "no object": b'"text"',
     "no JSON": b"<html>",
