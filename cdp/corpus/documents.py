@@ -22,7 +22,7 @@ ROW_GROUP_ROWS = 8192
 # A row group ends after 8,192 documents or 32 Mi characters, whichever comes first.
 ROW_GROUP_CHARACTERS = 32 * 2**20
 # Bytes of a column of a row group, and of its titles when they are written out. Our own stay far below: a group ends
-# with the document that exceeds its characters. A file may come from somebody else's workspace.
+# with the document that exceeds its characters. A file may come from another person's workspace.
 MOST_BYTES = 2**30
 
 

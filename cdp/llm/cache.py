@@ -9,7 +9,7 @@ all processes use the rollback journal, which needs file locks alone.
 Requests are recorded before they are sent (``asked``), and removed in the transaction that stores the answer and adds
 its usage (``paid``). Requests that a killed process leaves in ``asked`` may be charged although their answer is lost.
 
-An answer is kept as it came, so that a better reader reads it again. One that cannot be read is asked for anew, unless
+An answer is kept as it came, so that a better reader reads it again. One that cannot be read is asked for again, unless
 the job paid for it since it last ended by itself (``lately``): a kill makes no request paid twice.
 """
 
@@ -111,8 +111,8 @@ class AnswerCache:
         with self._transaction() as database:
             database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), _row_of(answer)))
 
-    def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True, anew: bool = False) -> Answer:
-        """Return the cached answer unless ``anew``, else that of ``ask``, stored if ``keep``. Threads with the same key
+    def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True, refresh: bool = False) -> Answer:
+        """Return the cached answer unless ``refresh``, else that of ``ask``, stored if ``keep``. Threads with the same key
         ask once."""
         while True:
             with self._lock:
@@ -123,7 +123,7 @@ class AnswerCache:
                 other.wait()
                 continue
             try:
-                answer = None if anew else self.get(key)
+                answer = None if refresh else self.get(key)
                 if answer is None:
                     answer = ask()
                     if keep:

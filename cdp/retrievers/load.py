@@ -1,6 +1,6 @@
 """The one place where models are loaded: encoders, cross-encoders, decoders. And the hash of what was loaded.
 
-Whoever needs a model comes here, for a folder is checked (``cdp.retrievers.model_files``) before a library sees it.
+Every model is loaded here, because a folder is checked (``cdp.retrievers.model_files``) before a library sees it.
 Static models are loaded without sentence-transformers (``cdp.retrievers.static`` says why), other encoders as a
 ``SentenceTransformer``. torch is imported inside the functions: importing this module is cheap.
 """

@@ -1,6 +1,6 @@
 """What a model's folder may hold, decided from its small files before a library sees any of them.
 
-A model is data from somebody else, and the libraries obey much of what stands in it: classes to import, arguments for
+A model is another person's data, and the libraries obey much of what stands in it: classes to import, arguments for
 their loaders, other files and other models to read. ``check`` refuses what acts. It reads JSON only and imports no
 library; ``check_architectures`` is the part that needs to know which architectures transformers has.
 

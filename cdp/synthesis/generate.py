@@ -81,7 +81,7 @@ def generate_for(
     requests = method.requests(texts, m, queries)
     prompts_cut, kept = 0, False
 
-    def answers(anew: bool) -> _Read:
+    def answers(refresh: bool) -> _Read:
         def ask(text: str, sample: int = 0, query: str = "") -> Answer:
             nonlocal prompts_cut, kept
             usual = usual_usage(text, method, m)
@@ -96,7 +96,7 @@ def generate_for(
                 key = cache_key(document.content_hash, text, generator.model, settings)
                 most = most_usage(usual, settings)
                 paid = send if account is None else lambda: account.ask(key, usual, most, send)
-                answer = cache.get_or_ask(key, paid, keep=account is None, anew=anew)
+                answer = cache.get_or_ask(key, paid, keep=account is None, refresh=refresh)
                 kept |= answer.usage.requests == 0 and not (account and account.paid_lately(key))
             prompts_cut += answer.usage.lacks(usual)
             return answer
@@ -107,10 +107,10 @@ def generate_for(
             return _one_by_one(ask, requests[0][0], method, m)
         return _at_once(ask, requests[0][0], method, m, generator.is_llm)
 
-    read = answers(anew=False)
+    read = answers(refresh=False)
     # Kept by another run, and still not to be read: what was wrong then may be mended.
     if kept and not read.queries and not any(answer.usage.requests for answer in read.answers):
-        read = answers(anew=True)
+        read = answers(refresh=True)
     if prompts_cut:
         read.problems["prompt_cut"] = prompts_cut
     return Generation(

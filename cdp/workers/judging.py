@@ -297,7 +297,7 @@ class Run:
             answer = self.cache.get_or_ask(key, ask, keep=False)
             # Kept by another run, and still not to be read: what was wrong then may be mended.
             if _grade(answer) is None and not answer.usage.requests and not self.account.paid_lately(key):
-                answer = self.cache.get_or_ask(key, ask, keep=False, anew=True)
+                answer = self.cache.get_or_ask(key, ask, keep=False, refresh=True)
         except Cancelled:
             return pair, None
         except Exception as error:
