@@ -112,8 +112,10 @@ class AnswerCache:
             database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), _row_of(answer)))
 
     def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True, refresh: bool = False) -> Answer:
-        """Return the cached answer unless ``refresh``, else that of ``ask``, stored if ``keep``. Threads with the same key
-        ask once."""
+        """Return the cached answer unless ``refresh``, else that of ``ask``, stored if ``keep``.
+
+        Threads with the same key ask once.
+        """
         while True:
             with self._lock:
                 other = self._in_flight.get(key)
