@@ -33,6 +33,7 @@ from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of
 from cdp.corpus.checks import storable
 from cdp.corpus.collector import SeenIds
+from cdp.corpus.extraction import reading_process
 
 BATCH = 4096
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -303,7 +304,8 @@ def download_benchmark(
         converted = fetched / "converted"
         shutil.rmtree(converted, ignore_errors=True)  # of an attempt that was killed
         try:
-            info = _convert(entry, source, converted, target, workspace, progress)
+            with reading_process():  # one for all tables: to start it takes 0.3 s
+                info = _convert(entry, source, converted, target, workspace, progress)
         except OSError as error:
             raise WorkspaceError(
                 f"The benchmark could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"

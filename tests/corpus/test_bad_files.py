@@ -61,6 +61,7 @@ def test_damaged_compression_is_named(tmp_path: Path) -> None:
         read_documents(tmp_path / "d.zip")
 
 
+@pytest.mark.slow
 def test_an_unreadable_file_among_others_is_rejected_as_a_whole(tmp_path: Path) -> None:
     folder = tmp_path / "x"
     jsonl(folder / "good.jsonl", ROWS)

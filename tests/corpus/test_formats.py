@@ -47,6 +47,7 @@ def test_tables(tmp_path: Path, name: str, delimiter: str) -> None:
     assert read(table(tmp_path / name, delimiter)) == TRIPLES
 
 
+@pytest.mark.slow
 def test_parquet_reads_only_the_columns_that_matter(tmp_path: Path) -> None:
     path = tmp_path / "d.parquet"
     rows = [{**row, "vector": [0.5] * 3} for row in ROWS]
@@ -56,6 +57,7 @@ def test_parquet_reads_only_the_columns_that_matter(tmp_path: Path) -> None:
         assert result.found_fields == ("vector", "_id", "title", "text")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
 def test_parquet_text_types(tmp_path: Path, kind: pa.DataType) -> None:
     columns = {"id": pa.array([7, 8]), "text": pa.array(["x one", "x two"]).cast(kind)}
@@ -63,6 +65,7 @@ def test_parquet_text_types(tmp_path: Path, kind: pa.DataType) -> None:
     assert read(tmp_path / "d.parquet") == [("7", "", "x one"), ("8", "", "x two")]
 
 
+@pytest.mark.slow
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "d.parquet").write_bytes(b"PAR1 and then nothing of the kind")
     with pytest.raises(InputError, match=r"d\.parquet: It cannot be read as Parquet"):
@@ -176,6 +179,7 @@ def test_folder_and_zip_of_mixed_files_agree(tmp_path: Path) -> None:
     assert len(hashes) == 1
 
 
+@pytest.mark.slow
 def test_a_zip_holds_every_row_format(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([{"id": "p", "text": "In Parquet."}]), tmp_path / "p.parquet")
     with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED) as archive:

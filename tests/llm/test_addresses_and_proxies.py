@@ -133,6 +133,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_a_proxy_that_cannot_be_used_is_named(name: str, monkeypatch: pytest.MonkeyPatch, workspace: Workspace) -> None:
     monkeypatch.setenv(name, BAD[name])
