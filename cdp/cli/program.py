@@ -15,7 +15,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
-from cdp.services import commands, demo, embedding, projects, queries, results
+from cdp.services import commands, demo, embedding, jobs, projects, queries, results
 from cdp.services import prune as pruning
 from cdp.services import search as searching
 from cdp.services.doctor import DISTRIBUTION, check
@@ -44,7 +44,7 @@ def search(
             sent = embedding.for_index(run.workspace, answer.retriever, answered.corpus.id)
             note(*([s.sentence for s in sent] or [f"indexing with {answer.title}"]))
             config = IndexConfig(retriever=answer.retriever, corpus=answered.corpus.id)
-            run.followed([searching.start_index(run.workspace, config)])
+            run.followed([jobs.start(run.workspace, "index", config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
     # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
     if all(answer.problem for answer in answered.answers):

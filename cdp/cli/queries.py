@@ -19,7 +19,7 @@ from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.services import commands, completeness, corpora, embedding, leakage, queries, synthesis, tuning
+from cdp.services import commands, completeness, corpora, embedding, jobs, leakage, queries, synthesis, tuning
 from cdp.services import metrics as measuring
 from cdp.services import review as reviewing
 
@@ -65,7 +65,7 @@ def preview(
 @command("queries generate", project=("corpus",), job=True)
 def generate(run: Run, config: SynthesisConfig) -> int:
     """Write queries for a corpus."""
-    return run.started(queries.generate(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "synthesis", config))
 
 
 @command("queries estimate", project=("corpus",), defaults={"generator": "openai"})
@@ -245,13 +245,13 @@ def leave_out(
 @command("queries round-trip", places=("query_set",), job=True)
 def round_trip(run: Run, config: RoundTripConfig) -> int:
     """At which rank each query finds the document it was written for."""
-    return run.started(queries.start_round_trip(run.workspace, config.query_set, config.by, gpus=config.gpus))
+    return run.started(jobs.start(run.workspace, "round-trip", config))
 
 
 @command("queries filter", places=("query_set",), job=True)
 def filter_(run: Run, config: FilterConfig) -> int:
     """A new set without queries that fail a test: round-trip rank, a cross-encoder's score, nonsense."""
-    return run.started(queries.start_filter(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "filter", config))
 
 
 @command("queries mine", places=("query_set",), job=True)
@@ -259,7 +259,7 @@ def mine(run: Run, config: MiningConfig) -> int:
     """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
     warn_incomplete(run.workspace, config.query_set)
     note(*(sending.sentence for sending in embedding.for_mining(run.workspace, config)))
-    return run.started(queries.start_mining(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "mining", config))
 
 
 @command("queries review")
@@ -324,7 +324,7 @@ def metrics(
         return run.say(value, table)
     if not run.json:
         print(table)
-    return run.started(measuring.start(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "metrics", config))
 
 
 # prompts

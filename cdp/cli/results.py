@@ -10,7 +10,7 @@ from cdp.base.text import interval, p_value, signed
 from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import command
-from cdp.services import embedding, evaluation, result_tables, results
+from cdp.services import embedding, jobs, result_tables, results
 from cdp.services.results import Comparison
 
 
@@ -18,7 +18,7 @@ from cdp.services.results import Comparison
 def evaluate(run: Run, config: EvaluationConfig) -> int:
     """Evaluate a retriever on a benchmark."""
     note(*(sending.sentence for sending in embedding.for_evaluation(run.workspace, config)))
-    return run.started(evaluation.start(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "evaluation", config))
 
 
 @command("results list", project=())
@@ -108,4 +108,4 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
 @command("results import", places=("path",), job=True)
 def import_(run: Run, config: ResultImportConfig) -> int:
     """Take in another program's TREC run as an evaluation."""
-    return run.started(evaluation.start_import(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "import", config))

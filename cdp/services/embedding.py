@@ -12,7 +12,7 @@ import numpy as np
 from cdp import query_sets
 from cdp.base.config import EvaluationConfig, MiningConfig
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import describe, resolve_benchmark
+from cdp.benchmarks import describe, judged_on, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import get_documents, load_documents, load_manifest
@@ -21,7 +21,7 @@ from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
-from cdp.services import access, evaluation
+from cdp.services import access
 
 # Texts whose length stands for all in a price.
 SAMPLED = 200
@@ -70,7 +70,7 @@ def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sendi
     """Return what an evaluation sends."""
     if api.parse(config.retriever) is None:
         return []
-    name, split, info = evaluation.judged_on(workspace, config.benchmark, config.split)
+    name, split, info = judged_on(workspace, config.benchmark, config.split)
     folder = resolve_benchmark(name, workspace)
     queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
     texts = [of_benchmark(workspace, folder), _mean(info.judged[split], queries)]

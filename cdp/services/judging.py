@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from cdp import jobs, query_sets
+from cdp import query_sets
 from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
-from cdp.benchmarks import judged, library, manifests, resolve_benchmark
+from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import query_log
 from cdp.complexity.query_log import QueryLog
-from cdp.corpus import load_manifest, resolve_corpus
+from cdp.corpus import resolve_corpus
 from cdp.evaluation import judging
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import estimate_tokens
 from cdp.retrievers import bm25
-from cdp.services import access, clusters, complexity, embedding, evaluation
+from cdp.services import access, complexity, embedding, jobs
 from cdp.services.embedding import Sending
 from cdp.studies import records
 from cdp.synthesis import targets
@@ -191,30 +191,13 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
     planned = plan(workspace, config, api_key)
     config = planned.config
     inputs: dict[str, Any] = {"estimate": {"cost": planned.cost, "pairs": planned.pairs}}
-    if config.benchmark:
-        inputs["benchmark"] = config.benchmark
-    else:
-        if config.name in library.list_names(workspace):
-            raise ConfigError(
-                f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
-            )
-        inputs |= {"corpus": config.corpus, "corpus_hash": load_manifest(workspace, config.corpus).content_hash}
     if planned.queries:
         inputs["queries"] = sha256_text(*planned.queries)
     if planned.queries and not config.benchmark:
         # The drawn queries, by the hash of their text: a file that changes meanwhile changes no job.
         saved = complexity.save(workspace, "\n".join(planned.queries))
         config = config.replace(queries=str(workspace.root / complexity.FOLDER / f"{saved}.txt"))
-    return jobs.submit(
-        workspace,
-        kind="judging",
-        name=f"{config.name} by {config.synthesis.model_name}",
-        module="cdp.workers.judging",
-        config=config.to_dict(),
-        inputs=inputs,
-        device=clusters.request(workspace, config.gpus) if planned.local else jobs.DeviceRequest.light(),
-        env_secrets=access.environment_for(config.to_dict(), api_key),
-    )
+    return jobs.start(workspace, "judging", config, api_key=api_key, inputs=inputs)
 
 
 def judged_name(workspace: Workspace, name: str) -> str:
@@ -242,5 +225,5 @@ def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "")
             again = EvaluationConfig.from_dict(view.config)
             if again not in known:
                 known.add(again)
-                evaluation.start_after(workspace, again, job)
+                jobs.start(workspace, "evaluation", again, after=[job])
     return job

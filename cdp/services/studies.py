@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cdp import catalog, jobs, query_sets
+from cdp import catalog, query_sets
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
@@ -18,7 +18,7 @@ from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import resolve
-from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
+from cdp.services import access, completeness, jobs, leakage, projects, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies.config import (
     DECIDED,
@@ -194,10 +194,6 @@ def synthesis_of(config: StudyConfig, source: StudySource) -> SynthesisConfig:
             "budget": config.spend / n if config.spend else None,
         }
     )
-
-
-# What a study reads of all others while they run, so that none trains what another has.
-WORKER = "cdp.workers.study"
 
 
 @dataclass(frozen=True)
@@ -432,20 +428,11 @@ def run(
         if source.query_set:
             ready.append(source)
             continue
-        written = queries.generate(workspace, synthesis_of(config, source), api_key=api_key)
+        written = jobs.start(workspace, "synthesis", synthesis_of(config, source), api_key=api_key)
         generations.append(written)
         ready.append(dataclasses.replace(source, job_id=written))
-    job_id = jobs.submit(
-        workspace,
-        kind="study",
-        name=config.name or "study",
-        module=WORKER,
-        config=config.to_dict(),
-        device=clusters.request(workspace, config.gpus, at_most=1),
-        uses_pool=True,
-        inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
-        after=generations,
-    )
+    inputs = {"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)}
+    job_id = jobs.start(workspace, "study", config, inputs=inputs, after=generations)
     return StudyStart(job_id, generations)
 
 
@@ -523,7 +510,7 @@ def report(workspace: Workspace, study: str) -> StudyReport:
 
 
 def _study(workspace: Workspace, name: str) -> JobView:
-    view = jobs.view(workspace, jobs.resolve_job(workspace, name), with_size=False)
+    view = jobs.show(workspace, name, with_size=False)
     if view.kind != "study":
         raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
     return view

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import catalog, jobs, query_sets
+from cdp import catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, Default, bm25, resolve
+from cdp.retrievers import PRESETS, Default, bm25, is_reserved, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import access, clusters, completeness, evaluation, leakage, naming, results
+from cdp.services import access, completeness, evaluation, jobs, leakage, results
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.pairs import check_teacher
 from cdp.training.plan import complete, defaults_for, licence_notes, order_notes, order_of
-from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
+from cdp.training.reasoning import Reasoned, pairs_with, resolved_reasoning, unreasoned_note, uses_reasoned
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
-
-WORKER = "cdp.workers.training"
 
 
 @dataclass(frozen=True)
@@ -138,23 +135,15 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
     query has its weight is checked when the pairs are read.
     """
     query_set = completeness.check(workspace, query_sets.resolve_query_set(workspace, config.query_set)).query_set
-    needs = WEIGHTINGS.named(config.weighting).needs
-    reasoning = config.reasoning
-    if uses_reasoned(config) and reasoning:
-        reasoned = query_sets.resolve_query_set(workspace, reasoning)
-        check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
-        reasoning = reasoned.id
-    if needs == "column" and config.weights:
+    if WEIGHTINGS.named(config.weighting).needs == "column" and config.weights:
         ANSWERS.get(access.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
-    with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
-    check_reasoned(with_ids, query_set.method)
-    return with_ids, query_set
+    return resolved_reasoning(workspace, config, query_set), query_set
 
 
 @access.reads
 def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     """Return the plan of a training. Starts nothing and reads no model and no document."""
-    if naming.is_reserved(config.name):
+    if is_reserved(config.name):
         raise ConfigError(f"{config.name!r} is the name of a retriever already.", hint="Give the training another one.")
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
@@ -221,27 +210,6 @@ def label(workspace: Workspace, config: TrainingConfig) -> str:
 
 
 @access.runs
-def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any] | None = None) -> str:
-    """Submit one training that has been checked (``plan``); the job's id. ``links`` say what it belongs to."""
-    with_ids, query_set = named(workspace, TrainingConfig.from_dict(config.to_dict()))
-    return jobs.submit(
-        workspace,
-        kind="training",
-        name=config.name or label(workspace, config),
-        module=WORKER,
-        config=with_ids.to_dict(),
-        launcher="accelerate",
-        device=clusters.request(workspace, config.gpus),
-        inputs={
-            "query_set": query_set.id,
-            "query_set_hash": query_sets.content_hash(workspace, query_set),
-            "corpus": query_set.corpus_id,
-            **(links or {}),
-        },
-    )
-
-
-@access.runs
 def start(
     workspace: Workspace,
     config: TrainingConfig,
@@ -270,7 +238,10 @@ def start(
         if there:
             reused.append(there)
         else:
-            evaluations.append(evaluation.start(workspace, wish))
-    job_id = submit(workspace, config, leakage.links(leaks))
-    evaluations += [evaluation.start_after(workspace, wish.replace(retriever=job_id), job_id) for wish in wanted]
+            evaluations.append(jobs.start(workspace, "evaluation", wish))
+    name = config.name or label(workspace, config)
+    job_id = jobs.start(workspace, "training", config, inputs=leakage.links(leaks), name=name)
+    evaluations += [
+        jobs.start(workspace, "evaluation", wish.replace(retriever=job_id), after=[job_id]) for wish in wanted
+    ]
     return TrainingStart(job_id, evaluations, reused)

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cdp import jobs, query_sets
+from cdp import query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.records import Real, fields, whole
 from cdp.base.workspace import Workspace, slug
 from cdp.corpus import resolve_corpus
-from cdp.services import access, queries, synthesis
+from cdp.jobs import resolve_job
+from cdp.services import access, jobs, synthesis
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, OWN, get_method
 
-WORKER = "cdp.workers.prompt_tuning"
 LONGEST_PROMPT = 1_000_000
 
 
@@ -108,19 +108,12 @@ def start(
                 "name": name,
                 "method": settings.method,
                 "prompt": settings.prompt,
-                "job": queries.generate(workspace, settings, api_key=api_key),
+                "job": jobs.start(workspace, "synthesis", settings, api_key=api_key),
                 "corpus_cost": cost,
             }
         )
-    return jobs.submit(
-        workspace,
-        kind="prompts",
-        name=f"Prompts for {manifest.name} ({config.target})",
-        module=WORKER,
-        config=config.to_dict(),
-        inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "candidates": candidates},
-        after=[str(candidate["job"]) for candidate in candidates],
-    )
+    written = [str(candidate["job"]) for candidate in candidates]
+    return jobs.start(workspace, "prompts", config, inputs={"candidates": candidates}, after=written)
 
 
 _CANDIDATE = fields(
@@ -136,7 +129,7 @@ _FOUND = fields(
 
 def result(workspace: Workspace, job: str) -> dict[str, Any]:
     """What a job found, as its worker wrote it; InputError before its end."""
-    folder = workspace.job(jobs.resolve_job(workspace, job))
+    folder = workspace.job(resolve_job(workspace, job))
     record: Any = whole(_FOUND, folder / "results" / "prompts.json")
     if record is None:
         raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")

@@ -12,7 +12,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
-from cdp.services import commands, evaluation, naming, result_tables, results
+from cdp.services import commands, evaluation, jobs, naming, result_tables, results
 from cdp.services.results import MOST, Comparison, Row
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
@@ -235,7 +235,7 @@ def _baselines(workspace: Workspace, here: Sequence[Row], baseline: str) -> None
             f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
         ):
             with frame.guarded():
-                started = [evaluation.start(workspace, config) for config in configs]
+                started = [jobs.start(workspace, "evaluation", config) for config in configs]
                 frame.go("jobs", job=started[0])
 
 

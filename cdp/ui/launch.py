@@ -18,6 +18,7 @@ from cdp.services import (
     corpora,
     embedding,
     evaluation,
+    jobs,
     leakage,
     queries,
     studies,
@@ -392,7 +393,7 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
             if _start_button("Start the evaluation", "evaluate_start"):
                 with frame.guarded():
                     with st.spinner("Starting"):
-                        started = [evaluation.start(workspace, config) for config in to_do]
+                        started = [jobs.start(workspace, "evaluation", config) for config in to_do]
                     frame.go("jobs", job=started[0])
     lines = (commands.line("evaluate", retriever, without=("retriever",), wait=True, config=one) for one in configs)
     forms.command(*lines)

@@ -11,7 +11,7 @@ import streamlit as st
 from cdp.base.config import IndexConfig
 from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
-from cdp.services import commands, embedding, search
+from cdp.services import commands, embedding, jobs, search
 from cdp.services.projects import Members
 from cdp.services.search import Answer, Hit
 from cdp.ui import jobs as job_views
@@ -124,7 +124,7 @@ def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
         "Index the documents", key=f"index_{answer.retriever}", icon=":material/database:", type="primary"
     ):
         settings = {"retriever": answer.retriever, "corpus": corpus}
-        search.start_index(workspace, IndexConfig.from_dict(settings))
+        jobs.start(workspace, "index", IndexConfig.from_dict(settings))
         st.rerun()
 
 

@@ -6,12 +6,16 @@ continues with the files that are missing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cdp.base.config import DownloadConfig
+from cdp.base.job_kind import LIGHT, JobKind, Prepared
+from cdp.base.text import typed_path
 from cdp.base.worker import Job, run
+from cdp.base.workspace import Workspace
 from cdp.benchmarks import manifests, registry
-from cdp.benchmarks.download import download_benchmark
+from cdp.benchmarks.download import download_benchmark, in_folder
 
 UNITS = {"downloading": "bytes", "writing documents": "documents", "checking": "documents"}
 
@@ -41,6 +45,23 @@ def main(job: Job) -> None:
         "notes": list(manifest.notes),
     })  # fmt: skip
     job.progress("done", 1, 1, "benchmarks")
+
+
+def prepare(workspace: Workspace, config: DownloadConfig, after: Sequence[str] = ()) -> Prepared:
+    """Raise for what is known to fail without the network."""
+    entry = registry.downloadable(config.benchmark)
+    config = config.replace(benchmark=entry.name)
+    if config.folder:
+        folder = typed_path(config.folder).resolve()
+        in_folder(entry, folder)
+        config = config.replace(folder=str(folder))
+    return Prepared(config, entry.title)
+
+
+KIND = JobKind(
+    "download", "Download", "A benchmark of the registry, brought into the workspace.", DownloadConfig, main, prepare,
+    device=lambda config: LIGHT, makes="benchmark", command="benchmarks download", word="benchmark", order=130,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -7,11 +7,16 @@ of every query) and ``results/run.parquet`` (what was retrieved: query_id, docum
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from cdp.base.config import EvaluationConfig
+from cdp.base.errors import ConfigError
+from cdp.base.job_kind import BENCHMARK, RESULT, Device, JobKind, Prepared
+from cdp.base.records import JOB_FACTS, whole
 from cdp.base.worker import Job, run
-from cdp.base.workspace import sha256_text
+from cdp.base.workspace import Workspace, sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
@@ -19,7 +24,16 @@ from cdp.evaluation import combined
 from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded, unjudged
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
-from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
+from cdp.retrievers import (
+    ResolvedRetriever,
+    bm25,
+    check_cross_encoder,
+    is_loaded,
+    leakage,
+    load,
+    model_hash,
+    resolve,
+)
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, cast, precision_for
 
@@ -111,6 +125,45 @@ def combine(
         "kind": combined.RERANKED if config.rerank else combined.HYBRID,
         "hash": who["hash"],
     }
+
+
+def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str] = ()) -> Prepared:
+    """Check the retriever, its fusion and the cross-encoder. A training in ``after`` makes the retriever first."""
+    if config.hybrid and bm25.language_in(config.retriever) is not None:
+        raise ConfigError("BM25 cannot be fused with itself.", hint="Name a dense retriever to make a hybrid of.")
+    if config.rerank:
+        check_cross_encoder(workspace, config.rerank)
+
+    name, label = named(workspace, config.retriever, after)
+    title = combined.title(label, config.hybrid, config.rerank)
+    split = "" if config.split == "test" else f" {config.split}"
+    return Prepared(config.replace(retriever=name), f"{title} on {Path(config.benchmark).name}{split}")
+
+
+def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[str, str]:
+    """Return a retriever's resolved name and its label in lists. ``bm25`` and ``bm25:<language>`` are no models."""
+    language = bm25.language_in(retriever)
+    if language is not None:
+        bm25.check_language(language)
+        return retriever.strip(), retriever.strip()
+    if retriever in after:
+        facts = whole(JOB_FACTS, workspace.job(retriever) / "spec.json") or {}
+        return retriever, str(facts.get("name") or retriever)
+    resolved = resolve(retriever, workspace)
+    return resolved.name, resolved.title if resolved.origin in ("job", "api") else resolved.name
+
+
+def device(config: EvaluationConfig) -> Device:
+    # BM25 and an API have no use for a GPU; a cross-encoder has.
+    loads = is_loaded(config.retriever)
+    gpus = config.gpus if loads or config.rerank or config.gpus is not None else 0
+    return Device(gpus, pool=loads)
+
+
+KIND = JobKind(
+    "evaluation", "Evaluation", "A retriever, evaluated on a benchmark.", EvaluationConfig, main, prepare,
+    inputs={"benchmark": BENCHMARK}, device=device, makes=RESULT, command="evaluate", word="retriever", order=80,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

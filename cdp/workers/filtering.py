@@ -8,7 +8,7 @@ other thresholds.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -18,15 +18,17 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import FilterConfig
 from cdp.base.errors import ConfigError
+from cdp.base.job_kind import LIGHT, WHOLE_SET, Device, JobKind, Prepared
 from cdp.base.worker import Job
-from cdp.base.workspace import sha256_text
+from cdp.base.workspace import Workspace, sha256_text
 from cdp.corpus import iter_documents
 from cdp.evaluation import round_trip
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries, QuerySet, measured
 from cdp.query_sets.nonsense import REASONS, query_table
+from cdp.retrievers import check_cross_encoder, is_loaded
 from cdp.workers.metrics import Ledger
-from cdp.workers.round_trip import ranks_of
+from cdp.workers.round_trip import check_searching, ranks_of
 
 BATCH = 64
 BATCHES_AT_ONCE = 8
@@ -122,6 +124,27 @@ def _pairs(job: Job, query_set: QuerySet) -> Iterator[tuple[str, str]]:
         content = next((document.content for document in documents if document.id == line.document_id), "")
         for text in line.queries:
             yield text, content
+
+
+def prepare(workspace: Workspace, config: FilterConfig, after: Sequence[str] = ()) -> Prepared:
+    if config.round_trip_rank is not None:
+        check_searching(workspace, config.by)
+    if config.cross_encoder:
+        check_cross_encoder(workspace, config.cross_encoder)
+    query_set = query_sets.load(workspace, config.query_set)
+    return Prepared(config, f"Filter {query_set.name}: {config.text}")
+
+
+def device(config: FilterConfig) -> Device:
+    loads = bool(config.cross_encoder) or is_loaded(config.by)
+    return Device(config.gpus, at_most=1) if loads else LIGHT
+
+
+KIND = JobKind(
+    "filter", "Filtering queries", "A query set without the queries that fail a test.", FilterConfig, main, prepare,
+    inputs={"query_set": WHOLE_SET}, device=device, makes="query set", command="queries filter", word="query_set",
+    order=40,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

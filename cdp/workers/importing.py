@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig
-from cdp.base.errors import InputError
-from cdp.base.text import shown
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.job_kind import BENCHMARK, LIGHT, RESULT, JobKind, Prepared
+from cdp.base.text import shown, typed_path
 from cdp.base.worker import Job, run
-from cdp.base.workspace import sha256_file
+from cdp.base.workspace import Workspace, is_name, sha256_file
 from cdp.benchmarks.beir_files import lines_of
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge, unjudged
 from cdp.evaluation.results import write_result
+from cdp.retrievers import is_reserved
 
 Run = dict[str, dict[str, float]]
 
@@ -123,6 +125,28 @@ def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[st
         if pairs:
             documents[row, : len(pairs)], values[row, : len(pairs)] = zip(*pairs, strict=True)
     return Ranking(documents, values), {"queries_not_judged": len(run) - len(judged), "excluded_pairs": excluded}
+
+
+def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[str] = ()) -> Prepared:
+    name = " ".join(config.retriever.split())
+    own = is_name(name) and workspace.job(name).is_dir()
+    if not name or own or is_reserved(name):
+        raise ConfigError(
+            f"{name!r} is a retriever of this workspace: imported scores would stand as its own.",
+            hint="Choose another name, such as the name of the file.",
+        )
+    source = typed_path(config.path)
+    if not source.is_file():
+        raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
+    config = config.replace(path=str(source.resolve()), retriever=name)
+    return Prepared(config, f"{name} on {Path(config.benchmark).name}")
+
+
+KIND = JobKind(
+    "import", "Importing results", "A run of another program, scored as an evaluation.", ResultImportConfig, main,
+    prepare, inputs={"benchmark": BENCHMARK}, device=lambda config: LIGHT, makes=RESULT, result="evaluation",
+    command="results import", word="path", order=90,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

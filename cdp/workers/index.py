@@ -7,9 +7,14 @@ and ``results/index.json``. A resume continues with the first missing shard.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from cdp.base.config import IndexConfig
+from cdp.base.job_kind import CORPUS, Device, JobKind, Prepared
 from cdp.base.worker import Job, run
+from cdp.base.workspace import Workspace
+from cdp.corpus import load_manifest
+from cdp.retrievers import bm25, is_loaded, resolve
 from cdp.retrievers.api import Payer, record_failed
 from cdp.retrievers.encode import PoolEncoder
 from cdp.serving.engine import DenseIndex, Engine, memory_limit
@@ -34,6 +39,28 @@ def main(job: Job) -> None:
     job.result("index", {"documents": documents, "seconds": seconds})
     print(f"{documents:,} documents are indexed.", flush=True)
     job.progress("done", documents, documents, "documents")
+
+
+def prepare(workspace: Workspace, config: IndexConfig, after: Sequence[str] = ()) -> Prepared:
+    corpus = load_manifest(workspace, config.corpus)
+    if bm25.language_in(config.retriever) is not None:
+        return Prepared(config, f"{bm25.TITLE} on {corpus.name}")
+    found = resolve(config.retriever, workspace)
+    # The worker may start in another folder.
+    name = found.source if found.origin == "folder" else config.retriever
+    return Prepared(config.replace(retriever=name), f"{found.title} on {corpus.name}")
+
+
+def device(config: IndexConfig) -> Device:
+    loads = is_loaded(config.retriever)
+    return Device(None if loads else 0, at_most=1, pool=loads)
+
+
+KIND = JobKind(
+    "index", "Indexing documents", "A corpus, indexed for searching.", IndexConfig, main, prepare,
+    inputs={"corpus": CORPUS}, device=device, once=("retriever", "corpus"), makes="index", command="search",
+    repeats=False, order=110,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -21,10 +21,11 @@ from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import IN_A_ROW, is_fatal, line_of
+from cdp.base.job_kind import BENCHMARK, CORPUS, LIGHT, Device, JobKind, Prepared
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
-from cdp.base.workspace import append_jsonl, shuffle_key, write_bytes
+from cdp.base.workspace import Workspace, append_jsonl, shuffle_key, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
@@ -385,6 +386,23 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -
     if target.folder is not None:
         manifests.write(folder, manifest)
     return folder.name
+
+
+def prepare(workspace: Workspace, config: JudgeConfig, after: Sequence[str] = ()) -> Prepared:
+    """Check the name of the new benchmark. What is sent, and at which price, was said before (the judge's plan)."""
+    if not config.benchmark and config.name in library.list_names(workspace):
+        raise ConfigError(
+            f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
+        )
+    return Prepared(config, f"{config.name} by {config.synthesis.model_name}")
+
+
+KIND = JobKind(
+    "judging", "Judging by a model", "A benchmark from documents and target queries, graded by a language model.",
+    JudgeConfig, main, prepare, inputs={"corpus": CORPUS, "benchmark": BENCHMARK}, makes="benchmark",
+    device=lambda config: Device(config.gpus) if GENERATORS[config.generator].local else LIGHT,
+    command="benchmarks judge", order=100,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

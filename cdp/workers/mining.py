@@ -6,6 +6,7 @@ Settings are ``MiningConfig``. Writes a new query set with the negatives (``cdp.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,14 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MiningConfig
 from cdp.base.errors import ConfigError
+from cdp.base.job_kind import LIGHT, WHOLE_SET, Device, JobKind, Prepared
 from cdp.base.text import public
 from cdp.base.worker import Job
+from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
+from cdp.retrievers import check_cross_encoder, is_loaded, resolve
 from cdp.retrievers.api import Payer, record_failed
 from cdp.training.mining import Miner, mine, similarities
 
@@ -101,6 +105,26 @@ def soft_labels(
             width = 1 + len(negatives[text])
             labels[own, text], logits = logits[:width], logits[width:]
     return labels
+
+
+def prepare(workspace: Workspace, config: MiningConfig, after: Sequence[str] = ()) -> Prepared:
+    resolve(config.retriever, workspace)
+    if config.cross_encoder:
+        check_cross_encoder(workspace, config.cross_encoder)
+    query_set = query_sets.load(workspace, config.query_set)
+    return Prepared(config, f"Hard negatives for {query_set.name}")
+
+
+def device(config: MiningConfig) -> Device:
+    models = [name for name in (config.retriever, config.teacher) if name and is_loaded(name)]
+    return Device(config.gpus, at_most=1) if models or config.cross_encoder else LIGHT
+
+
+KIND = JobKind(
+    "mining", "Mining hard negatives", "A copy of a query set with hard negatives for its queries.", MiningConfig,
+    main, prepare, inputs={"query_set": WHOLE_SET}, device=device, makes="query set", command="queries mine",
+    word="query_set", order=50,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,8 +19,10 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig, PromptTuningConfig
 from cdp.base.errors import InputError
+from cdp.base.job_kind import CORPUS, QUERY_SET, JobKind, Prepared
 from cdp.base.worker import Job
-from cdp.base.workspace import now
+from cdp.base.workspace import Workspace, now
+from cdp.corpus import load_manifest
 from cdp.metrics.quick import quick
 from cdp.metrics.scorers import load_scorer
 from cdp.studies.prompts import Tried, choose
@@ -70,6 +73,18 @@ def main(job: Job) -> None:
     facts = {"config": config.to_dict(), "scorer": scorer_facts(scorer), "created": now(), "choice": name, "why": why}
     job.result("prompts", {**facts, "candidates": records})
     job.progress("done", len(records), len(records), "prompts")
+
+
+def prepare(workspace: Workspace, config: PromptTuningConfig, after: Sequence[str] = ()) -> Prepared:
+    corpus = load_manifest(workspace, config.corpus)
+    return Prepared(config, f"Prompts for {corpus.name} ({config.target})")
+
+
+KIND = JobKind(
+    "prompts", "Tuning prompts", "The prompt whose queries come nearest to a target, chosen on a sample.",
+    PromptTuningConfig, main, prepare, inputs={"corpus": CORPUS, "human": QUERY_SET}, makes="prompt", asks=False,
+    command="prompts tune", repeats=False, order=60,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

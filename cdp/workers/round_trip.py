@@ -6,6 +6,8 @@ Settings are ``RoundTripConfig``. The ranks are stored beside the query set, key
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,11 +15,13 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import RoundTripConfig
 from cdp.base.errors import InputError
+from cdp.base.job_kind import LIGHT, QUERY_SET, Device, JobKind, Prepared
 from cdp.base.worker import Job
+from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import round_trip
 from cdp.query_sets import QuerySet, measured
-from cdp.retrievers import bm25, load, model_hash, resolve
+from cdp.retrievers import bm25, is_loaded, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 
 SHOWN = (1, 10, round_trip.DEPTH)
@@ -72,6 +76,29 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
         )  # fmt: skip
     measured.save_scores(job.workspace, query_set, measured.ROUND_TRIP, by, ranks)
     return ranks
+
+
+def prepare(workspace: Workspace, config: RoundTripConfig, after: Sequence[str] = ()) -> Prepared:
+    check_searching(workspace, config.by)
+    query_set = query_sets.load(workspace, config.query_set)
+    return Prepared(config, f"Round trip of {query_set.name} by {config.by}")
+
+
+def check_searching(workspace: Workspace, by: str) -> None:
+    """Raise NotFoundError or ModelError for an unknown retriever, InputError for an unknown language of BM25."""
+    language = bm25.language_in(by)
+    if language is None:
+        resolve(by, workspace)
+    else:
+        bm25.check_language(language)
+
+
+KIND = JobKind(
+    "round-trip", "Measuring round-trip ranks", "At which rank each query finds the document it was written for.",
+    RoundTripConfig, main, prepare, inputs={"query_set": QUERY_SET}, once=("query_set", "by"),
+    device=lambda config: Device(config.gpus, at_most=1) if is_loaded(config.by) else LIGHT, makes="measures",
+    command="queries round-trip", word="query_set", order=30,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

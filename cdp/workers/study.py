@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
+from cdp.base.job_kind import Device, JobKind, Prepared
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import Benchmark, manifests, registry
@@ -215,6 +216,14 @@ def origin_of(benchmark: Benchmark) -> str:
         return str(manifest.source.get("of", benchmark.name))
     entry = registry.find(manifest.entry) if manifest.entry else None
     return (entry.part_of or entry.name) if entry is not None else benchmark.name
+
+
+KIND = JobKind(
+    "study", "Study", "Conditions that are trained and evaluated, reported together.", StudyConfig, main,
+    lambda workspace, config, after: Prepared(config, config.name or "study"),
+    device=lambda config: Device(config.gpus, at_most=1, pool=True), makes="report", asks=False, command="study run",
+    repeats=False, order=120,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -8,19 +8,23 @@ attempt in the same folder continues from the last checkpoint.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
 
-from cdp import __version__
+from cdp import __version__, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.job_kind import QUERY_SET, Device, JobKind, Prepared
 from cdp.base.text import counted, public
 from cdp.base.worker import BATCH_FOR_S, Job, run
+from cdp.base.workspace import Workspace
 from cdp.evaluation.card import model_card
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
+from cdp.training.reasoning import resolved_reasoning
 
 # Processes wait for the first while it evaluates on a dev benchmark, which may take longer than the libraries' ten
 # minutes. The launcher ends the others if a process dies.
@@ -162,6 +166,19 @@ def leaked_notes(job: Job) -> list[str]:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> Prepared:
+    query_set = query_sets.load(workspace, config.query_set)
+    name = config.name or f"{public(config.retriever)} trained on {query_set.name}"
+    return Prepared(resolved_reasoning(workspace, config, query_set), name, {"corpus": query_set.corpus_id})
+
+
+KIND = JobKind(
+    "training", "Training", "A retriever, trained on a query set.", TrainingConfig, main, prepared,
+    inputs={"query_set": QUERY_SET}, device=lambda config: Device(config.gpus), launcher="accelerate", makes="model",
+    command="train", word="query_set", order=70,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

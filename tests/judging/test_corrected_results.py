@@ -12,7 +12,7 @@ from cdp.base.config import ResultImportConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
 from cdp.cli import main
-from cdp.services import evaluation, jobs, judging, results
+from cdp.services import jobs, judging, results
 from cdp.services.results import Row
 from tests.judging.made import make
 
@@ -33,7 +33,7 @@ def folder(workspace: Workspace, tmp_path: Path, jobs_here: None) -> Path:
         run = tmp_path / f"{name}.txt"
         lines = [f"q{q} Q0 d{q}-{d} {rank} {10 - rank} {name}" for q in range(N) for rank, d in enumerate(order)]
         run.write_text("\n".join(lines), encoding="utf-8")
-        job = evaluation.start_import(workspace, ResultImportConfig(path=str(run), retriever=name, benchmark="made"))
+        job = jobs.start(workspace, "import", ResultImportConfig(path=str(run), retriever=name, benchmark="made"))
         assert jobs.show(workspace, job).state == "finished"
     return made
 
@@ -86,7 +86,7 @@ def test_a_retriever_outside_of_the_pool_is_not_corrected_before_its_documents_a
     run = tmp_path / "late.txt"
     # The first document of the next query: in the corpus, in no pool of this query.
     run.write_text("\n".join(f"q{q} Q0 d{(q + 1) % N}-0 1 1 late" for q in range(N)), encoding="utf-8")
-    job = evaluation.start_import(workspace, ResultImportConfig(path=str(run), retriever="late", benchmark="made"))
+    job = jobs.start(workspace, "import", ResultImportConfig(path=str(run), retriever="late", benchmark="made"))
     assert jobs.outcome(workspace, job)["notes"] == [
         "60 documents of the first ten have no judgment and count 0. Have them judged: benchmarks judge --benchmark "
         "NAME --runs JOB."

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.config import EvaluationConfig, ServingConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import access, evaluation, models, naming, results
+from cdp.services import access, models, naming, results
 
 WITHOUT_WEIGHTS = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Normalize"}]
 
@@ -114,4 +114,5 @@ def test_no_training_takes_the_name_of_a_retriever(workspace: Workspace, name: s
 
 def test_an_evaluation_keeps_the_id(sea: Workspace) -> None:
     """A name may be given anew; what is written is the id."""
-    assert evaluation._named(sea, "lake")[0] == "training-2-lake"
+    asked = EvaluationConfig(retriever="lake", benchmark="demo")
+    assert access.checked(sea, asked).retriever == "training-2-lake"

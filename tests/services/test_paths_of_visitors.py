@@ -21,7 +21,7 @@ from cdp.services import (
     complexity,
     corpora,
     evaluation,
-    metrics,
+    jobs,
     queries,
     studies,
     synthesis,
@@ -191,14 +191,14 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "benchmarks.add": lambda: benchmarks.add(workspace, path),
         "evaluation.checked benchmark": lambda: evaluation.checked(workspace, "static-minilm", path),
         "evaluation.checked retriever": lambda: evaluation.checked(workspace, path, "demo"),
-        "evaluation.start": lambda: evaluation.start(
-            workspace, EvaluationConfig.from_dict({"retriever": path, "benchmark": "demo"})
+        "evaluation.start": lambda: jobs.start(
+            workspace, "evaluation", EvaluationConfig.from_dict({"retriever": path, "benchmark": "demo"})
         ),
-        "evaluation.start benchmark": lambda: evaluation.start(
-            workspace, EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": path})
+        "evaluation.start benchmark": lambda: jobs.start(
+            workspace, "evaluation", EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": path})
         ),
-        "benchmarks.start_download": lambda: benchmarks.start_download(
-            workspace, DownloadConfig.from_dict({"benchmark": "scifact", "folder": path})
+        "benchmarks.start_download": lambda: jobs.start(
+            workspace, "download", DownloadConfig.from_dict({"benchmark": "scifact", "folder": path})
         ),
         "training.plan": lambda: training.plan(workspace, TrainingConfig.from_dict({**train, "retriever": path})),
         "training.plan benchmark": lambda: training.plan(
@@ -215,8 +215,8 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "studies.sweep": lambda: studies.sweep(
             workspace, TrainingConfig.from_dict({**train, "benchmark": path}), [1e-3, 1e-4]
         ),
-        "metrics.start scorer": lambda: metrics.start(
-            workspace, MetricsConfig.from_dict({"query_set": sets[0], "scorer": path})
+        "metrics.start scorer": lambda: jobs.start(
+            workspace, "metrics", MetricsConfig.from_dict({"query_set": sets[0], "scorer": path})
         ),
         "complexity.profile_benchmark": lambda: complexity.profile_benchmark(workspace, path),
         "studies.plan": lambda: studies.plan(
@@ -231,10 +231,10 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "synthesis.batch_read": lambda: synthesis.batch_read(workspace, path),
         "synthesis.batch_write": lambda: synthesis.batch_write(workspace, of({"corpus": "demo"}), path),
         "synthesis.export": lambda: synthesis.export(workspace, sets[0], "beir", path),
-        "queries.generate": lambda: queries.generate(workspace, of({**own, "model": path})),
-        "queries.generate ranker": lambda: queries.generate(workspace, of({"corpus": "demo", "ranker": path})),
-        "queries.generate teachers": lambda: queries.generate(
-            workspace, of({"corpus": "demo", "teachers": f"minilm, {path}"})
+        "queries.generate": lambda: jobs.start(workspace, "synthesis", of({**own, "model": path})),
+        "queries.generate ranker": lambda: jobs.start(workspace, "synthesis", of({"corpus": "demo", "ranker": path})),
+        "queries.generate teachers": lambda: jobs.start(
+            workspace, "synthesis", of({"corpus": "demo", "teachers": f"minilm, {path}"})
         ),
         "queries.preview": lambda: queries.preview(
             workspace, "demo", corpora.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path

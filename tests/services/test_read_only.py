@@ -34,8 +34,9 @@ READING = {
     "demo": {"corpus"},
     "doctor": {"check"},
     "embedding": {"for_index", "of_benchmark", "of_corpus", "sendings"},
-    "evaluation": {"check_cross_encoder", "checked", "judged_on", "strong_baselines"},
+    "evaluation": {"checked", "strong_baselines"},
     "jobs": {
+        "command",
         "curve",
         "failed",
         "follow",

@@ -10,7 +10,7 @@ from cdp.base.config import IndexConfig
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import list_corpora
-from cdp.services import access, search
+from cdp.services import access, jobs, search
 from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
@@ -73,7 +73,7 @@ def test_a_read_only_dashboard_searches_and_starts_no_job(
     access.in_dashboard()
     assert found(workspace, "bees", ["bm25"], corpus).answers[0].hits
     with pytest.raises(access.ReadOnlyError):
-        search.start_index(workspace, IndexConfig.from_dict({"retriever": "bm25", "corpus": corpus}))
+        jobs.start(workspace, "index", IndexConfig.from_dict({"retriever": "bm25", "corpus": corpus}))
 
 
 def test_a_visitor_names_no_path_and_no_model_to_download(

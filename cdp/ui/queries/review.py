@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from cdp.base.config import FilterConfig
+from cdp.base.config import FilterConfig, RoundTripConfig
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
 from cdp.query_sets.nonsense import QueryTable
@@ -252,7 +252,7 @@ KEEP = ("round_trip_rank", "by", "cross_encoder", "at_least", "usable", "name")
 def filters(workspace: Workspace, query_set: QuerySet) -> None:
     """The section below the workbench."""
     st.subheader("Round trip", anchor=False, help=frame.DEFINITIONS["round_trip"])
-    kinds = (queries.RANK_KIND, queries.FILTER_KIND)
+    kinds = ("round-trip", "filter")
     views = [v for v in jobs.list_active(workspace) if v.kind in kinds and v.config.get("query_set") == query_set.id]
     job_views.running_note(workspace, views)
     _ranks(workspace, query_set)
@@ -287,7 +287,7 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
         )
         if forms.button("Measure round-trip rank", icon=":material/sync_alt:", key="round_trip_start"):
             with frame.guarded():
-                queries.start_round_trip(workspace, query_set.id, by.strip())
+                jobs.start(workspace, "round-trip", RoundTripConfig(query_set=query_set.id, by=by.strip()))
                 st.rerun()
     forms.command(commands.line("queries", "round-trip", query_set.id, by=by.strip(), wait=True))
 
@@ -299,7 +299,7 @@ def _filter(workspace: Workspace, query_set: QuerySet) -> None:
     forms.command(commands.line("queries", "filter", query_set.id, **words, wait=True))
     if pressed:
         config = FilterConfig.from_dict({**given, "query_set": query_set.id})
-        frame.go("jobs", job=queries.start_filter(workspace, config))
+        frame.go("jobs", job=jobs.start(workspace, "filter", config))
     made = queries.made_from(workspace, query_set)
     if made:
         st.caption(f"Made from this set: {count(len(made), 'query set')}.")

@@ -13,7 +13,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.services import access, commands, completeness, corpora, queries, synthesis
+from cdp.services import access, commands, completeness, corpora, jobs, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import dollars
@@ -200,7 +200,7 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
         cost_before(workspace, config, manifest.unit)
         st.caption("Runs in the background. If you stop it, the finished queries are kept.")
         if forms.button("Start writing queries", type="primary", icon=":material/play_arrow:", key="generate_start"):
-            frame.go("jobs", job=queries.generate(workspace, config, api_key=chosen.api_key))
+            frame.go("jobs", job=jobs.start(workspace, "synthesis", config, api_key=chosen.api_key))
         forms.command(commands.line("queries", "generate", config=config, wait=True))
 
 

@@ -1,0 +1,104 @@
+"""A kind of job, declared in one file: its words, settings, inputs and device, the checks before a start, its worker.
+
+    KIND = JobKind(
+        "count", "Counting words", "The words of each query of a set.", CountConfig, main,
+        inputs={"query_set": QUERY_SET}, makes="figures",
+    )
+
+    if __name__ == "__main__":
+        run(main)
+
+The module that defines ``main`` is started as ``python -m MODULE JOB_FOLDER`` (see ``cdp.base.worker``): it is the only
+one that may run jobs of the kind. Starting, naming, resuming, listing, the form and the command read the declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal
+
+from cdp.base.registry import Registered
+from cdp.base.settings import Config
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace
+
+# What a setting may name: the settings get its id, the job's inputs its id and hash.
+CORPUS, QUERY_SET, BENCHMARK = "corpus", "query set", "benchmark"
+# A query set whose job has ended normally.
+WHOLE_SET = "whole query set"
+
+# What other parts read of a job that has ended; any other word is for people.
+RESULT, MODEL, BENCHMARK_MADE = "result", "model", "benchmark"
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a job keeps busy while it runs: a CPU slot, or so many GPUs, at most ``at_most``.
+
+    ``gpus`` None is one GPU, or a CPU slot where there is none. ``light`` jobs keep no device busy. ``pool``: on a
+    cluster the worker gives its files to tasks (``Job.pool``), each with this device.
+    """
+
+    gpus: int | None = 0
+    at_most: int | None = None
+    light: bool = False
+    pool: bool = False
+
+
+CPU, LIGHT = Device(), Device(light=True)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job that was checked: its settings with ids, its name, and what its worker reads in ``inputs`` of the job."""
+
+    config: Config
+    name: str
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+
+# (workspace, settings with the ids of their inputs, jobs that end first) -> what is submitted. Raises CdpError.
+# What those jobs make is not there yet.
+Prepare = Callable[[Workspace, Any, Sequence[str]], Prepared]
+
+
+@dataclass(frozen=True)
+class JobKind(Registered):
+    """A kind of job. ``title`` is its activity ("Writing queries"), ``help`` what it does, in a sentence.
+
+    ``inputs`` are the settings that name an input, each with what it names (``CORPUS`` …), and ``makes`` is what a job
+    leaves, in words. Its figures lie in ``results/<result>.json``, or under the kind's name. ``once`` are the settings
+    by which an active job is the same as a new one, which is then not started. ``asks``: the worker asks the endpoint
+    that the settings name. ``command`` are the words of its own command, ``word`` is the setting among them; it
+    ``repeats`` a job where the settings alone do. Kinds without a command have ``jobs start`` and a form on Jobs.
+    """
+
+    settings: type[Config]
+    main: Callable[[Job], None]
+    prepare: Prepare | None = None
+    _: KW_ONLY
+    makes: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    device: Callable[[Any], Device] = lambda config: CPU
+    launcher: Literal["python", "accelerate"] = "python"
+    result: str = ""
+    once: tuple[str, ...] = ()
+    asks: bool = True
+    command: str = ""
+    word: str = ""
+    repeats: bool = True
+
+    @property
+    def module(self) -> str:
+        """The module that runs jobs of this kind."""
+        return self.main.__module__
+
+    @property
+    def figures(self) -> str:
+        """The name of the file with the results."""
+        return self.result or self.name
+
+    def prepared(self, workspace: Workspace, config: Config, after: Sequence[str] = ()) -> Prepared:
+        """Return what is submitted for these settings, whose inputs have ids. Raises CdpError."""
+        return self.prepare(workspace, config, after) if self.prepare else Prepared(config, self.title)
