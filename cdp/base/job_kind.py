@@ -51,10 +51,10 @@ CPU, LIGHT = Device(), Device(light=True)
 
 @dataclass(frozen=True)
 class Prepared:
-    """A job that was checked: its settings with ids, its name, and what its worker reads in ``inputs`` of the job."""
+    """A job that was checked: its settings with ids, its name where the kind's does not do, further ``inputs``."""
 
     config: Config
-    name: str
+    name: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -65,40 +65,24 @@ Prepare = Callable[[Workspace, Any, Sequence[str]], Prepared]
 
 @dataclass(frozen=True)
 class JobKind(Registered):
-    """A kind of job. ``title`` is its activity ("Writing queries"), ``help`` what it does, in a sentence.
-
-    ``inputs`` are the settings that name an input, each with what it names (``CORPUS`` …), and ``makes`` is what a job
-    leaves, in words. Its figures lie in ``results/<result>.json``, or under the kind's name. ``once`` are the settings
-    by which an active job is the same as a new one, which is then not started. ``asks``: the worker asks the endpoint
-    that the settings name. ``command`` are the words of its own command, ``word`` is the setting among them; it
-    ``repeats`` a job where the settings alone do. Kinds without a command have ``jobs start`` and a form on Jobs.
-    """
+    """A kind of job. ``title`` is its activity ("Writing queries"), ``help`` what it does, in a sentence."""
 
     settings: type[Config]
     main: Callable[[Job], None]
     prepare: Prepare | None = None
     _: KW_ONLY
-    makes: str
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    makes: str  # what a job leaves, in words; what it says of it lies in ``results/<name>.json``
+    called: str = ""  # a job's name, with those of its inputs: "Filter {query_set}: {config.text}"; else the title
+    inputs: Mapping[str, str] = field(default_factory=dict)  # what the settings that name an input name: ``CORPUS`` …
     device: Callable[[Any], Device] = lambda config: CPU
     launcher: Literal["python", "accelerate"] = "python"
-    result: str = ""
-    once: tuple[str, ...] = ()
-    asks: bool = True
-    command: str = ""
-    word: str = ""
-    repeats: bool = True
+    once: tuple[str, ...] = ()  # an active job with the same values of these settings is not started again
+    asks: bool = True  # the worker asks the endpoint that the settings name
+    command: str = ""  # words of its own command; a kind without has ``jobs start`` and a form on the Jobs page
+    word: str = ""  # the setting that stands among these words
+    repeats: bool = True  # the command with the job's settings does the same again
 
     @property
     def module(self) -> str:
         """The module that runs jobs of this kind."""
         return self.main.__module__
-
-    @property
-    def figures(self) -> str:
-        """The name of the file with the results."""
-        return self.result or self.name
-
-    def prepared(self, workspace: Workspace, config: Config, after: Sequence[str] = ()) -> Prepared:
-        """Return what is submitted for these settings, whose inputs have ids. Raises CdpError."""
-        return self.prepare(workspace, config, after) if self.prepare else Prepared(config, self.title)

@@ -8,18 +8,9 @@ from __future__ import annotations
 from cdp.retrievers.load import load, model_hash
 from cdp.retrievers.preset import GENERAL_DEFAULTS, PROTOCOLS, TRAINED_SIMILARITY, Default, Retriever
 from cdp.retrievers.presets import PRESETS
-from cdp.retrievers.resolve import (
-    CROSS_ENCODER,
-    ResolvedRetriever,
-    check_cross_encoder,
-    in_cache,
-    is_loaded,
-    is_reserved,
-    resolve,
-)
+from cdp.retrievers.resolve import ResolvedRetriever, in_cache, resolve
 
 __all__ = [
-    "CROSS_ENCODER",
     "GENERAL_DEFAULTS",
     "PRESETS",
     "PROTOCOLS",
@@ -27,10 +18,7 @@ __all__ = [
     "Default",
     "ResolvedRetriever",
     "Retriever",
-    "check_cross_encoder",
     "in_cache",
-    "is_loaded",
-    "is_reserved",
     "load",
     "model_hash",
     "resolve",

@@ -103,6 +103,15 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
     return _described(name, source, cached, local, "hub")
 
 
+def resolve_any(name: str, workspace: Workspace) -> ResolvedRetriever | None:
+    """Return the model called ``name`` (see ``resolve``), None for BM25. InputError for a language it does not know."""
+    language = bm25.language_in(name)
+    if language is None:
+        return resolve(name, workspace)
+    bm25.check_language(language)
+    return None
+
+
 def is_loaded(name: str) -> bool:
     """Return True if a model is loaded for this retriever: BM25 has none, and one behind an API runs elsewhere."""
     return bm25.language_in(name) is None and api.parse(name) is None

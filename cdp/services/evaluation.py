@@ -12,7 +12,8 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, list_benchmarks, resolve_benchmark
 from cdp.evaluation import combined
 from cdp.jobs import JobView
-from cdp.retrievers import CROSS_ENCODER, bm25, in_cache
+from cdp.retrievers import bm25, in_cache
+from cdp.retrievers.resolve import CROSS_ENCODER
 from cdp.services import access, jobs, results
 
 

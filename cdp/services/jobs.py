@@ -67,37 +67,39 @@ def prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequence
 
 
 def _prepared(workspace: Workspace, kind: JobKind, config: Config, after: Sequence[str]) -> Prepared:
-    config, found = _inputs(workspace, kind, config)
-    ready = kind.prepared(workspace, config, after)
-    return Prepared(ready.config, ready.name, {**found, **ready.inputs})
+    config, found, names = _inputs(workspace, kind, config)
+    ready = kind.prepare(workspace, config, after) if kind.prepare else Prepared(config)
+    name = ready.name or kind.called.format(**names, config=ready.config)
+    return Prepared(ready.config, name or kind.title, {**found, **ready.inputs})
 
 
-def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config, dict[str, Any]]:
-    """Return the settings with the ids of what they name, and the ids and hashes for the job's record."""
+def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config, dict[str, Any], dict[str, str]]:
+    """Return the settings with the ids of what they name, ids and hashes for the job's record, and names by setting."""
     ids: dict[str, str] = {}
     found: dict[str, Any] = {}
+    names: dict[str, str] = {}
     for setting, what in kind.inputs.items():
         named = str(getattr(config, setting))
         if not named and not config.settings()[setting].required:
             continue
         if what == CORPUS:
             manifest = resolve_corpus(workspace, named)
-            ids[setting], content = manifest.id, manifest.content_hash
+            ids[setting], names[setting], content = manifest.id, manifest.name, manifest.content_hash
             found[setting] = manifest.id
         elif what == BENCHMARK:
             ids[setting], split, info = judged_on(workspace, named, getattr(config, "split", ""))
             found |= {setting: info.name, "split": split}
-            content = info.content_hash
+            names[setting], content = info.name, info.content_hash
             ids |= {"split": split} if "split" in config.settings() else {}
         else:
             query_set = query_sets.resolve_query_set(workspace, named)
             lacking = completeness.check(workspace, query_set)
             if what == WHOLE_SET and not lacking.complete:
                 raise ConfigError(f"{lacking.sentence} {kind.title} takes whole sets.", hint=lacking.next_step)
-            ids[setting], content = query_set.id, query_sets.content_hash(workspace, query_set)
-            found[setting] = query_set.id
+            ids[setting], names[setting] = query_set.id, query_set.name
+            found[setting], content = query_set.id, query_sets.content_hash(workspace, query_set)
         found[f"{setting}_hash"] = content
-    return config.replace(**ids), found
+    return config.replace(**ids), found, names
 
 
 @access.runs
@@ -124,9 +126,8 @@ def start(
     settings = ready.config.to_dict()
 
     same = {setting: settings[setting] for setting in declared.once}
-    for view in list_active(workspace) if same else ():
-        if view.kind == kind and same.items() <= view.config.items():
-            return view.id
+    if same and (view := running(workspace, kind, **same)) is not None:
+        return view.id
 
     device = declared.device(ready.config)
     return room.submit(
@@ -142,6 +143,12 @@ def start(
         after=after,
         env_secrets=access.environment_for(settings, api_key) if declared.asks else None,
     )
+
+
+def running(workspace: Workspace, kind: str, **settings: Any) -> JobView | None:
+    """Return the newest active job of a kind with these settings, or None."""
+    active = (view for view in list_active(workspace) if view.kind == kind)
+    return next((view for view in active if settings.items() <= view.config.items()), None)
 
 
 def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
@@ -232,7 +239,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             ],
         }
 
-    found = whole(_FIGURES, view.folder / "results" / f"{declared.figures if declared else view.kind}.json") or {}
+    found = whole(_FIGURES, view.folder / "results" / f"{view.kind}.json") or {}
     figures: dict[str, Any] = {name: value for name, value in found.items() if name not in ("id", "examples")}
     if "measures" in figures:
         titles = {name: measure.title for name, measure in MEASURES.items()}

@@ -12,7 +12,7 @@ from cdp.base.records import checked, fields
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name, read_json
 from cdp.jobs import JobView
-from cdp.retrievers import is_reserved
+from cdp.retrievers.resolve import is_reserved
 
 # Trainings that are listed where several have one name.
 SHOWN = 8

@@ -30,7 +30,6 @@ from cdp.base.text import typed_folder
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, is_name
 from cdp.corpus import CorpusManifest, resolve_corpus
-from cdp.jobs import JobView
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.retrievers import PRESETS, api, bm25
 from cdp.services import access, training
@@ -183,13 +182,6 @@ def _title(workspace: Workspace, name: str) -> str:
     if (named := api.parse(name)) is not None:
         return named.title
     return next((choice.title for choice in training.list_retrievers(workspace) if choice.id == name), name)
-
-
-def indexing(workspace: Workspace, retriever: str, corpus: str) -> JobView | None:
-    """Return the active job that indexes this corpus with this retriever."""
-    wanted = {"retriever": retriever, "corpus": corpus}.items()
-    active = (job for job in jobs.list_active(workspace) if job.kind == "index")
-    return next((job for job in active if wanted <= job.config.items()), None)
 
 
 def _ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, Default, bm25, is_reserved, resolve
+from cdp.retrievers import PRESETS, Default, bm25, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
+from cdp.retrievers.resolve import is_reserved
 from cdp.services import access, completeness, evaluation, jobs, leakage, results
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.pairs import check_teacher

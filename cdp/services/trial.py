@@ -26,6 +26,7 @@ from cdp.llm.prices import dollars
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS
 from cdp.services import access, commands, job_words, leakage, projects, studies
+from cdp.services.jobs import running as running_job
 from cdp.services.studies import Splits
 from cdp.studies.config import StudyConfig, TrialConfig, study_of
 from cdp.studies.estimate import STARTING_S, StudyPlan, speed_of
@@ -445,8 +446,7 @@ def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
 
 def running(workspace: Workspace, corpus: str) -> JobView | None:
     """The study of a corpus that is at work or waits, the newest; None without one."""
-    at_work = [view for view in jobs.list_active(workspace) if view.kind == "study"]
-    return next((view for view in at_work if view.config.get("corpus") == corpus), None)
+    return running_job(workspace, "study", corpus=corpus)
 
 
 def at_work(workspace: Workspace, study: JobView) -> JobView:

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.errors import CdpError
-from cdp.base.job_kind import BENCHMARK, CORPUS, JobKind
+from cdp.base.job_kind import BENCHMARK, CORPUS, RESULT, JobKind
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
 from cdp.services import benchmarks, commands, corpora, evaluation, job_words, jobs, queries
@@ -299,7 +299,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
     def button(page: str, label: str, icon: str, **params: str | list[str]) -> None:
         frame.page_button(page, label, f"next_{view.id}", icon=icon, params=params)
 
-    query_set = str(view.config.get("query_set", ""))
+    query_set, kind = str(view.config.get("query_set", "")), jobs.kinds().get(view.kind)
     if view.kind == "training":
         evaluations = [
             job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config.get("retriever") == view.id
@@ -319,10 +319,10 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         button("queries", "See the measures", "scatter_plot", sets=[query_set], tab="quality")
     elif view.kind == "round-trip":
         button("queries", "See the ranks", "rate_review", query_set=query_set, tab="review")
-    elif view.kind == "filter":
+    elif kind is not None and kind.makes == "query set":
         made = str(jobs.outcome(workspace, view.id).get("query_set") or query_set)
-        button("queries", "Review the filtered set", "rate_review", query_set=made, tab="review")
-        frame.link("launch", "Train on the filtered set", query_set=made)
+        button("queries", "Review the new set", "rate_review", query_set=made, tab="review")
+        frame.link("launch", "Train on the new set", query_set=made)
     elif view.kind == "judging":
         made = str(jobs.outcome(workspace, view.id).get("benchmark"))
         button("benchmarks", "Label some queries", "edit", tab="label", judged_benchmark=made)
@@ -341,7 +341,9 @@ def _results(workspace: Workspace, job: JobView) -> None:
     """What the command line says of a job that has finished."""
     found = jobs.outcome(workspace, job.id)
     shown = {label_of(name.removeprefix("n_")): value for name, value in job_words.outcome(found)}
-    opened = job.kind in ("evaluation", "import")  # elsewhere another page shows them better
+    kind = jobs.kinds().get(job.kind)
+    # Kinds with a screen of their own show their results there; those of evaluations stand here too.
+    opened = kind is None or not kind.command or kind.makes == RESULT
     if shown:
         with st.expander("Results", icon=":material/fact_check:", key=f"results_{job.id}", expanded=opened):
             tables.show({"Result": list(shown), "Value": list(shown.values())}, alt="The results of this job")

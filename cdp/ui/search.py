@@ -115,7 +115,7 @@ def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
     if not answer.unprepared:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
-    job = search.indexing(workspace, answer.retriever, corpus)
+    job = jobs.running(workspace, "index", retriever=answer.retriever, corpus=corpus)
     sent = " ".join(sending.sentence for sending in embedding.for_index(workspace, answer.retriever, corpus))
     st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
     if job is not None:
@@ -129,7 +129,7 @@ def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
 
 
 def _progress(workspace: Workspace, retriever: str, corpus: str) -> None:
-    job = search.indexing(workspace, retriever, corpus)
+    job = jobs.running(workspace, "index", retriever=retriever, corpus=corpus)
     if job is None:
         st.rerun()
     assert job is not None

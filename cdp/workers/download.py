@@ -1,7 +1,6 @@
 """The download worker: ``python -m cdp.workers.download <job folder>``.
 
-Reads a ``DownloadConfig``, stores the benchmark under ``benchmarks/`` and writes ``results/download.json``. A resume
-continues with the files that are missing.
+Stores the benchmark under ``benchmarks/``. A resume continues with the files that are missing.
 """
 
 from __future__ import annotations

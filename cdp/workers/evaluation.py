@@ -1,7 +1,7 @@
 """The evaluation worker: ``python -m cdp.workers.evaluation <job folder>``.
 
-Reads an ``EvaluationConfig`` from the job's ``spec.json`` and writes ``results/evaluation.json`` (means and the score
-of every query) and ``results/run.parquet`` (what was retrieved: query_id, document_id, rank, score).
+Writes ``results/evaluation.json`` (means and the score of every query) and ``results/run.parquet`` (what was retrieved:
+query_id, document_id, rank, score).
 """
 
 from __future__ import annotations
@@ -24,18 +24,10 @@ from cdp.evaluation import combined
 from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded, unjudged
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
-from cdp.retrievers import (
-    ResolvedRetriever,
-    bm25,
-    check_cross_encoder,
-    is_loaded,
-    leakage,
-    load,
-    model_hash,
-    resolve,
-)
+from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, cast, precision_for
+from cdp.retrievers.resolve import check_cross_encoder, is_loaded, resolve_any
 
 
 def main(job: Job) -> None:
@@ -142,14 +134,12 @@ def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str]
 
 def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[str, str]:
     """Return a retriever's resolved name and its label in lists. ``bm25`` and ``bm25:<language>`` are no models."""
-    language = bm25.language_in(retriever)
-    if language is not None:
-        bm25.check_language(language)
-        return retriever.strip(), retriever.strip()
     if retriever in after:
         facts = whole(JOB_FACTS, workspace.job(retriever) / "spec.json") or {}
         return retriever, str(facts.get("name") or retriever)
-    resolved = resolve(retriever, workspace)
+    resolved = resolve_any(retriever, workspace)
+    if resolved is None:
+        return retriever.strip(), retriever.strip()
     return resolved.name, resolved.title if resolved.origin in ("job", "api") else resolved.name
 
 

@@ -1,8 +1,7 @@
 """The worker that filters queries: ``python -m cdp.workers.filtering <job folder>``.
 
-Settings are ``FilterConfig``. Writes a new query set, whose manifest names its source and the filter, and
-``results/filter.json`` with the number of dropped queries by reason. Ranks and scores are stored beside the source, for
-other thresholds.
+Writes a new query set, whose manifest names its source and the filter, and ``results/filter.json`` with the number of
+dropped queries by reason. Ranks and scores are stored beside the source, for other thresholds.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from cdp.evaluation import round_trip
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries, QuerySet, measured
 from cdp.query_sets.nonsense import REASONS, query_table
-from cdp.retrievers import check_cross_encoder, is_loaded
+from cdp.retrievers.resolve import check_cross_encoder, is_loaded, resolve_any
 from cdp.workers.metrics import Ledger
-from cdp.workers.round_trip import check_searching, ranks_of
+from cdp.workers.round_trip import ranks_of
 
 BATCH = 64
 BATCHES_AT_ONCE = 8
@@ -128,11 +127,10 @@ def _pairs(job: Job, query_set: QuerySet) -> Iterator[tuple[str, str]]:
 
 def prepare(workspace: Workspace, config: FilterConfig, after: Sequence[str] = ()) -> Prepared:
     if config.round_trip_rank is not None:
-        check_searching(workspace, config.by)
+        resolve_any(config.by, workspace)
     if config.cross_encoder:
         check_cross_encoder(workspace, config.cross_encoder)
-    query_set = query_sets.load(workspace, config.query_set)
-    return Prepared(config, f"Filter {query_set.name}: {config.text}")
+    return Prepared(config)
 
 
 def device(config: FilterConfig) -> Device:
@@ -142,8 +140,8 @@ def device(config: FilterConfig) -> Device:
 
 KIND = JobKind(
     "filter", "Filtering queries", "A query set without the queries that fail a test.", FilterConfig, main, prepare,
-    inputs={"query_set": WHOLE_SET}, device=device, makes="query set", command="queries filter", word="query_set",
-    order=40,
+    called="Filter {query_set}: {config.text}", inputs={"query_set": WHOLE_SET}, device=device, makes="query set",
+    command="queries filter", word="query_set", order=40,
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The worker that imports another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
 
-Settings are ``ResultImportConfig``. The run is scored with our measures and becomes an evaluation like any other.
+The run is scored with our measures and becomes an evaluation like any other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge, unjudged
 from cdp.evaluation.results import write_result
-from cdp.retrievers import is_reserved
+from cdp.retrievers.resolve import is_reserved
 
 Run = dict[str, dict[str, float]]
 
@@ -144,8 +144,8 @@ def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[st
 
 KIND = JobKind(
     "import", "Importing results", "A run of another program, scored as an evaluation.", ResultImportConfig, main,
-    prepare, inputs={"benchmark": BENCHMARK}, device=lambda config: LIGHT, makes=RESULT, result="evaluation",
-    command="results import", word="path", order=90,
+    prepare, inputs={"benchmark": BENCHMARK}, device=lambda config: LIGHT, makes=RESULT, command="results import",
+    word="path", order=90,
 )  # fmt: skip
 
 

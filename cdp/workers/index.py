@@ -1,7 +1,7 @@
 """The worker that indexes a corpus for searching: ``python -m cdp.workers.index <job folder>``.
 
-Reads an ``IndexConfig``; writes the embeddings of all documents, or BM25's index, to ``embeddings/`` of the workspace,
-and ``results/index.json``. A resume continues with the first missing shard.
+Writes the embeddings of all documents, or BM25's index, to ``embeddings/`` of the workspace. A resume continues with
+the first missing shard.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from cdp.base.job_kind import CORPUS, Device, JobKind, Prepared
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
-from cdp.retrievers import bm25, is_loaded, resolve
+from cdp.retrievers import bm25
 from cdp.retrievers.api import Payer, record_failed
 from cdp.retrievers.encode import PoolEncoder
+from cdp.retrievers.resolve import is_loaded, resolve_any
 from cdp.serving.engine import DenseIndex, Engine, memory_limit
 
 
@@ -42,13 +43,11 @@ def main(job: Job) -> None:
 
 
 def prepare(workspace: Workspace, config: IndexConfig, after: Sequence[str] = ()) -> Prepared:
-    corpus = load_manifest(workspace, config.corpus)
-    if bm25.language_in(config.retriever) is not None:
-        return Prepared(config, f"{bm25.TITLE} on {corpus.name}")
-    found = resolve(config.retriever, workspace)
-    # The worker may start in another folder.
-    name = found.source if found.origin == "folder" else config.retriever
-    return Prepared(config.replace(retriever=name), f"{found.title} on {corpus.name}")
+    corpus = load_manifest(workspace, config.corpus).name
+    found = resolve_any(config.retriever, workspace)
+    if found is not None and found.origin == "folder":  # the worker may start in another one
+        config = config.replace(retriever=found.source)
+    return Prepared(config, f"{found.title if found else bm25.TITLE} on {corpus}")
 
 
 def device(config: IndexConfig) -> Device:

@@ -1,9 +1,9 @@
 """The worker that has a model judge pooled documents: ``python -m cdp.workers.judging <job folder>``.
 
-Settings are ``JudgeConfig``; the API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
-Where no queries are given, a model writes them first, as a query set of the corpus. The job's folder holds
-``pool.jsonl`` and ``grades.jsonl`` until all pairs are judged; then they become a benchmark.
-A resumed job skips the pairs that have a grade, and answers that were paid for come from the cache.
+The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files. Where no queries are given, a
+model writes them first, as a query set of the corpus. The job's folder holds ``pool.jsonl`` and ``grades.jsonl`` until
+all pairs are judged; then they become a benchmark. A resumed job skips the pairs that have a grade, and answers that
+were paid for come from the cache.
 """
 
 from __future__ import annotations
@@ -394,12 +394,13 @@ def prepare(workspace: Workspace, config: JudgeConfig, after: Sequence[str] = ()
         raise ConfigError(
             f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
         )
-    return Prepared(config, f"{config.name} by {config.synthesis.model_name}")
+    return Prepared(config)
 
 
 KIND = JobKind(
     "judging", "Judging by a model", "A benchmark from documents and target queries, graded by a language model.",
-    JudgeConfig, main, prepare, inputs={"corpus": CORPUS, "benchmark": BENCHMARK}, makes="benchmark",
+    JudgeConfig, main, prepare, called="{config.name} by {config.synthesis.model_name}",
+    inputs={"corpus": CORPUS, "benchmark": BENCHMARK}, makes="benchmark",
     device=lambda config: Device(config.gpus) if GENERATORS[config.generator].local else LIGHT,
     command="benchmarks judge", order=100,
 )  # fmt: skip

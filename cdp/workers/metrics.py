@@ -2,8 +2,6 @@
 
     python -m cdp.workers.metrics <job folder>
 
-Settings are ``MetricsConfig``. What it writes:
-
 ``results/metrics.json``   ``measures``: what the models measured; ``scorer``
 ``checkpoints/*.f32``      values of documents as they are made: a stopped or failed job goes on where it was
 """
@@ -26,9 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig
-from cdp.base.job_kind import QUERY_SET, JobKind, Prepared
+from cdp.base.job_kind import QUERY_SET, JobKind
 from cdp.base.worker import Job
-from cdp.base.workspace import Workspace, now, read_json_or_none, sha256_text, write_json
+from cdp.base.workspace import now, read_json_or_none, sha256_text, write_json
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.measures.paraphrase_ratio import document_ratios
@@ -244,15 +242,10 @@ class Ledger:
         return np.fromfile(self._path, dtype="<f4").astype(np.float64) if self.done else np.zeros(0)
 
 
-def prepare(workspace: Workspace, config: MetricsConfig, after: Sequence[str] = ()) -> Prepared:
-    query_set = query_sets.load(workspace, config.query_set)
-    return Prepared(config, f"Q-D metrics of {query_set.name}")
-
-
 KIND = JobKind(
-    "metrics", "Measuring queries", "The model-based measures of a query set.", MetricsConfig, main, prepare,
-    inputs={"query_set": QUERY_SET, "human": QUERY_SET}, makes="measures", command="metrics", word="query_set",
-    order=20,
+    "metrics", "Measuring queries", "The model-based measures of a query set.", MetricsConfig, main,
+    called="Q-D metrics of {query_set}", inputs={"query_set": QUERY_SET, "human": QUERY_SET}, makes="measures",
+    command="metrics", word="query_set", order=20,
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The worker that mines hard negatives: ``python -m cdp.workers.mining <job folder>``.
 
-Settings are ``MiningConfig``. Writes a new query set with the negatives (``cdp.training.mining``), and
-``results/mining.json``; with a teacher or a cross-encoder also its scores as soft labels.
+Writes a new query set with the negatives (``cdp.training.mining``), and ``results/mining.json``; with a teacher or a
+cross-encoder also its scores as soft labels.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
-from cdp.retrievers import check_cross_encoder, is_loaded, resolve
 from cdp.retrievers.api import Payer, record_failed
+from cdp.retrievers.resolve import check_cross_encoder, is_loaded, resolve
 from cdp.training.mining import Miner, mine, similarities
 
 BATCH = 64
@@ -111,8 +111,7 @@ def prepare(workspace: Workspace, config: MiningConfig, after: Sequence[str] = (
     resolve(config.retriever, workspace)
     if config.cross_encoder:
         check_cross_encoder(workspace, config.cross_encoder)
-    query_set = query_sets.load(workspace, config.query_set)
-    return Prepared(config, f"Hard negatives for {query_set.name}")
+    return Prepared(config)
 
 
 def device(config: MiningConfig) -> Device:
@@ -121,9 +120,9 @@ def device(config: MiningConfig) -> Device:
 
 
 KIND = JobKind(
-    "mining", "Mining hard negatives", "A copy of a query set with hard negatives for its queries.", MiningConfig,
-    main, prepare, inputs={"query_set": WHOLE_SET}, device=device, makes="query set", command="queries mine",
-    word="query_set", order=50,
+    "mining", "Mining hard negatives", "A copy of a query set with hard negatives for its queries.", MiningConfig, main,
+    prepare, called="Hard negatives for {query_set}", inputs={"query_set": WHOLE_SET}, device=device, makes="query set",
+    command="queries mine", word="query_set", order=50,
 )  # fmt: skip
 
 

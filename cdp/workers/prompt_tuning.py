@@ -2,14 +2,12 @@
 
     python -m cdp.workers.prompt_tuning <job folder>
 
-Settings are ``PromptTuningConfig``. The candidates in the job's inputs name the synthesis jobs that wrote their
-queries; this job waits for those. It writes ``results/prompts.json``: ``candidates`` with their measures, the choice
-first.
+The candidates in the job's inputs name the synthesis jobs that wrote their queries; this job waits for those. It writes
+``results/prompts.json``: ``candidates`` with their measures, the choice first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,10 +17,9 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig, PromptTuningConfig
 from cdp.base.errors import InputError
-from cdp.base.job_kind import CORPUS, QUERY_SET, JobKind, Prepared
+from cdp.base.job_kind import CORPUS, QUERY_SET, JobKind
 from cdp.base.worker import Job
-from cdp.base.workspace import Workspace, now
-from cdp.corpus import load_manifest
+from cdp.base.workspace import now
 from cdp.metrics.quick import quick
 from cdp.metrics.scorers import load_scorer
 from cdp.studies.prompts import Tried, choose
@@ -75,15 +72,11 @@ def main(job: Job) -> None:
     job.progress("done", len(records), len(records), "prompts")
 
 
-def prepare(workspace: Workspace, config: PromptTuningConfig, after: Sequence[str] = ()) -> Prepared:
-    corpus = load_manifest(workspace, config.corpus)
-    return Prepared(config, f"Prompts for {corpus.name} ({config.target})")
-
-
 KIND = JobKind(
     "prompts", "Tuning prompts", "The prompt whose queries come nearest to a target, chosen on a sample.",
-    PromptTuningConfig, main, prepare, inputs={"corpus": CORPUS, "human": QUERY_SET}, makes="prompt", asks=False,
-    command="prompts tune", repeats=False, order=60,
+    PromptTuningConfig, main, called="Prompts for {corpus} ({config.target})",
+    inputs={"corpus": CORPUS, "human": QUERY_SET}, makes="prompt", asks=False, command="prompts tune", repeats=False,
+    order=60,
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The worker that ranks each query's own document: ``python -m cdp.workers.round_trip <job folder>``.
 
-Settings are ``RoundTripConfig``. The ranks are stored beside the query set, keyed by its content;
-``results/round-trip.json`` has the share of queries that find their document among the first 1, 10 and 100.
+The ranks are stored beside the query set, keyed by its content; ``results/round-trip.json`` has the share of queries
+that find their document among the first 1, 10 and 100.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import round_trip
 from cdp.query_sets import QuerySet, measured
-from cdp.retrievers import bm25, is_loaded, load, model_hash, resolve
+from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
+from cdp.retrievers.resolve import is_loaded, resolve_any
 
 SHOWN = (1, 10, round_trip.DEPTH)
 
@@ -79,25 +80,15 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
 
 
 def prepare(workspace: Workspace, config: RoundTripConfig, after: Sequence[str] = ()) -> Prepared:
-    check_searching(workspace, config.by)
-    query_set = query_sets.load(workspace, config.query_set)
-    return Prepared(config, f"Round trip of {query_set.name} by {config.by}")
-
-
-def check_searching(workspace: Workspace, by: str) -> None:
-    """Raise NotFoundError or ModelError for an unknown retriever, InputError for an unknown language of BM25."""
-    language = bm25.language_in(by)
-    if language is None:
-        resolve(by, workspace)
-    else:
-        bm25.check_language(language)
+    resolve_any(config.by, workspace)
+    return Prepared(config)
 
 
 KIND = JobKind(
     "round-trip", "Measuring round-trip ranks", "At which rank each query finds the document it was written for.",
-    RoundTripConfig, main, prepare, inputs={"query_set": QUERY_SET}, once=("query_set", "by"),
-    device=lambda config: Device(config.gpus, at_most=1) if is_loaded(config.by) else LIGHT, makes="measures",
-    command="queries round-trip", word="query_set", order=30,
+    RoundTripConfig, main, prepare, called="Round trip of {query_set} by {config.by}", inputs={"query_set": QUERY_SET},
+    once=("query_set", "by"), device=lambda config: Device(config.gpus, at_most=1) if is_loaded(config.by) else LIGHT,
+    makes="measures", command="queries round-trip", word="query_set", order=30,
 )  # fmt: skip
 
 

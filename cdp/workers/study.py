@@ -1,9 +1,8 @@
 """The worker of studies: ``python -m cdp.workers.study <job folder>``.
 
-Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
-condition (``cdp.studies.records``), ``results/about.json`` with what the report needs besides, and
-``results/study.json`` when it ends. A new attempt skips the conditions that are there and tries those again that had
-failed.
+Reads its sources from ``inputs`` of ``spec.json`` and writes one record per condition (``cdp.studies.records``),
+``results/about.json`` with what the report needs besides, and ``results/study.json`` when it ends. A new attempt skips
+the conditions that are there and tries those again that had failed.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import Device, JobKind, Prepared
+from cdp.base.job_kind import Device, JobKind
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import Benchmark, manifests, registry
@@ -220,9 +219,8 @@ def origin_of(benchmark: Benchmark) -> str:
 
 KIND = JobKind(
     "study", "Study", "Conditions that are trained and evaluated, reported together.", StudyConfig, main,
-    lambda workspace, config, after: Prepared(config, config.name or "study"),
-    device=lambda config: Device(config.gpus, at_most=1, pool=True), makes="report", asks=False, command="study run",
-    repeats=False, order=120,
+    called="{config.name}", device=lambda config: Device(config.gpus, at_most=1, pool=True), makes="report", asks=False,
+    command="study run", repeats=False, order=120,
 )  # fmt: skip
 
 

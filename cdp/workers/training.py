@@ -1,8 +1,8 @@
 """The training worker: ``accelerate launch … -m cdp.workers.training <job folder>``, or plain ``python -m``.
 
-Reads a ``TrainingConfig`` from the job's ``spec.json``, trains, writes ``checkpoints/``, ``model/`` (a
-sentence-transformers model with a model card) and ``results/training.json``. A stop keeps what was learnt so far; a new
-attempt in the same folder continues from the last checkpoint.
+Trains, writes ``checkpoints/``, ``model/`` (a sentence-transformers model with a model card) and
+``results/training.json``. A stop keeps what was learnt so far; a new attempt in the same folder continues from the last
+checkpoint.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ READING = {
         "missing_secrets",
         "to_allow",
         "outcome",
+        "running",
         "again",
         "show",
         "sizes",
@@ -90,7 +91,7 @@ READING = {
         "unjudged",
     },
     "review": {"chosen", "decisions", "document", "table", "usability"},
-    "search": {"indexing", "list_retrievers"},
+    "search": {"list_retrievers"},
     "studies": {
         "grid_for",
         "list_studies",
