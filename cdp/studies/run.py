@@ -274,7 +274,7 @@ class Study:
     def _train(
         self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path
     ) -> tuple[SentenceTransformer, dict[str, Any]]:
-        from cdp.training.loop import base_model, make_retriever
+        from cdp.training.loop import States, base_model, make_retriever
         from cdp.training.tokens import stores_of
 
         device = _device(self.config.gpus)
@@ -284,11 +284,20 @@ class Study:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
             data.stores = stores_of(model, data.pairs)
         weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
+        _, base_hash = self.base(condition.retriever)
         evaluate, dev = None, self._dev(condition)
         if dev is not None:
             evaluate = judge_on(dev, partial(self._watch, f"{condition}: {dev.name}"))
         trained = make_retriever(
-            model, config, data.pairs, data.stores, weights, _Hooks(self, condition), checkpoints, evaluate=evaluate
+            model,
+            config,
+            data.pairs,
+            data.stores,
+            weights,
+            _Hooks(self, condition),
+            checkpoints,
+            evaluate=evaluate,
+            states=States(self.job.workspace.layers, base_hash, partial(self._watch, str(condition))),
         )
         if trained.outcome.stopped:
             raise Stopped
