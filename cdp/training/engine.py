@@ -267,6 +267,7 @@ class StaticEngine:
         self.reasoned = None if batches.reasoned is None else SparseRows(batches.reasoned, vocabulary)
         self.table.grad = torch.zeros_like(self.table)
         self._written: Tensor | None = None
+        self._rows = torch.zeros(0)
 
     @staticmethod
     def fits(model: SentenceTransformer) -> bool:
@@ -303,8 +304,20 @@ class StaticEngine:
             texts[order], embedded.grad, torch.cumsum(uses, 0) - uses, mode="sum", per_sample_weights=shares[order]
         )
         gradient.index_copy_(0, tokens, rows_of_gradient)
-        self._written = tokens
+        self._written, self._rows = tokens, rows_of_gradient
         return loss.detach()
+
+    def clip(self, limit: float) -> Tensor:
+        """Scale the gradient to a norm of at most ``limit``; return its norm before. For a single process.
+
+        As ``clip_grad_norm_``, which reads and writes the whole table: most of its rows are zero.
+        """
+        assert self.table.grad is not None
+        assert self._written is not None
+        norm = torch.linalg.vector_norm(self._rows)
+        share = torch.clamp(limit / (norm + 1e-6), max=1.0)
+        self.table.grad.index_copy_(0, self._written, self._rows * share)
+        return norm
 
     def _join(self, parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]) -> list[Tensor]:
         """(ids, shares, sizes) of several lots of texts as one, on the device."""

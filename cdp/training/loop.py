@@ -217,11 +217,19 @@ class Training:
             group["lr"] = rate
         loss = self.engine.backward(rows)
         average_gradients(self.parameters)
-        norm: torch.Tensor = self.accelerator.clip_grad_norm_(self.parameters, self.config.clip_norm or math.inf)
+        norm = self._clip(self.config.clip_norm or math.inf)
         if self.device.type == "cpu":  # looking costs nothing here, and spares the weights
             self._check(float(loss), float(norm), self.outcome.step + 1)
         self.optimiser.step()
         return loss, norm.detach()
+
+    def _clip(self, limit: float) -> torch.Tensor:
+        """Scale the gradients to a norm of at most ``limit``; return their norm before."""
+        alone = self.accelerator.num_processes == 1 and self.accelerator.scaler is None
+        if alone and isinstance(self.engine, StaticEngine):
+            return self.engine.clip(limit)
+        norm: torch.Tensor = self.accelerator.clip_grad_norm_(self.parameters, limit)
+        return norm
 
     def _check(self, loss: float, norm: float, step: int) -> None:
         """Fail clearly where training has diverged at this step (from 1), before its weights are saved or judged."""
