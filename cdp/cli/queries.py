@@ -19,7 +19,7 @@ from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.services import commands, completeness, corpora, embedding, leakage, queries, synthesis, tuning
+from cdp.services import commands, completeness, corpora, embedding, queries, synthesis, tuning
 from cdp.services import metrics as measuring
 from cdp.services import review as reviewing
 
@@ -235,7 +235,7 @@ def leave_out(
 ) -> int:
     """A copy of a query set without the queries that a benchmark judges."""
     splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in judged_by)]
-    q, n = leakage.leave_out(run.workspace, id, splits, called=name)
+    q, n = queries.leave_out(run.workspace, id, splits, called=name)
     return run.say(display.plain(q, left_out=n), {**_set(q), "left out": n})
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cdp import query_sets
+from cdp.base import permission
 from cdp.base.errors import CdpError, InputError
 from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
@@ -165,10 +166,10 @@ def examine(
 ) -> Look:
     """Return the first rows of an import with the role that each column seems to have. Nothing is stored."""
     reading = reading or ReadOptions()
-    source = _folder_of(access.to_read(workspace, path))
+    source = _folder_of(permission.to_read(workspace, path))
     asked = None
     if queries:
-        asked = look(access.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
+        asked = look(permission.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
     return Look(tuple(library.beir_splits(source)), look(source, reading, passwords), asked)
 
 
@@ -192,9 +193,9 @@ def add(
     ``passwords`` are tried on encrypted PDFs, and stored nowhere.
     """
     options, reading = options or AddOptions(), reading or ReadOptions()
-    given = access.to_read(workspace, path)
+    given = permission.to_read(workspace, path)
     source = _folder_of(given)
-    asked = access.to_read(workspace, queries) if queries else None
+    asked = permission.to_read(workspace, queries) if queries else None
     joined = projects.resolve(workspace, project) if project else None
     title = checked_title(name).strip() or corpora.name_of(source)
     splits = library.beir_splits(source)

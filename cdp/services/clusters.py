@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cdp.base import permission
 from cdp.base.errors import CdpError, ConfigError
+from cdp.base.permission import Action
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.jobs import DeviceRequest, list_gpus, place
 from cdp.jobs.ray import RayLauncher, RayNode
 from cdp.services import access
-from cdp.services.access import Action
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def look(workspace: Workspace, address: str) -> Report:
 
     Raises ConfigError, ClusterError or NotAllowedError where jobs of the workspace cannot run there.
     """
-    access.require(Action.ANY_CLUSTER)
+    permission.require(Action.ANY_CLUSTER)
     address = place.checked_address(address)
     launcher = RayLauncher(address)
     nodes = launcher.probe(workspace)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cdp import benchmarks, principle, query_sets
 from cdp import complexity as room
 from cdp import corpus as corpus_room
+from cdp.base import permission
 from cdp.base.errors import InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import csv_text
@@ -64,7 +65,7 @@ def read_queries(path: str | Path) -> list[str]:
 
     InputError names what cannot be read and its line.
     """
-    file = access.to_read(Workspace.default(), path)
+    file = permission.to_read(Workspace.default(), path)
     if existing(file, "file").is_dir():
         raise InputError("It is a folder.", file=file, hint=PLAIN)
     queries: list[str] = []
@@ -211,7 +212,7 @@ def profile_benchmark(workspace: Workspace, benchmark: str, *, split: str = "", 
 
     Without a ``split`` it is test, or the only one; of several others that which would decide a test.
     """
-    folder = benchmarks.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    folder = benchmarks.resolve_benchmark(benchmark, workspace)
     if not split:
         splits = benchmarks.describe(folder, workspace).splits
         split = "" if len(splits) < 2 or "test" in splits else reported_split(splits)

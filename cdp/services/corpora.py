@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cdp import projects as room
 from cdp import query_sets
+from cdp.base import permission
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.records import Document
@@ -93,7 +94,7 @@ def read(
 
     The caller stores the queries.
     """
-    source = access.to_read(workspace, path)
+    source = permission.to_read(workspace, path)
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
     existing_ids = {manifest.id for manifest in list_corpora(workspace)}

@@ -24,6 +24,7 @@ from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
+from cdp.evaluation.calibration import Calibration, calibrate, judged_by
 from cdp.evaluation.results import scores_of
 from cdp.jobs import JobView
 from cdp.principle import Answer
@@ -42,8 +43,7 @@ from cdp.principle.evidence import (
     Task,
 )
 from cdp.retrievers import PRESETS, bm25
-from cdp.services import access, studies, synthesis, trial
-from cdp.services.calibration import Calibration, calibrate, judged_by
+from cdp.services import studies, synthesis, trial
 from cdp.services.complexity import Profiled, profile_benchmark
 from cdp.services.synthesis import dollars
 from cdp.studies import records
@@ -131,7 +131,7 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
     if not _queries_of(e.arms):
         return e
     try:
-        folder = resolve_benchmark(access.benchmark(workspace, e.basis.benchmark), workspace)
+        folder = resolve_benchmark(e.basis.benchmark, workspace)
         path, whole = qrels_files(folder)[e.basis.split], judged.whole(folder)
     except (CdpError, KeyError):
         return e
@@ -181,7 +181,7 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
             if measured.get(source["label"], now) != now and "training queries" not in stale:
                 stale.append("training queries")
     with suppress(CdpError, OSError):
-        info = describe(resolve_benchmark(access.benchmark(workspace, basis.benchmark), workspace), workspace)
+        info = describe(resolve_benchmark(basis.benchmark, workspace), workspace)
         changed = (
             b["name"] == info.name and b.get("hash") not in (None, info.content_hash) for b in about["benchmarks"]
         )
@@ -189,7 +189,7 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
             stale.append("judged queries")
         whole, split = _whole(workspace, basis.benchmark)
         if split:
-            drawn_from = resolve_benchmark(access.benchmark(workspace, whole), workspace)
+            drawn_from = resolve_benchmark(whole, workspace)
             facts["sampled_from"] = describe(drawn_from, workspace).judged.get(split, 0)
     return {**facts, "stale": tuple(stale)}
 
@@ -325,7 +325,7 @@ def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
 def of_judged(workspace: Workspace, benchmark: str) -> tuple[str, str]:
     """Return the corpus of a benchmark that a model judged, and what people's labels make of the newest answer on it:
     the corrected figure, or why there is none. Empty where nothing was tested on it."""
-    folder = resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    folder = resolve_benchmark(benchmark, workspace)
     corpus = str(manifests.read(folder).source.get("corpus") or "")
     with suppress(CdpError):
         answer = decide(workspace, corpus=corpus, target=profile_benchmark(workspace, benchmark))

@@ -179,7 +179,7 @@ def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
 
 
 def _judged_folder(workspace: Workspace, name: str) -> Path:
-    folder = judged.whole(resolve_benchmark(access.benchmark(workspace, name), workspace))
+    folder = judged.whole(resolve_benchmark(name, workspace))
     if not judged.is_judged(folder):
         raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID.")
     return folder

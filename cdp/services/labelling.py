@@ -105,7 +105,7 @@ def task(workspace: Workspace, name: str, by: str) -> Task | None:
 
 
 def _pool(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
-    folder = resolve_benchmark(access.benchmark(workspace, name), workspace)
+    folder = resolve_benchmark(name, workspace)
     pool = judged.read_pool(folder)
     if not pool:
         raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import catalog, jobs
+from cdp.base import permission
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.records import JOB_FACTS, whole
 from cdp.base.staging import staging
@@ -22,9 +23,10 @@ from cdp.base.version import __version__
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.download import first_line, is_network
 from cdp.evaluation.card import FOLDER, NO_SCORES, licence_in
+from cdp.results import naming
 from cdp.retrievers import leakage, resolve
 from cdp.retrievers.resolve import CARD, card_file, has_model, model_folder, training_result
-from cdp.services import access, naming
+from cdp.services import access
 from cdp.training.plan import INCOMPLETE
 
 FLAGS = {"leaked": "--allow-leakage", "incomplete": "--allow-incomplete"}
@@ -221,7 +223,7 @@ def _upload(model: TrainedModel, repository: str, public: bool) -> dict[str, Any
 @access.runs
 def export(workspace: Workspace, name: str, out: str) -> Path:
     """Copy a trained model, with its scores on its card, to a new folder; return it. InputError if it exists."""
-    model, target = show(workspace, name), access.to_write(out).resolve()
+    model, target = show(workspace, name), permission.to_write(out).resolve()
     if target.exists():
         raise InputError(f"There is a file or folder {target} already.", hint="Name a new folder.")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -9,10 +9,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cdp import jobs, query_sets
+from cdp.base import permission
 from cdp.base.config import BM25, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.base.failures import FailedItems
+from cdp.base.permission import Action, require
 from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
@@ -23,9 +27,8 @@ from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet, deriving, measured
 from cdp.query_sets.measured import QueryScores
 from cdp.query_sets.store import DocumentQueries
-from cdp.retrievers import api, bm25, resolve
+from cdp.retrievers import api, bm25, leakage, resolve
 from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects, synthesis
-from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
@@ -134,7 +137,7 @@ def import_file(
     """Import and measure the queries of a JSONL, JSON, CSV or TSV file; ``options`` say which fields hold what."""
     manifest = resolve_corpus(workspace, corpus)
     with disk_faults_told("The import"):
-        source = access.to_read(workspace, path)
+        source = permission.to_read(workspace, path)
         done = query_sets.import_queries(source, workspace, manifest.id, name=checked_title(name), options=options)
     measure(workspace, done.query_set.id)
     return done
@@ -178,6 +181,25 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
     with disk_faults_told("The selection"):
         made = deriving.derive(workspace, source, stays, name or f"{source.name}, best {keep}", facts)
     return made.query_set, without
+
+
+@access.writes
+def leave_out(
+    workspace: Workspace, name: str, benchmark_splits: Iterable[tuple[str, str]], *, called: str = ""
+) -> tuple[QuerySet, int]:
+    """Return a copy of a query set without the queries that these (benchmark, split) places judge, and their number;
+    the set itself and 0 if there are none."""
+    # A model sometimes writes a benchmark's own query by chance: a few short ones in thousands.
+    query_set = query_sets.resolve_query_set(workspace, name)
+    chosen = [leakage.place(workspace, benchmark, split) for benchmark, split in dict.fromkeys(benchmark_splits)]
+    judged = np.unique(np.concatenate([leakage.judged_keys(folder, split) for folder, split in chosen]))
+    return query_sets.leave_out(
+        workspace,
+        query_set,
+        lambda texts: leakage.any_known(leakage.keys(texts), judged).tolist(),
+        called or f"{query_set.name} without judged queries",
+        {"judged_by": [f"{folder.name}:{split}" for folder, split in chosen]},
+    )
 
 
 def references(sets: Sequence[QuerySet]) -> dict[str, str]:

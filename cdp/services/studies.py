@@ -17,8 +17,8 @@ from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
-from cdp.retrievers import resolve
-from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
+from cdp.retrievers import leakage, resolve
+from cdp.services import access, clusters, completeness, projects, queries, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies.config import (
     DECIDED,
@@ -261,7 +261,7 @@ def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, li
     entries = config.items("benchmarks")
     found = []
     for name, split in places(config)[: len(entries) if config.same_language else 1]:
-        info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
+        info = describe(resolve_benchmark(name, workspace), workspace)
         found.append(splits_of(workspace, info, split))
     test = [f"{splits.benchmark}:{splits.test}" for splits in found]
     dev = [f"{splits.benchmark}:{splits.dev}" for splits in found]
@@ -392,7 +392,7 @@ def _dev_texts(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequ
     """The most texts of a dev split; ConfigError for one that is also reported: its scores would be selected."""
     texts = 0
     for name, split in places(config, "dev"):
-        info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
+        info = describe(resolve_benchmark(name, workspace), workspace)
         chosen = choose_split(info, split)
         if (info.name, chosen) in benchmark_splits:
             raise ConfigError(
@@ -477,7 +477,7 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
         raise ConfigError("A sweep needs at least two learning rates.", hint="Write them as 2e-7,5e-7,1e-6.")
     if not config.benchmark:
         raise ConfigError("A sweep needs a dev benchmark to choose by.", hint="Set benchmark, as --benchmark NAME.")
-    info = describe(resolve_benchmark(access.benchmark(workspace, config.benchmark), workspace), workspace)
+    info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     others = [name for name in info.splits if name != config.split]
     splits = {}
     if config.split and others and choose_split(info, config.split):
@@ -538,7 +538,7 @@ def _about(view: JobView) -> dict[str, Any]:
 
 
 def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str) -> dict[str, Any]:
-    folder = resolve_benchmark(access.benchmark(workspace, name), workspace)
+    folder = resolve_benchmark(name, workspace)
     info = describe(folder, workspace)
     chosen = choose_split(info, split)
     loaded = load_benchmark(folder, chosen)

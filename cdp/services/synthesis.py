@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdp import query_sets
+from cdp.base import permission
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
@@ -147,13 +148,13 @@ def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
 @access.writes
 def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path) -> Exported:
     """Write the requests of a job without a cached answer as OpenAI Batch JSONL."""
-    return _written(batch.write_batch(workspace, resolved(workspace, config), access.to_write(folder), "batch"))
+    return _written(batch.write_batch(workspace, resolved(workspace, config), permission.to_write(folder), "batch"))
 
 
 @access.writes
 def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
     """Cache the answers of a batch's output file; the same job, started as usual, then finds them."""
-    return batch.read_batch(workspace, access.to_read(workspace, path))
+    return batch.read_batch(workspace, permission.to_read(workspace, path))
 
 
 def export_formats(query_set: QuerySet) -> dict[str, Export]:
@@ -166,7 +167,7 @@ def export(
     workspace: Workspace, query_set: str, form: str, target: str | Path, *, per_doc: int | None = None, model: str = ""
 ) -> Exported:
     """Write a query set to ``target`` in a registered format: its queries, or the requests behind it."""
-    return _export(workspace, query_set, form, access.to_write(target), per_doc, model)
+    return _export(workspace, query_set, form, permission.to_write(target), per_doc, model)
 
 
 @access.reads

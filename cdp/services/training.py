@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import catalog, jobs, query_sets
+from cdp.base import permission
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, Default, bm25, resolve
+from cdp.results import board, naming
+from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import access, clusters, completeness, evaluation, leakage, naming, results
+from cdp.services import access, clusters, completeness, evaluation
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.pairs import check_teacher
 from cdp.training.plan import complete, defaults_for, licence_notes, order_notes, order_of
@@ -145,7 +147,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
         check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
         reasoning = reasoned.id
     if needs == "column" and config.weights:
-        ANSWERS.get(access.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
+        ANSWERS.get(permission.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
     with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
     check_reasoned(with_ids, query_set.method)
     return with_ids, query_set
@@ -213,11 +215,11 @@ def label(workspace: Workspace, config: TrainingConfig) -> str:
     """Return the name of an unnamed training: its Q/Doc and pairs, corpus, retriever, and any seed but the first."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
     pairs, documents = _drawn(config, *_counted(workspace, query_set.id, config))
-    source, corpus = results.source(workspace, query_set.id)
-    trained = results.Trained(source, corpus, results.per_doc(pairs, documents), pairs, documents, 0, config.to_dict())
+    source, corpus = board.source(workspace, query_set.id)
+    trained = board.Trained(source, corpus, board.per_doc(pairs, documents), pairs, documents, 0, config.to_dict())
     retriever = resolve(config.retriever, workspace).name
     seed = f"seed {config.seed}" if config.seed else ""
-    return results.SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, seed]))
+    return board.SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, seed]))
 
 
 @access.runs

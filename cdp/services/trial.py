@@ -24,8 +24,8 @@ from cdp.corpus.documents import permutation
 from cdp.jobs import JobView
 from cdp.llm.prices import dollars
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS
-from cdp.services import access, commands, job_words, leakage, projects, studies
+from cdp.retrievers import PRESETS, leakage
+from cdp.services import access, commands, job_words, projects, studies
 from cdp.services.studies import Splits
 from cdp.studies.config import StudyConfig, TrialConfig, study_of
 from cdp.studies.estimate import STARTING_S, StudyPlan, speed_of
@@ -109,7 +109,7 @@ def judged_by(workspace: Workspace, manifest: CorpusManifest, config: TrialConfi
 
 
 def _named(workspace: Workspace, name: str) -> BenchmarkInfo:
-    info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
+    info = describe(resolve_benchmark(name, workspace), workspace)
     if info.problem:
         raise InputError(f"{info.name} cannot be used: {info.problem}")
     return info

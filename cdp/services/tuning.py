@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import jobs, query_sets
+from cdp.base import permission
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.records import Real, fields, whole
@@ -24,7 +25,7 @@ def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
     """Prompts of the user's own from files, under the files' names without ending."""
     prompts: dict[str, str] = {}
     for path in files:
-        source = access.to_read(Workspace.default(), path)
+        source = permission.to_read(Workspace.default(), path)
         name = slug(source.stem)
         if name in prompts:
             raise InputError(f"Two prompt files are called {name}.", hint="Rename one of them.")

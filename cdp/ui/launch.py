@@ -11,6 +11,8 @@ from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
+from cdp.retrievers import leakage
+from cdp.retrievers.leakage import Leak
 from cdp.services import (
     benchmarks,
     clusters,
@@ -18,12 +20,10 @@ from cdp.services import (
     corpora,
     embedding,
     evaluation,
-    leakage,
     queries,
     studies,
     training,
 )
-from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
 from cdp.services.studies import rate, read_rates
 from cdp.studies.config import DEV_SPLITS
@@ -322,7 +322,7 @@ def _offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> 
         help="The query set itself stays as it is. Nothing in the copy is judged there: its results carry no mark.",
     ):  # fmt: skip
         with frame.guarded():
-            copy, _ = leakage.leave_out(workspace, query_set, places)
+            copy, _ = queries.leave_out(workspace, query_set, places)
             frame.go("launch", query_set=copy.id)
 
 

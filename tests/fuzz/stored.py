@@ -27,6 +27,7 @@ from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.benchmarks import judged
 from cdp.llm.answers import Answer, Usage
 from cdp.llm.cache import AnswerCache
+from cdp.results import board, differences, paper
 from cdp.services import (
     benchmarks,
     completeness,
@@ -42,7 +43,6 @@ from cdp.services import (
     projects,
     prune,
     queries,
-    result_tables,
     results,
     review,
     search,
@@ -196,14 +196,14 @@ def _each_job(read: Callable[[Workspace, str], object]) -> Callable[[Names], Non
 
 
 def _compare(n: Names) -> None:
-    rows = results.list_rows(n.workspace, results.list_evaluations(n.workspace))
-    results.remarks(rows)
-    found = results.compare(n.workspace, "static-minilm")
+    rows = board.list_rows(n.workspace, board.list_evaluations(n.workspace))
+    board.remarks(rows)
+    found = differences.compare(n.workspace, "static-minilm")
     for form in ("markdown", "latex", "csv"):
-        result_tables.write(found, form)
-    results.unjudged(n.workspace, found)
+        paper.write(found, form)
+    differences.unjudged(n.workspace, found)
     for row in found.rows:
-        results.per_query(n.workspace, found, row)
+        differences.per_query(n.workspace, found, row)
     evaluation.strong_baselines(n.workspace, rows, "static-minilm")
 
 

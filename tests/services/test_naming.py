@@ -9,7 +9,8 @@ import pytest
 from cdp.base.config import EvaluationConfig, ServingConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import access, evaluation, models, naming, results
+from cdp.results import naming
+from cdp.services import access, evaluation, models, results
 
 WITHOUT_WEIGHTS = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Normalize"}]
 

@@ -8,9 +8,10 @@ import importlib
 
 import pytest
 
+from cdp.base import permission
+from cdp.base.permission import Action
 from cdp.base.workspace import Workspace
-from cdp.services import access, corpora, jobs
-from cdp.services.access import Action
+from cdp.services import corpora, jobs
 from tests.cli.support import run
 from tests.support import REPOSITORY
 
@@ -145,8 +146,8 @@ CHANGING = [(m, n) for m, n in services() if action(m, n) in (Action.CHANGE, Act
 
 @pytest.fixture
 def dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(access.READ_ONLY, "1")
-    access.in_dashboard()
+    monkeypatch.setenv(permission.READ_ONLY, "1")
+    permission.in_dashboard()
 
 
 def test_there_are_services_to_ask() -> None:
@@ -163,7 +164,7 @@ def test_every_service_is_marked_or_known_to_read() -> None:
 @pytest.mark.parametrize(("module", "name"), CHANGING)
 def test_every_service_that_writes_refuses(module: str, name: str, dashboard: None, workspace: Workspace) -> None:
     service = getattr(importlib.import_module(f"cdp.services.{module}"), name)
-    with pytest.raises(access.ReadOnlyError, match="read-only"):
+    with pytest.raises(permission.ReadOnlyError, match="read-only"):
         service(workspace)
     assert not workspace.root.exists()
 
@@ -171,14 +172,14 @@ def test_every_service_that_writes_refuses(module: str, name: str, dashboard: No
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    access.in_dashboard()
-    monkeypatch.setenv(access.READ_ONLY, "yes")
+    permission.in_dashboard()
+    monkeypatch.setenv(permission.READ_ONLY, "yes")
     assert [c.name for c in corpora.list_corpora(workspace)] == ["demo"]
     assert jobs.list_jobs(workspace) == []
 
 
 @pytest.mark.slow
 def test_the_command_line_does_not_obey_it(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(access.READ_ONLY, "1")
+    monkeypatch.setenv(permission.READ_ONLY, "1")
     run("demo")
     assert len(corpora.list_corpora(workspace)) == 1

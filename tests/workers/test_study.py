@@ -14,8 +14,9 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
-from cdp.services import evaluation, results, studies
-from cdp.services.leakage import LEAKAGE, Leak
+from cdp.results import board
+from cdp.retrievers.leakage import LEAKAGE, Leak
+from cdp.services import evaluation, studies
 from cdp.studies import StudyConfig, records
 from cdp.studies.estimate import measured_speeds
 from cdp.studies.plan import HYBRID, condition_pairs, conditions, training_config
@@ -68,7 +69,7 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
             counts[record["condition"] is not None].add(scored["counts"].get("leaked_queries", 0))
     assert counts[False] == {0}
     assert max(counts[True]) > 0
-    every = results.list_rows(workspace, results.list_evaluations(workspace))
+    every = board.list_rows(workspace, board.list_evaluations(workspace))
     rows = [row for row in every if row.trained and row.trained.study == "study-1"]
     assert len({run for row in rows for run in row.runs}) == 8
     assert "leaked" in {badge.word for row in rows for badge in row.badges}

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from cdp import principle
+from cdp.base.permission import read_only
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.quality_diversity import cw_histogram
@@ -15,7 +16,6 @@ from cdp.complexity import LANGUAGES, language_of
 from cdp.principle import KINDS, Answer
 from cdp.principle.prior_work import prior_work
 from cdp.services import benchmarks, commands, complexity, corpora, queries
-from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
