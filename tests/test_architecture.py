@@ -32,14 +32,14 @@ LAYERS: dict[str, set[str]] = {
     "llm": BASE,
     "projects": BASE,
     "corpus": BASE,
-    "query_sets": BASE | {"corpus"},
+    "query_sets": BASE | {"corpus", "complexity"},
     "benchmarks": BASE | {"corpus"},
-    "retrievers": BASE | {"llm", "query_sets", "benchmarks", "complexity"},
+    "retrievers": BASE | {"llm", "corpus", "query_sets", "benchmarks", "complexity"},
     "synthesis": BASE | {"llm", "corpus", "query_sets", "retrievers", "complexity"},
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "training": BASE | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
     "evaluation": BASE | {"benchmarks", "retrievers", "complexity"},
-    "serving": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
+    "serving": BASE | {"jobs", "corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
     "studies": BASE | STAGES | {"llm", "corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
 }
 LAYERS["workers"] = BASE | set(LAYERS) - {"catalog", "projects", "jobs"}
@@ -55,7 +55,12 @@ PURE = {"principle", "complexity"}
 # may look may see. None of them writes (``test_what_faces_call_writes_nothing``), and a path that a person named is
 # checked where it is opened (``permission.to_read``).
 OPEN = PURE | {"results"}
-OPEN_FILES = {"retrievers.leakage"}
+OPEN_FILES = {
+    "corpus.viewing", "evaluation.labelling", "llm.prices", "query_sets.usable", "retrievers.leakage",
+    "retrievers.sending", "serving.snippets", "studies.advice", "studies.config", "studies.own_test",
+    "studies.target_queries", "studies.text", "synthesis.candidates", "synthesis.pricing",
+    "training.plan",
+}  # fmt: skip
 
 # Of every other file they may import records: classes and constants (names with a capital), never a function. What
 # changes a workspace, starts a job or asks a model goes through services, which hold who may do what.

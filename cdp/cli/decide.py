@@ -12,12 +12,13 @@ from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import language_of
 from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
-from cdp.services import complexity, corpora, queries, studies, trial
+from cdp.services import corpora, queries, studies, trial
 from cdp.services import decide as service
-from cdp.services.complexity import Profiled
-from cdp.services.studies import plan_text, read_plan, ready_made, to_markdown
-from cdp.services.trial import Trial
-from cdp.studies.config import StudyConfig, TrialConfig
+from cdp.studies import advice, own_test, target_queries
+from cdp.studies.config import StudyConfig, TrialConfig, read_plan, ready_made
+from cdp.studies.own_test import Trial
+from cdp.studies.target_queries import Profiled
+from cdp.studies.text import plan_text, to_markdown
 
 
 class TargetQueries(Config):
@@ -47,13 +48,13 @@ def _profiled(run: Run, target: TargetQueries) -> Profiled:
     """Return the target queries, counted. ConfigError unless exactly one source is named."""
     refuse_unless(target.named == 1, NAME_ONE)
     if target.file:
-        texts = complexity.read_queries(target.file)
-        return complexity.profile_texts(texts, name=Path(target.file).name, language=target.language)
+        texts = target_queries.read_queries(target.file)
+        return target_queries.profile_texts(texts, name=Path(target.file).name, language=target.language)
     if target.benchmark:
-        return complexity.profile_benchmark(
+        return target_queries.profile_benchmark(
             run.workspace, target.benchmark, split=target.split, language=target.language
         )
-    return complexity.profile_query_set(run.workspace, target.query_set, language=target.language)
+    return target_queries.profile_query_set(run.workspace, target.query_set, language=target.language)
 
 
 def _counted_as(profiled: Profiled) -> dict[str, str]:
@@ -142,7 +143,7 @@ def _answered(answer: Answer) -> str:
 
 def _options(run: Run, answer: Answer, corpus: str) -> str:
     """Return every option with its score, its difference to the choice, price and training time."""
-    options, writer = service.list_options(run.workspace, answer, corpus)
+    options, writer = advice.list_options(run.workspace, answer, corpus)
     if not options:
         return ""
     rows = [
@@ -175,7 +176,7 @@ def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
 @command("published list")
 def published_list(run: Run) -> int:
     """The paper's tables and figures."""
-    return run.say(complexity.list_tables())
+    return run.say(tables.list_tables())
 
 
 @command("published show")
@@ -255,7 +256,7 @@ def study_test(
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
     if "generator" not in run.given:
-        last = trial.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
+        last = own_test.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
     planned = trial.plan(run.workspace, config)
     if not yes:
@@ -267,7 +268,7 @@ def study_test(
     done = run.started(begun.job_id)
     if run.wait and not run.json:
         judged = planned.judged
-        target = complexity.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
+        target = target_queries.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
         print(f"\n{_answered(service.decide(run.workspace, corpus=config.corpus, target=target))}")
     return done
 

@@ -12,13 +12,14 @@ from cdp.cli.answers import Run, note
 from cdp.cli.declare import command
 from cdp.results import board, differences, paper
 from cdp.results.differences import Comparison
-from cdp.services import embedding, evaluation
+from cdp.retrievers import sending
+from cdp.services import evaluation
 
 
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
 def evaluate(run: Run, config: EvaluationConfig) -> int:
     """Evaluate a retriever on a benchmark."""
-    note(*(sending.sentence for sending in embedding.for_evaluation(run.workspace, config)))
+    note(*(sent.sentence for sent in sending.for_evaluation(run.workspace, config)))
     return run.started(evaluation.start(run.workspace, config))
 
 

@@ -11,10 +11,12 @@ from cdp.cli import display
 from cdp.cli.answers import Run, warn, warn_incomplete
 from cdp.cli.decide import follow_study
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
+from cdp.results import models as trained_models
+from cdp.results.models import TrainedModel
 from cdp.services import models, studies, training
-from cdp.services.models import TrainedModel
-from cdp.services.studies import read_rates
-from cdp.services.training import TrainingPlan
+from cdp.studies.config import read_rates
+from cdp.training import plan as training_plan
+from cdp.training.plan import TrainingPlan
 
 
 def _benchmark_split(text: str) -> tuple[str, str]:
@@ -38,7 +40,7 @@ def train(
     """Train a retriever; with --plan only say what it would do and take."""
     if plan:
         planned = training.plan(run.workspace, config)
-        warn_incomplete(run.workspace, *training.trained_on(planned.settings))
+        warn_incomplete(run.workspace, *training_plan.trained_on(planned.settings))
         return run.say(display.plain(planned, settings=planned.settings.to_dict()), _plan(planned))
     begun = training.start(
         run.workspace,
@@ -47,7 +49,7 @@ def train(
         allow_incomplete=allow_incomplete,
         allow_leakage=allow_leakage,
     )
-    warn_incomplete(run.workspace, *training.trained_on(config))
+    warn_incomplete(run.workspace, *training_plan.trained_on(config))
     return run.started(begun.job_id, *begun.evaluations)
 
 
@@ -96,7 +98,7 @@ def _value(model: TrainedModel) -> dict[str, Any]:
 @command("models list")
 def models_list(run: Run) -> int:
     """The models that were trained here."""
-    rows = [_value(model) for model in models.list_models(run.workspace)]
+    rows = [_value(model) for model in trained_models.list_models(run.workspace)]
     view = [
         {**row, "size": size(row["bytes"]), "evaluations": len(row["scores"]),
          "faults": list(dict.fromkeys(fault["kind"] for fault in row["faults"]))}
@@ -110,7 +112,7 @@ def models_list(run: Run) -> int:
 @command("models show")
 def models_show(run: Run, retriever: Trained) -> int:
     """One model: its files, scores, licence, and what keeps it from being given away."""
-    model = models.show(run.workspace, retriever)
+    model = trained_models.show(run.workspace, retriever)
     value = {**_value(model), "files": dict(model.files)}
     view = {
         **value,

@@ -26,9 +26,9 @@ from cdp.evaluation import combined
 from cdp.evaluation.calibration import Calibration, judged_by
 from cdp.evaluation.evaluate import OF_FILES
 from cdp.results import naming
-from cdp.retrievers import PRESETS, bm25, leakage
+from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.training.plan import INCOMPLETE
+from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 
 MEASURE = "ndcg@10"
 SEPARATOR = " · "
@@ -247,6 +247,17 @@ def source(workspace: Workspace, query_set: str) -> tuple[str, str]:
 def per_doc(pairs: int, documents: int) -> str:
     """Q/Doc as it was trained: ``5``, ``4.8`` where some documents have fewer queries."""
     return f"{pairs / max(1, documents):.1f}".removesuffix(".0")
+
+
+def label(workspace: Workspace, config: TrainingConfig) -> str:
+    """Return the name of an unnamed training: its Q/Doc and pairs, corpus, retriever, and any seed but the first."""
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    pairs, documents = drawn_pairs(config, *counted_pairs(workspace, query_set.id, config))
+    method, corpus = source(workspace, query_set.id)
+    trained = Trained(method, corpus, per_doc(pairs, documents), pairs, documents, 0, config.to_dict())
+    retriever = resolve(config.retriever, workspace).name
+    seed = f"seed {config.seed}" if config.seed else ""
+    return SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, seed]))
 
 
 def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str, str]]) -> Trained | None:
@@ -514,9 +525,6 @@ def remarks(rows: Sequence[Row]) -> list[str]:
         some = "" if len(names) == of_place[place] else f" ({', '.join(names)})"
         said.append(f"{place}{some}: {remark}")
     return said
-
-
-# differences from a baseline
 
 
 def baseline(rows: Sequence[Row]) -> str:

@@ -16,7 +16,8 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.jobs.records import load_spec
 from cdp.results import board
-from cdp.services import complexity, corpora, decide, evaluation, jobs
+from cdp.services import corpora, decide, evaluation, jobs
+from cdp.studies import target_queries
 from tests.browser.conftest import Looker, Server, serve_many
 from tests.corpus.test_office_files import pdf, scanned
 from tests.jobs.support import until
@@ -83,7 +84,7 @@ def test_from_data_to_the_answer(
     tab.page.go_back()
     (study,) = (view for view in jobs.list_jobs(workspace) if view.kind == "study")
     assert study.state == "finished", study.failure
-    target = complexity.profile_benchmark(workspace, "towns")
+    target = target_queries.profile_benchmark(workspace, "towns")
     known = decide.decide(workspace, corpus=study.config["corpus"], target=target)
     assert known.basis is not None
     assert (known.basis.study, known.basis.dev_chosen, known.basis.equal_steps) == (study.id, True, True)

@@ -14,7 +14,7 @@ import streamlit as st
 from cdp.base import permission
 from cdp.base.permission import Mode
 from cdp.base.workspace import Workspace
-from cdp.services import queries, synthesis
+from cdp.services import queries
 from cdp.ui.shell import forms
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
@@ -91,7 +91,7 @@ def test_a_query_set_is_downloaded(open_page: Open, filled: Workspace) -> None:
     assert not at.exception
     assert [b.label for b in at.get("download_button") if "export_download" in str(b.proto.id)] == ["Download"]
     permission.in_dashboard(shared=True)
-    assert synthesis.download(filled, first, "flagembedding").startswith(b'{"query"')
-    with zipfile.ZipFile(io.BytesIO(synthesis.download(filled, first, "beir"))) as packed:
+    assert queries.download(filled, first, "flagembedding").startswith(b'{"query"')
+    with zipfile.ZipFile(io.BytesIO(queries.download(filled, first, "beir"))) as packed:
         assert {"corpus.jsonl", "queries.jsonl", "qrels/train.tsv"} <= set(packed.namelist())
     assert not (filled.root / "exports").exists()

@@ -8,7 +8,7 @@ import pytest
 
 from cdp.base.workspace import Workspace, write_json
 from cdp.principle import tables
-from cdp.services import complexity, queries
+from cdp.services import queries
 from cdp.studies import StudyConfig, StudySource, conditions, read_plan, records
 from cdp.studies.plan import counted
 from tests.pages.conftest import Open
@@ -69,7 +69,7 @@ def test_a_table_by_its_address(name: str, open_page: Open) -> None:
 @pytest.mark.soak
 def test_every_table_can_be_shown(open_page: Open) -> None:
     at = open_page("evidence")
-    for info in complexity.list_tables():
+    for info in tables.list_tables():
         at.selectbox(key="choose_table").set_value(info["name"]).run()
         assert not at.exception, info["name"]
         assert info["about"] in words(at)

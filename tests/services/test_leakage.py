@@ -17,7 +17,8 @@ from cdp.jobs import list_jobs
 from cdp.results import board
 from cdp.retrievers import leakage
 from cdp.retrievers import leakage as room
-from cdp.services import queries, studies, training
+from cdp.services import queries as query_services
+from cdp.services import studies, training
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
@@ -102,7 +103,7 @@ def test_a_judged_query_in_other_words_is_a_leak_and_another_query_is_none(works
     assert "1 of them reworded" in leak.sentence
     with pytest.raises(ConfigError, match="reworded holds 1 of the 8 queries"):
         training.start(workspace, TrainingConfig(query_set=written, retriever=RETRIEVER), benchmarks=[("mills", "")])
-    copy, n = queries.leave_out(workspace, written, [("mills", "test")])
+    copy, n = query_services.leave_out(workspace, written, [("mills", "test")])
     assert n == 1
     assert leakage.find_leaks(workspace, [copy.id], [("mills", "test")]) == []
     room.write_hashes(workspace.job("train-1") / "results", texts.values())
@@ -180,7 +181,7 @@ def test_judged_queries_are_left_out_of_a_copy(workspace: Workspace, corpus: str
     }
     name = asked(workspace, corpus, "written", texts, kind="synthetic")  # type: ignore[arg-type]
     whole = query_sets.load(workspace, name)
-    copy, n = queries.leave_out(workspace, "written", [("mills", "test")])
+    copy, n = query_services.leave_out(workspace, "written", [("mills", "test")])
     assert n == 2
     assert [(q.id, q.text) for q in iter_queries(workspace, copy.id)] == [
         ("d1-1", "Where is mill 1?"), ("d2-1", "Where is mill 2?"),
@@ -191,13 +192,13 @@ def test_judged_queries_are_left_out_of_a_copy(workspace: Workspace, corpus: str
     assert query_sets.load(workspace, name) == whole, "the set itself stays"
     config = TrainingConfig(query_set=copy.id, retriever=RETRIEVER)
     assert leakage.of_training(workspace, config, [("mills", "test")]) == []
-    assert queries.leave_out(workspace, copy.id, [("mills", "test")]) == (copy, 0)
-    again, _ = queries.leave_out(workspace, "written", [("mills", "test")])
+    assert query_services.leave_out(workspace, copy.id, [("mills", "test")]) == (copy, 0)
+    again, _ = query_services.leave_out(workspace, "written", [("mills", "test")])
     assert again.id == copy.id, "the same copy is made once"
 
 
 def test_nothing_is_left_of_a_set_that_a_benchmark_judges(workspace: Workspace, corpus: str) -> None:
     name = imported(workspace, corpus, "tested", "test")
     with pytest.raises(InputError, match="Nothing of tested would stay"):
-        queries.leave_out(workspace, name, [("mills", "test")])
+        query_services.leave_out(workspace, name, [("mills", "test")])
     assert [query_set.id for query_set in query_sets.list_query_sets(workspace)] == [name]

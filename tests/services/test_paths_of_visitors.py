@@ -16,21 +16,9 @@ from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, Syn
 from cdp.base.errors import CdpError, InputError
 from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace
-from cdp.services import (
-    access,
-    adding,
-    benchmarks,
-    complexity,
-    corpora,
-    evaluation,
-    metrics,
-    queries,
-    studies,
-    synthesis,
-    training,
-    tuning,
-)
-from cdp.studies import StudyConfig
+from cdp.corpus import viewing
+from cdp.services import access, adding, benchmarks, corpora, evaluation, metrics, queries, studies, training, tuning
+from cdp.studies import StudyConfig, target_queries
 from tests.support import REPOSITORY
 
 SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'
@@ -219,7 +207,7 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "metrics.start scorer": lambda: metrics.start(
             workspace, MetricsConfig.from_dict({"query_set": sets[0], "scorer": path})
         ),
-        "complexity.profile_benchmark": lambda: complexity.profile_benchmark(workspace, path),
+        "complexity.profile_benchmark": lambda: target_queries.profile_benchmark(workspace, path),
         "studies.plan": lambda: studies.plan(
             workspace, StudyConfig.from_dict({"benchmarks": path, "query_sets": sets[0]})
         ),
@@ -229,19 +217,19 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "studies.run": lambda: studies.run(
             workspace, StudyConfig.from_dict({"benchmarks": "demo", "query_sets": sets[0], "retrievers": path})
         ),
-        "synthesis.batch_read": lambda: synthesis.batch_read(workspace, path),
-        "synthesis.batch_write": lambda: synthesis.batch_write(workspace, of({"corpus": "demo"}), path),
-        "synthesis.export": lambda: synthesis.export(workspace, sets[0], "beir", path),
+        "synthesis.batch_read": lambda: queries.batch_read(workspace, path),
+        "synthesis.batch_write": lambda: queries.batch_write(workspace, of({"corpus": "demo"}), path),
+        "synthesis.export": lambda: queries.export(workspace, sets[0], "beir", path),
         "queries.generate": lambda: queries.generate(workspace, of({**own, "model": path})),
         "queries.generate ranker": lambda: queries.generate(workspace, of({"corpus": "demo", "ranker": path})),
         "queries.generate teachers": lambda: queries.generate(
             workspace, of({"corpus": "demo", "teachers": f"minilm, {path}"})
         ),
         "queries.preview": lambda: queries.preview(
-            workspace, "demo", corpora.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path
+            workspace, "demo", viewing.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path
         ),
         "tuning.read_prompts": lambda: tuning.read_prompts([path]),
-        "target_queries.read_queries": lambda: complexity.read_queries(path),
+        "target_queries.read_queries": lambda: target_queries.read_queries(path),
     }
 
 
@@ -294,6 +282,7 @@ def test_a_model_of_the_hub_is_downloaded_for_those_alone(
 
 
 def test_no_service_makes_a_path_of_what_somebody_typed_by_itself() -> None:
-    """``~`` is read in one module, which also asks whether the path is allowed."""
-    services = REPOSITORY / "cdp" / "services"
-    assert [p.name for p in services.rglob("*.py") if "expanduser" in p.read_text(encoding="utf-8")] == ["access.py"]
+    """``~`` is read in the ground, which also asks whether the path is allowed."""
+    paths = (REPOSITORY / "cdp").rglob("*.py")
+    read = {path.name for path in paths if "expanduser" in path.read_text(encoding="utf-8")}
+    assert read == {"permission.py", "text.py", "trust.py", "workspace.py"}

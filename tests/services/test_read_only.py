@@ -22,40 +22,29 @@ RULES = {"access"}
 # Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 # of `access`.
 READING = {
-    "calibration": {"judged_by"},
-    "judging": {"judged_name", "missing", "repeated", "writer_of"},
-    "labelling": {"list_judged", "progress", "task", "words"},
     "benchmarks": {"list_own", "list_registry", "show"},
     "clusters": {"look", "request", "setting", "trouble"},
     "commands": {"changed"},
     "completeness": {"check", "list_incomplete", "require"},
-    "complexity": {"load", "profile_benchmark", "profile_query_set"},
-    "corpora": {"document", "failed", "page", "q_doc_notes"},
-    "decide": {"decide", "list_options", "of_judged", "page"},
+    "decide": {"decide", "load", "of_judged"},
     "demo": {"corpus"},
     "doctor": {"check"},
-    "embedding": {"for_index", "of_benchmark", "of_corpus", "sendings"},
     "evaluation": {"check_cross_encoder", "checked", "judged_on", "strong_baselines"},
     "jobs": {
+        "again",
         "curve",
         "failed",
         "follow",
         "latest",
         "log",
         "missing_secrets",
-        "to_allow",
         "outcome",
-        "again",
         "show",
-        "sizes",
+        "to_allow",
         "wait",
     },
-    "leakage": {"among", "find_leaks"},
-    "growing": {"find", "newest"},
+    "judging": {"judged_name", "missing", "repeated", "writer_of"},
     "metrics": {"paired", "quick", "results"},
-    "models": {"list_models", "show"},
-    "naming": {"given_names", "names_file", "retriever", "training"},
-    "overview": {"server", "summary"},
     "projects": {
         "check_unused",
         "default",
@@ -67,55 +56,12 @@ READING = {
         "resolve",
     },
     "prune": {"prunable"},
-    "queries": {
-        "checked",
-        "failures",
-        "list_query_sets",
-        "made_from",
-        "measuring",
-        "page",
-        "preview",
-        "round_trips",
-        "show",
-        "unit",
-    },
-    "results": {
-        "compare",
-        "list_evaluations",
-        "list_rows",
-        "per_query",
-        "remarks",
-        "sampled",
-        "source",
-        "unjudged",
-    },
-    "review": {"chosen", "decisions", "document", "table", "usability"},
+    "queries": {"failures", "list_query_sets", "page", "preview", "show", "unit"},
     "search": {"indexing", "list_retrievers"},
-    "studies": {
-        "grid_for",
-        "list_studies",
-        "planned_facts",
-        "report",
-        "sources_of",
-        "speeds",
-        "splits_of",
-        "synthesis_of",
-        "with_dev",
-    },
-    "synthesis": {"bill_of_job"},
-    "training": {"defaults", "list_retrievers", "query_counts", "reasoned_sets", "trained_on"},
-    "trial": {
-        "at_work",
-        "command",
-        "facts",
-        "has_judged",
-        "judged_by",
-        "last_generator",
-        "leaks",
-        "running",
-        "trouble",
-    },
-    "tuning": {"candidates_of", "result"},
+    "studies": {"grid_for", "list_studies", "report", "speeds"},
+    "training": {"defaults", "list_retrievers"},
+    "trial": {"at_work", "command", "has_judged", "of_project", "running", "trouble"},
+    "tuning": {"result"},
 }
 
 
@@ -152,7 +98,7 @@ def dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_there_are_services_to_ask() -> None:
     assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("demo", "load")} <= set(CHANGING)
-    assert ("synthesis", "export") in CHANGING
+    assert ("queries", "export") in CHANGING
 
 
 def test_every_service_is_marked_or_known_to_read() -> None:

@@ -15,7 +15,6 @@ from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
 from cdp.results import board, differences, paper
-from cdp.services import training as service
 from tests.services.support import evaluation
 
 pytestmark = pytest.mark.slow  # to open the catalogue takes longer than what is read from it
@@ -68,9 +67,9 @@ def trained(workspace: Workspace, job: str, query_set: str, scores: dict[str, fl
 
 def test_a_run_is_called_by_what_it_was_trained_on_not_by_its_set(workspace: Workspace, query_set: str) -> None:
     config = TrainingConfig(query_set=query_set, retriever="minilm", per_doc=1)
-    assert service.label(workspace, config) == "diverse × 1 · wiki · minilm"
+    assert board.label(workspace, config) == "diverse × 1 · wiki · minilm"
     whole = TrainingConfig(query_set=query_set, retriever="minilm", weighting="cw", seed=3)
-    assert service.label(workspace, whole) == "diverse × 5 · cw · wiki · minilm · seed 3"
+    assert board.label(workspace, whole) == "diverse × 5 · cw · wiki · minilm · seed 3"
     trained(workspace, "training-1", query_set, BEFORE)  # of before names said so
     (row,) = board.list_evaluations(workspace)
     assert row["retriever_name"] == "diverse × 1"

@@ -12,6 +12,7 @@ from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import list_corpora
 from cdp.services import search
+from cdp.serving import client
 from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for 
 @pytest.fixture
 def corpus(workspace: Workspace, with_demo: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The demo's corpus; no search process is started: every search here is answered in this process."""
-    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setenv(client.RUNTIME, str(tmp_path / "run"))
     return list_corpora(workspace)[0].id
 
 
