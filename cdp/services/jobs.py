@@ -45,7 +45,7 @@ from cdp.metrics import MEASURES
 from cdp.results import board
 from cdp.retrievers import PRESETS, api, bm25
 from cdp.services import access, commands, projects
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
 from cdp.synthesis.work import query_set_id
 
 __all__ = ["list_active", "list_jobs"]

@@ -13,14 +13,15 @@ from cdp.benchmarks import subsets
 from cdp.jobs import JobView
 from cdp.retrievers import leakage, resolve
 from cdp.services import access, clusters, completeness, projects, queries
-from cdp.studies import StudyConfig, StudyReport, planning, records
+from cdp.studies import planning, records
 from cdp.studies.config import (
+    StudyConfig,
     grid,
 )
 from cdp.studies.estimate import Speed, StudyPlan, measured_speeds
 from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synthesis_of, with_dev
+from cdp.studies.report import StudyReport, read_about
 from cdp.studies.report import build as build_report
-from cdp.studies.report import read_about
 from cdp.training.plan import defaults_for
 
 # What a study reads of all others while they run, so that none trains what another has.

@@ -20,12 +20,13 @@ from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.query_sets import QuerySet
 from cdp.retrievers import leakage, resolve
-from cdp.studies import StudyConfig, StudySource, records
-from cdp.studies.config import DECIDED, DEV_SPLITS, DISTIL, HARD_NEGATIVES, INFONCE, reported_split
+from cdp.studies import records
+from cdp.studies.config import DECIDED, DEV_SPLITS, DISTIL, HARD_NEGATIVES, INFONCE, StudyConfig, reported_split
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate
 from cdp.studies.plan import (
     BY,
     ON,
+    StudySource,
     check_axes,
     counted,
     cut_to_common,

@@ -13,7 +13,8 @@ from cdp.complexity import count_content_words
 from cdp.evaluation.evaluate import evaluate_bm25
 from cdp.retrievers.bm25 import language_in
 from cdp.services import benchmarks
-from cdp.studies import StudyConfig, planning, target_queries
+from cdp.studies import planning, target_queries
+from cdp.studies.config import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 

@@ -9,8 +9,9 @@ import pytest
 from cdp.base.workspace import Workspace, write_json
 from cdp.principle import tables
 from cdp.services import queries
-from cdp.studies import StudyConfig, StudySource, conditions, read_plan, records
-from cdp.studies.plan import counted
+from cdp.studies import records
+from cdp.studies.config import StudyConfig, read_plan
+from cdp.studies.plan import StudySource, conditions, counted
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 from tests.pages.test_every_page_in_every_state import words

@@ -15,7 +15,8 @@ from cdp import jobs
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import studies
-from cdp.studies import planning, read_plan
+from cdp.studies import planning
+from cdp.studies.config import read_plan
 from reproduction import criteria, document, full, kept, prepare, stages
 from tests.jobs.support import start, until_state, until_step
 from tests.support import REPOSITORY

@@ -21,8 +21,9 @@ from cdp.evaluation import ndcg
 from cdp.principle import Answer
 from cdp.query_sets import QuerySet
 from cdp.services import decide, judging
-from cdp.studies import StudyConfig, StudySource, advice, conditions, records, target_queries
-from cdp.studies.plan import counted
+from cdp.studies import advice, records, target_queries
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import StudySource, conditions, counted
 from tests.judging.made import make
 from tests.pages.support import ended_job
 

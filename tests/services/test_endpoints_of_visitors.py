@@ -21,7 +21,7 @@ from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace
 from cdp.llm.address import OPENAI_URL
 from cdp.services import access, corpora, jobs, queries, studies, tuning
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
 from tests.services.conftest import HeldJobs
 
 SERVERS = "sk-servers-own-0123456789"

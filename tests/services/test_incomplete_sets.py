@@ -15,7 +15,7 @@ from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, load_spec
 from cdp.query_sets import QuerySet
 from cdp.services import completeness, queries, studies, training
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
 from cdp.training import plan as training_plan
 
 JOB = "synthesis-20260101-000000-abcd-lost"

@@ -19,7 +19,7 @@ from cdp.retrievers import leakage
 from cdp.retrievers import leakage as room
 from cdp.services import queries as query_services
 from cdp.services import studies, training
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
 from tests.support import iter_queries, judged_queries

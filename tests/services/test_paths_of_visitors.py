@@ -18,7 +18,8 @@ from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace
 from cdp.corpus import viewing
 from cdp.services import access, adding, benchmarks, corpora, evaluation, metrics, queries, studies, training, tuning
-from cdp.studies import StudyConfig, target_queries
+from cdp.studies import target_queries
+from cdp.studies.config import StudyConfig
 from tests.support import REPOSITORY
 
 SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'

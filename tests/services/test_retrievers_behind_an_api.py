@@ -24,7 +24,7 @@ from cdp.llm.prices import Price
 from cdp.query_sets import QuerySet, import_queries, read_queries
 from cdp.results import board
 from cdp.services import access, evaluation, jobs, judging, queries, search, training
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
 from tests.benchmarks.folders import DOCUMENTS, write_benchmark
 from tests.cli.support import answer, run
 from tests.support import write_prices

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace
 from cdp.cli import main
 from cdp.llm.prices import dollars
 from cdp.services import studies
-from cdp.studies import read_plan, ready_made
+from cdp.studies.config import read_plan, ready_made
 from cdp.studies.text import plan_text
 from cdp.synthesis import pricing
 from tests.support_models import tiny_static

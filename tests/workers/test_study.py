@@ -17,7 +17,8 @@ from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.results import board
 from cdp.retrievers.leakage import LEAKAGE, Leak
 from cdp.services import evaluation, studies
-from cdp.studies import StudyConfig, records
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import measured_speeds
 from cdp.studies.plan import HYBRID, condition_pairs, conditions, training_config
 from cdp.training.plan import prepare
@@ -173,8 +174,8 @@ def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_do
     workspace: Workspace, query_set: str, benchmarks: list[str], tmp_path: Path
 ) -> None:
     from cdp.corpus import iter_documents
-    from cdp.studies import StudyConfig, StudySource
-    from cdp.studies.plan import counted, read_benchmark
+    from cdp.studies.config import StudyConfig
+    from cdp.studies.plan import StudySource, counted, read_benchmark
     from cdp.workers.study import kinship
 
     source = counted(workspace, StudySource("human", "human", query_set))
