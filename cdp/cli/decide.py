@@ -5,17 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
 from cdp.base.text import counted, duration, interval
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
+from cdp.cli.training import _benchmark_split
 from cdp.complexity import language_of
 from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
 from cdp.services import corpora, queries, studies, trial
 from cdp.services import decide as service
 from cdp.studies import advice, own_test, target_queries
-from cdp.studies.config import StudyConfig, TrialConfig, read_plan, ready_made
+from cdp.studies.config import StudyConfig, TrialConfig, read_plan, read_rates, ready_made
 from cdp.studies.own_test import Trial
 from cdp.studies.target_queries import Profiled
 from cdp.studies.text import plan_text, to_markdown
@@ -300,3 +303,25 @@ def study_report(run: Run, id: Annotated[str, "a study: its id, name or a unique
     found = studies.report(run.workspace, id)
     note(f"Q/Doc: queries per {queries.unit(run.workspace, (source.corpus for source in found.sources))}.")
     return run.say(found.to_dict(), to_markdown(found))
+
+
+@command("sweep", places=("query_set",), project=("query_set",), job=True)
+def sweep(
+    run: Run,
+    config: TrainingConfig,
+    *,
+    rates: Annotated[
+        str, "peak learning rates; if omitted the paper's six, or six around the retriever's own", "RATE,RATE"
+    ] = "",
+    allow_incomplete: AllowIncomplete = False,
+    allow_leakage: AllowLeakage = False,
+) -> int:
+    """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
+    if config.learning_rate is not None:
+        raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
+    benchmark, split = _benchmark_split(config.benchmark)
+    config = config.replace(benchmark=benchmark, split=split or config.split)
+    lora = config.lora_rank is not None
+    chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
+    study = studies.sweep(run.workspace, config, chosen)
+    return follow_study(run, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size
 from cdp.cli import display
 from cdp.cli.answers import Run, warn, warn_incomplete
-from cdp.cli.decide import follow_study
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.results import models as trained_models
 from cdp.results.models import TrainedModel
-from cdp.services import models, studies, training
-from cdp.studies.config import read_rates
+from cdp.services import models, training
 from cdp.training import plan as training_plan
 from cdp.training.plan import TrainingPlan
 
@@ -61,28 +58,6 @@ def _plan(plan: TrainingPlan) -> dict[str, Any]:
         **{f"licence, {what}": text for what, text in plan.licences.items()},
         "note": plan.notes,
     }
-
-
-@command("sweep", places=("query_set",), project=("query_set",), job=True)
-def sweep(
-    run: Run,
-    config: TrainingConfig,
-    *,
-    rates: Annotated[
-        str, "peak learning rates; if omitted the paper's six, or six around the retriever's own", "RATE,RATE"
-    ] = "",
-    allow_incomplete: AllowIncomplete = False,
-    allow_leakage: AllowLeakage = False,
-) -> int:
-    """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
-    if config.learning_rate is not None:
-        raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
-    benchmark, split = _benchmark_split(config.benchmark)
-    config = config.replace(benchmark=benchmark, split=split or config.split)
-    lora = config.lora_rank is not None
-    chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
-    study = studies.sweep(run.workspace, config, chosen)
-    return follow_study(run, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
 
 
 # models

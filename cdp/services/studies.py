@@ -18,11 +18,11 @@ from cdp.studies.config import (
     StudyConfig,
     grid,
 )
-from cdp.studies.estimate import Speed, StudyPlan, measured_speeds
+from cdp.studies.estimate import StudyPlan, measured_speeds
 from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synthesis_of, with_dev
 from cdp.studies.report import StudyReport, read_about
 from cdp.studies.report import build as build_report
-from cdp.training.plan import defaults_for
+from cdp.training.plan import Speed, defaults_for
 
 # What a study reads of all others while they run, so that none trains what another has.
 WORKER = "cdp.workers.study"

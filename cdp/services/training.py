@@ -18,8 +18,9 @@ from cdp.results import naming
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
 from cdp.services import access, clusters, completeness, evaluation
-from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.plan import (
+    DEFAULT_SPEEDS,
+    STARTING_S,
     TrainingPlan,
     defaults_for,
     plan_of,

@@ -25,11 +25,12 @@ from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, leakage
 from cdp.studies import planning
 from cdp.studies.config import StudyConfig, TrialConfig, study_of
-from cdp.studies.estimate import STARTING_S, Speed, StudyPlan, speed_of
+from cdp.studies.estimate import StudyPlan, speed_of
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
+from cdp.training.plan import STARTING_S, Speed
 
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
 

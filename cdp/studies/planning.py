@@ -22,7 +22,7 @@ from cdp.query_sets import QuerySet
 from cdp.retrievers import leakage, resolve
 from cdp.studies import records
 from cdp.studies.config import DECIDED, DEV_SPLITS, DISTIL, HARD_NEGATIVES, INFONCE, StudyConfig, reported_split
-from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate
+from cdp.studies.estimate import PlannedGeneration, StudyPlan, estimate
 from cdp.studies.plan import (
     BY,
     ON,
@@ -39,7 +39,7 @@ from cdp.studies.plan import (
 from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
-from cdp.training.plan import complete, rate
+from cdp.training.plan import Speed, complete, rate
 from cdp.training.reasoning import check_reasoned
 from cdp.training.weightings import WEIGHTINGS
 

@@ -313,3 +313,28 @@ def plan_of(
 def trained_on(config: TrainingConfig) -> list[str]:
     """Return the query sets that a training reads."""
     return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
+
+
+# Figures below: two cores of an AMD EPYC processor, no GPU (docs/BENCHMARKS.md).
+MODEL_LOAD_S = 0.7  # static-minilm, in a process that has loaded it before
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Training pairs per second (each epoch counts) and texts encoded per second."""
+
+    pairs_per_second: float
+    texts_per_second: float
+
+    def training_seconds(self, pairs: float) -> float:
+        """Return seconds from loading the model to the end of training; ``pairs`` counts each epoch."""
+        return MODEL_LOAD_S + pairs / self.pairs_per_second
+
+    def encoding_seconds(self, texts: float) -> float:
+        """Return seconds to encode and search ``texts``: studies measure both together."""
+        return texts / self.texts_per_second
+
+
+STARTING_S = 15.0  # until a job's first step: two processes start and import their libraries
+
+DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0)}
