@@ -20,7 +20,8 @@ from cdp.benchmarks import Benchmark, add_benchmark, load_benchmark
 from cdp.catalog import evaluations
 from cdp.evaluation import combined
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking
-from cdp.services import evaluation, results
+from cdp.results import differences
+from cdp.services import evaluation
 from tests.benchmarks.folders import write_benchmark
 from tests.evaluation.support import read_run
 from tests.metrics.models import tiny_cross_encoder
@@ -162,7 +163,7 @@ def test_hybrid_and_reranked_are_rows_of_their_own(workspace: Workspace, tmp_pat
     assert hybrid["settings"] | {"fusion_k": 60, "fusion_depth": 10, "bm25_language": "en"} == hybrid["settings"]
     assert reranked["settings"]["rerank_depth"] == 50
     assert len({row["retriever_id"] for row in evaluations(workspace)}) == 5
-    rows = results.compare(workspace, "bm25").rows
+    rows = differences.compare(workspace, "bm25").rows
     assert {row.retriever_id for row in rows if row.difference is not None} == {
         r["retriever"]["id"] for r in (alone, hybrid, reranked, both)
     }
