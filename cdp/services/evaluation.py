@@ -1,4 +1,4 @@
-"""Evaluations of retrievers on benchmarks, and imports of other programs' runs."""
+"""Evaluations of retrievers on benchmarks: their settings, results that are there, strong baselines."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, list_benchmarks, resolve_benchmark
 from cdp.evaluation import combined
 from cdp.jobs import JobView
+from cdp.results import board
 from cdp.retrievers import bm25, in_cache
 from cdp.retrievers.resolve import CROSS_ENCODER
-from cdp.services import access, jobs, results
+from cdp.services import access, jobs
 
 
 def checked(
@@ -52,12 +53,12 @@ def compared(job: JobView) -> dict[str, str]:
     name = Path(config.benchmark).name
     return {
         "run": _row_of(config),
-        "benchmark": results.benchmark_label(name, config.split, config.protocol),
+        "benchmark": board.benchmark_label(name, config.split, config.protocol),
     }
 
 
 def strong_baselines(
-    workspace: Workspace, rows: Sequence[results.Row], baseline: str
+    workspace: Workspace, rows: Sequence[board.Row], baseline: str
 ) -> dict[str, list[EvaluationConfig]]:
     """Return the missing ones of ``BM25``, ``hybrid`` and ``reranked`` beside these rows of one benchmark.
 
@@ -69,8 +70,8 @@ def strong_baselines(
         return {}
     at = {"benchmark": rows[0].benchmark, "split": rows[0].split, "protocol": rows[0].protocol}
     measured = {run for row in rows for run in row.runs}
-    untrained = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == results.UNTRAINED]
-    trained = [row for row in rows if row.kind == results.TRAINING and not row.marks]
+    untrained = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == board.UNTRAINED]
+    trained = [row for row in rows if row.kind == board.TRAINING and not row.marks]
     dense = untrained + list(max(trained, key=lambda row: row.ndcg).runs if trained else ())
     lexical = any(bm25.language_in(run) is not None for run in measured)
     asked: dict[str, list[dict[str, Any]]] = {

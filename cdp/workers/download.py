@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from cdp.base import permission
 from cdp.base.config import DownloadConfig
 from cdp.base.job_kind import LIGHT, JobKind, Prepared
-from cdp.base.text import typed_path
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import manifests, registry
@@ -51,7 +51,7 @@ def prepare(workspace: Workspace, config: DownloadConfig, after: Sequence[str] =
     entry = registry.downloadable(config.benchmark)
     config = config.replace(benchmark=entry.name)
     if config.folder:
-        folder = typed_path(config.folder).resolve()
+        folder = permission.to_read(workspace, config.folder).resolve()
         in_folder(entry, folder)
         config = config.replace(folder=str(folder))
     return Prepared(config, entry.title)

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from cdp.base import permission
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.job_kind import BENCHMARK, LIGHT, RESULT, JobKind, Prepared
-from cdp.base.text import shown, typed_path
+from cdp.base.text import shown
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, is_name, sha256_file
 from cdp.benchmarks.beir_files import lines_of
@@ -135,7 +136,7 @@ def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[st
             f"{name!r} is a retriever of this workspace: imported scores would stand as its own.",
             hint="Choose another name, such as the name of the file.",
         )
-    source = typed_path(config.path)
+    source = permission.to_read(workspace, config.path)
     if not source.is_file():
         raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
     config = config.replace(path=str(source.resolve()), retriever=name)

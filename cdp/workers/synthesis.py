@@ -20,9 +20,9 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.llm.address import NO_KEY
 from cdp.metrics.quick import quick
-from cdp.synthesis.estimate import estimate
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import method_of
+from cdp.synthesis.pricing import estimate
 from cdp.synthesis.ranking import label_corpus, teachers_of
 from cdp.synthesis.run import Run
 

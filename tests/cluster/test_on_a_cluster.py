@@ -22,7 +22,8 @@ from cdp.jobs import place
 from cdp.services import jobs as service
 from cdp.services import studies, training
 from cdp.services.jobs import written_set
-from cdp.studies import StudyConfig, records
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
 from tests.cluster.conftest import SmallCluster
 from tests.jobs.support import logged, start, until, until_state, until_step
 from tests.support import REPOSITORY

@@ -21,7 +21,6 @@ from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
-from cdp.services import access
 
 # Texts whose length stands for all in a price.
 SAMPLED = 200
@@ -65,7 +64,6 @@ def sendings(workspace: Workspace, retrievers: Iterable[str], texts: Sequence[Te
     return [Sending(name, n, Usage(tokens, 0, n), price_of(workspace, name.model)) for name in named]
 
 
-@access.reads
 def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sending]:
     """Return what an evaluation sends."""
     if api.parse(config.retriever) is None:
@@ -77,7 +75,6 @@ def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sendi
     return sendings(workspace, [config.retriever], texts)
 
 
-@access.reads
 def for_mining(workspace: Workspace, config: MiningConfig) -> list[Sending]:
     """Return what mining hard negatives sends: the set's corpus and its queries."""
     retrievers = dict.fromkeys((config.retriever, config.teacher))
