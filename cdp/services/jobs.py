@@ -84,23 +84,25 @@ def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config
         named = str(getattr(config, setting))
         if not named and not config.settings()[setting].required:
             continue
+
         if what == CORPUS:
             manifest = resolve_corpus(workspace, named)
-            ids[setting], names[setting], content = manifest.id, manifest.name, manifest.content_hash
-            found[setting] = manifest.id
+            ids[setting], content, names[setting] = manifest.id, manifest.content_hash, manifest.name
         elif what == BENCHMARK:
             ids[setting], split, info = judged_on(workspace, named, getattr(config, "split", ""))
-            found |= {setting: info.name, "split": split}
-            names[setting], content = info.name, info.content_hash
             ids |= {"split": split} if "split" in config.settings() else {}
+            content, names[setting], found["split"] = info.content_hash, info.name, split
         else:
             query_set = query_sets.resolve_query_set(workspace, named)
             lacking = completeness.check(workspace, query_set)
             if what == WHOLE_SET and not lacking.complete:
                 raise ConfigError(f"{lacking.sentence} {kind.title} takes whole sets.", hint=lacking.next_step)
             ids[setting], names[setting] = query_set.id, query_set.name
-            found[setting], content = query_set.id, query_sets.content_hash(workspace, query_set)
-        found[f"{setting}_hash"] = content
+            content = query_sets.content_hash(workspace, query_set)
+
+        # A benchmark outside the workspace is recorded by its name.
+        found |= {setting: names[setting] if what == BENCHMARK else ids[setting], f"{setting}_hash": content}
+
     return config.replace(**ids), found, names
 
 

@@ -119,6 +119,7 @@ print(json.dumps({
     "running": running, "resumed": [str(resumed.state), resumed.attempt], "listed": listed,
     "name": made.name, "made": [str(made.state), made.config["at_least"]], "results": results,
     "again": jobs.again(made), "outcome": jobs.outcome(workspace, made.id), "exceptions": len(at.exception),
+    "loaded": [name for name in ("torch", "transformers", "sentence_transformers") if name in sys.modules],
 }))
 """
 
@@ -136,6 +137,7 @@ def test_the_service_and_the_page_start_list_stop_and_resume_it(environment: dic
     assert "jobs start lengths --query-set " in again
     assert "--at-least 4 --wait" in again
     assert told["exceptions"] == 0
+    assert told["loaded"] == [], "a declaration loads no model library"
 
 
 def test_every_kind_of_the_product_has_all_facts() -> None:

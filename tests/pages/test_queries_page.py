@@ -10,6 +10,7 @@ import pytest
 from cdp import cli
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
+from cdp.corpus import load_manifest
 from cdp.llm.prices import Price, dollars
 from cdp.services import jobs, queries
 from cdp.synthesis import pricing
@@ -61,7 +62,7 @@ def test_a_method_for_several_documents_is_previewed_on_demand_and_asks_once_for
     at.segmented_control(key="generate_method").set_value("multi_document").run()
     assert not at.exception
     requests = next(m.value for m in at.metric if m.label == "Requests")
-    assert int(requests) == -(-queries.load_manifest(filled, filled_corpus(filled)).n_documents // 2)
+    assert int(requests) == -(-load_manifest(filled, filled_corpus(filled)).n_documents // 2)
 
 
 def filled_corpus(workspace: Workspace) -> str:
