@@ -65,14 +65,11 @@ def prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequence
     ``after`` are jobs that end first: what they make need not be there yet. Raises CdpError for settings that cannot
     be used; nothing is started.
     """
-    return _prepared(workspace, kinds().named(kind), config, after)
-
-
-def _prepared(workspace: Workspace, kind: JobKind, config: Config, after: Sequence[str]) -> Prepared:
-    config, found, names = _inputs(workspace, kind, config)
-    ready = kind.prepare(workspace, config, after) if kind.prepare else Prepared(config)
-    name = ready.name or kind.called.format(**names, config=ready.config)
-    return Prepared(ready.config, name or kind.title, {**found, **ready.inputs})
+    declared = kinds().named(kind)
+    config, found, names = _inputs(workspace, declared, config)
+    ready = declared.prepare(workspace, config, after) if declared.prepare else Prepared(config)
+    name = ready.name or declared.called.format(**names, config=ready.config)
+    return Prepared(ready.config, name or declared.title, {**found, **ready.inputs})
 
 
 def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config, dict[str, Any], dict[str, str]]:
@@ -126,7 +123,7 @@ def start(
     if declared.asks and (url := access.endpoint_for(config.to_dict(), api_key).url):
         # The job's record says where its texts were sent.
         config = config.replace(base_url=url)
-    ready = _prepared(workspace, declared, config, after)
+    ready = prepared(workspace, kind, config, after=after)
     settings = ready.config.to_dict()
 
     same = {setting: settings[setting] for setting in declared.once}
