@@ -28,8 +28,8 @@ CORPUS, QUERY_SET, BENCHMARK = "corpus", "query set", "benchmark"
 # A query set whose job has ended normally.
 WHOLE_SET = "whole query set"
 
-# What other parts read of a job that has ended; any other word is for people.
-RESULT, MODEL, BENCHMARK_MADE = "result", "model", "benchmark"
+# What a job makes, beside these: an evaluation, in ``results/evaluation.json``.
+RESULT = "result"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class JobKind(Registered):
     main: Callable[[Job], None]
     prepare: Prepare | None = None
     _: KW_ONLY
-    makes: str  # what a job leaves, in words; what it says of it lies in ``results/<name>.json``
+    # What a job leaves, in words; ``results/<name>.json`` has its figures, and ``query_set`` where it is ``QUERY_SET``.
+    makes: str
     called: str = ""  # a job's name, with those of its inputs: "Filter {query_set}: {config.text}"; else the title
     inputs: Mapping[str, str] = field(default_factory=dict)  # what the settings that name an input name: ``CORPUS`` …
     device: Callable[[Any], Device] = lambda config: CPU

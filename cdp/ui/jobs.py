@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.errors import CdpError
-from cdp.base.job_kind import BENCHMARK, CORPUS, RESULT, JobKind
+from cdp.base.job_kind import BENCHMARK, CORPUS, QUERY_SET, RESULT, JobKind
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
 from cdp.services import benchmarks, commands, corpora, evaluation, job_words, jobs, queries
@@ -319,7 +319,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         button("queries", "See the measures", "scatter_plot", sets=[query_set], tab="quality")
     elif view.kind == "round-trip":
         button("queries", "See the ranks", "rate_review", query_set=query_set, tab="review")
-    elif kind is not None and kind.makes == "query set":
+    elif kind is not None and kind.makes == QUERY_SET:
         made = str(jobs.outcome(workspace, view.id).get("query_set") or query_set)
         button("queries", "Review the new set", "rate_review", query_set=made, tab="review")
         frame.link("launch", "Train on the new set", query_set=made)

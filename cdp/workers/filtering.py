@@ -17,7 +17,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import FilterConfig
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import LIGHT, WHOLE_SET, Device, JobKind, Prepared
+from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, Prepared
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.corpus import iter_documents
@@ -140,7 +140,7 @@ def device(config: FilterConfig) -> Device:
 
 KIND = JobKind(
     "filter", "Filtering queries", "A query set without the queries that fail a test.", FilterConfig, main, prepare,
-    called="Filter {query_set}: {config.text}", inputs={"query_set": WHOLE_SET}, device=device, makes="query set",
+    called="Filter {query_set}: {config.text}", inputs={"query_set": WHOLE_SET}, device=device, makes=QUERY_SET,
     command="queries filter", word="query_set", order=40,
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MiningConfig
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import LIGHT, WHOLE_SET, Device, JobKind, Prepared
+from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, Prepared
 from cdp.base.text import public
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
@@ -121,7 +121,7 @@ def device(config: MiningConfig) -> Device:
 
 KIND = JobKind(
     "mining", "Mining hard negatives", "A copy of a query set with hard negatives for its queries.", MiningConfig, main,
-    prepare, called="Hard negatives for {query_set}", inputs={"query_set": WHOLE_SET}, device=device, makes="query set",
+    prepare, called="Hard negatives for {query_set}", inputs={"query_set": WHOLE_SET}, device=device, makes=QUERY_SET,
     command="queries mine", word="query_set", order=50,
 )  # fmt: skip
 
