@@ -1,4 +1,4 @@
-"""CDP Studio: complexity-aware training data for dense retrievers.
+"""CDP Studio: complexity-aware training data for dense retrievers. The ten names for outsiders.
 
 "The paper" in this package is Feng, Nishida, Sakai and Matsumoto, *Complexity-Aware Training for OOD Generalization in
 Dense Retrieval*, https://arxiv.org/abs/2602.09448. Its tables, equations and sections are cited by the labels of its

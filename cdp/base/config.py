@@ -1,4 +1,4 @@
-"""Settings of every kind of job.
+"""Settings of every kind of job but studies: defaults, the reason for each, help.
 
 Forms, command-line options and the reference are derived from them. Each default has its reason beside it; the help of
 an empty one says what happens then. Settings that several kinds of job share are declared once, at the top.

@@ -1,4 +1,5 @@
-"""Failures, of one item of a run, which then goes on, or of the run itself.
+"""Failures of an item, listed while the run goes on, and what ends a run: twenty in a row, a fatal error; kind and
+hint.
 
 An exception raised for one document, row or query is written to ``failures.jsonl`` with the item's id, text and
 traceback, counted, and the run continues::

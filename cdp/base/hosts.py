@@ -1,4 +1,4 @@
-"""The host that a request names, and whether a host is this machine alone."""
+"""The host that a request names in its Host header, and which hosts are this machine alone (loopback)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Documents and judgments, the records that all packages share, and the validation of records read from files."""
+"""Reading records and lines with typed fields, each damaged one with its place; ``Document`` (title and text joined),
+``Qrel``, the page in a passage's id.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation, formatting and escaping of texts and values that users enter.
+"""Plurals, durations, sizes, intervals, p; CSV cells; finding by name or prefix; checks, escaping of what users enter.
 
 Without pydantic, so that a supervisor or the catalogue does not load it.
 """

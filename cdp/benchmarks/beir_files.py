@@ -1,4 +1,4 @@
-"""The three kinds of file in a BEIR folder, read strictly: every bad line is found, the first twenty are named.
+"""Corpus, queries and qrels of a BEIR folder, read strictly by line: every bad line is found, the first twenty named.
 
 ``corpus.jsonl`` and ``queries.jsonl``: one JSON object per line with ``_id`` (or ``id``), ``text``, and for documents
 an optional ``title``. ``qrels/<split>.tsv``: a header ``query-id  corpus-id  score``, then three tab-separated columns;

@@ -1,4 +1,4 @@
-"""Benchmarks in BEIR layout: documents, the queries of one split, and who judged what relevant.
+"""Loading a split of a benchmark in BEIR layout: which split, language, excluded documents, subset note.
 
 ::
 

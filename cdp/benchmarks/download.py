@@ -1,4 +1,4 @@
-"""Downloading a benchmark of the registry into the workspace: from the hub, or from a folder downloaded elsewhere.
+"""Downloading a known benchmark, from the hub or a folder: requests, offline, resuming, converting, what was left out.
 
 ::
 

@@ -1,4 +1,5 @@
-"""The files of a benchmark that a model judged: who pooled what, the model's grades, people's labels.
+"""The files of a benchmark that a model judged: pool, model's grades, people's labels; order of labelling and the first
+queries that all label.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The benchmarks of a workspace: adding one from a folder or zip, finding one by name, describing it cheaply.
+"""The benchmarks of a workspace: adding a folder or zip, names refused, finding, listing, describing, export, deletion.
 
 Describing reads everything once as a stream: a collection of millions of passages takes the memory of its judged ids.
 """

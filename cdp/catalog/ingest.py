@@ -1,4 +1,4 @@
-"""Updating the catalogue from the files: incremental and idempotent.
+"""Updating the catalogue from the files, incremental and idempotent: results turned into rows, what counts as changed.
 
 Files are parsed before the lock is taken, and written in batches, each in one short transaction. Each file's rows are
 replaced together, so processes that ingest at the same time do no harm.

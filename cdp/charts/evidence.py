@@ -1,4 +1,4 @@
-"""The relation between content words and the gain from diverse queries: published, or a study's own."""
+"""Gain from diverse queries over content words (CW), published or a study's own: fitted line and band."""
 
 from __future__ import annotations
 

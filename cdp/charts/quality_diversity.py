@@ -1,4 +1,4 @@
-"""Query sets: Self-BLEU against the queries per document, queries by content words."""
+"""Query sets: Self-BLEU by Q/Doc, histogram of content words (CW)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences from a baseline, a study's scores, and training curves."""
+"""Differences from a baseline with intervals, a study's NDCG by Q/Doc, training curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One look for all charts: a fixed colour per method (told apart with every common colour blindness), quiet axes."""
+"""One look for all charts: a fixed colour per method (told apart with every common colour blindness), symbols, dashes,
+quiet axes; the look for a paper.
+"""
 
 from __future__ import annotations
 

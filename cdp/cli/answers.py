@@ -1,4 +1,4 @@
-"""Answers of commands: as text or JSON, at once or after following the started job."""
+"""Answers of commands: text or ``--json``, at once or with ``--wait``; Ctrl-C, standard input and output, warnings."""
 
 from __future__ import annotations
 

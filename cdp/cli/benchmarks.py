@@ -1,4 +1,4 @@
-"""Commands on benchmarks: the registry, downloads, subsets, judging and labelling."""
+"""Commands on benchmarks: the registry, downloads, subsets, judging, labelling by keys in a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that decide: content words, the best-known answer for a task, the published evidence, studies."""
+"""Commands that decide: cw, decide, principle, published, study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers, tables, jobs and progress as text for a terminal. Data in, text out."""
+"""Terminal tables, a job as text, progress line. Data in, text out."""
 
 from __future__ import annotations
 

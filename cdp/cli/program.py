@@ -1,4 +1,4 @@
-"""Commands on the program itself: searching, serving, the dashboard, checks, the workspace, the catalogue."""
+"""Commands on the program itself: search, serve, app, demo, doctor, workspace, catalog, completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on queries: writing, measuring, reviewing, importing and exporting them; choosing a prompt."""
+"""Commands on queries, metrics and prompts: writing, measuring, reviewing, importing, exporting; choosing a prompt."""
 
 from __future__ import annotations
 

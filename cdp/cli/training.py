@@ -1,4 +1,4 @@
-"""Commands that train: one training, what it would take, learning-rate sweeps; and on trained models."""
+"""Commands that train: train and what it would take, sweep over learning rates; and on trained models."""
 
 from __future__ import annotations
 

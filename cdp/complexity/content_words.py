@@ -1,4 +1,4 @@
-"""CW(q) = |{w in words(q): w no stopword, |w| > 1}|, a query's distinct content words (eq:cw_method of the paper).
+"""CW(q) = |{w in words(q): w no stopword, |w| > 1}| (eq:cw_method), content words; stopword lists, weights with κ.
 
 English follows the paper to within 1.3% on each of 15 query sets (``tests/complexity/test_paper_english.py``); the
 tokenizers and lists of the six other languages give the CW ranges that the paper prints for MIRACL's training queries.

@@ -1,4 +1,6 @@
-"""The languages whose content words can be counted, and how each is counted. Forms and docs are made from the table."""
+"""The languages whose content words can be counted: the tokenizer of each, scripts without spaces. Forms and docs read
+the table.
+"""
 
 from __future__ import annotations
 

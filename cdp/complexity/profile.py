@@ -1,4 +1,4 @@
-"""A set of CW values in numbers: where it lies, how it spreads, how sure its mean is."""
+"""The distribution of a set's CW values: the mean's interval, spread, the lines at 7 and 10."""
 
 from __future__ import annotations
 

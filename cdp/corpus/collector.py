@@ -1,4 +1,6 @@
-"""Collect accepted rows of an import: drop repeated ids, write documents to disk in batches."""
+"""Collect accepted rows of an import: repeated ids dropped, queries found inside rows kept with their document, content
+hash, language sample; written in batches.
+"""
 
 from __future__ import annotations
 

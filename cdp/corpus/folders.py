@@ -1,4 +1,4 @@
-"""The files of a path: one file, a folder, a BEIR folder or a zip, and which of them are read.
+"""Which files of a path are read: one file, a folder, a BEIR folder or a zip; notes on those left out.
 
 Of a zip nothing is unpacked to disk under a name that the archive chose.
 """

@@ -1,4 +1,4 @@
-"""Preview a file before it is read in full: its columns, first rows and likely roles."""
+"""Preview a file before its import: columns, first rows, the guessed role of a column."""
 
 from __future__ import annotations
 

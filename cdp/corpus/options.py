@@ -1,4 +1,6 @@
-"""How documents are read: the user's choices and the limits that keep one bad file from taking the machine down."""
+"""Import settings: the user's choices and limits (longest line, document, id) that keep one bad file from taking the
+machine down.
+"""
 
 from __future__ import annotations
 

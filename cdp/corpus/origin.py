@@ -1,4 +1,4 @@
-"""Who wrote the queries of an imported set: people, a language model, or unknown; and under which licence.
+"""Who wrote the queries of an imported set, in words: people, a language model, or unknown; and under which licence.
 
 Nothing in a file of queries says so, and the answer changes what may be concluded (human queries were not written to
 differ) and what may be done with a model trained on them, so it is asked, and unknown until it is answered.

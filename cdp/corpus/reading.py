@@ -1,4 +1,6 @@
-"""Read what a user brings: any path to documents, checked row by row, written through to a temporary Parquet file."""
+"""An import from files to rows and passages, into a temporary Parquet file: ids, which repeats stay, notes, progress,
+failed files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Corpora in the workspace: stored once by content, listed, found by name, read in bounded memory, deleted."""
+"""Corpora in the workspace, stored once: id by content, manifest, listing, finding by name, reading in bounded memory,
+deletion.
+"""
 
 from __future__ import annotations
 

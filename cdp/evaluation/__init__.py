@@ -1,4 +1,4 @@
-"""How good is a retriever: running one on a benchmark, BM25, retrieval measures, error analysis.
+"""How good is a retriever: running it on a benchmark, error analysis; ``ndcg`` and ``score`` of runs in dictionaries.
 
 Importing this loads no torch. ``cdp.evaluation.evaluate`` loads it when it is needed.
 """

@@ -1,4 +1,4 @@
-"""The strong baselines beside a retriever's own score: hybrid (fused with BM25) and reranked (by a cross-encoder).
+"""The strong baselines and their names: hybrid (fused with BM25) and reranked (by a cross-encoder); depths.
 
 Both are made from a finished ranking, so a hybrid costs one more BM25 search and a reranking no further search.
 """

@@ -1,4 +1,6 @@
-"""From a model and a benchmark to scores: encode, search, measure. Used by the worker and while training."""
+"""Encode, search, measure, for a worker and while training: similarity by protocol, order of ties, best passage of a
+file, unjudged, dev score.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The retrieval measures, each a function of where the relevant documents stand, all as trec_eval computes them.
+"""NDCG, recall, MRR, MAP, precision, as trec_eval has them, from the ranks of relevant documents; which are reported.
 
 ``ndcg@10`` is the measure; ``recall@k``, ``mrr@k``, ``map@k`` and ``p@k`` stand beside it. Every judged query counts,
 with 0 where nothing relevant was retrieved. Values are in [0, 1].

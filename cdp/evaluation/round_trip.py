@@ -1,4 +1,4 @@
-"""Round-trip rank: at which rank a query finds the document that it was written for, among the whole corpus.
+"""Round-trip rank: at which rank a query finds its own document among the whole corpus.
 
 A query that does not find its own document is of little use as a training pair: it is too vague, about something else,
 or no query at all. The consistency filter of Promptagator (Dai et al. 2023, https://arxiv.org/abs/2209.11755) keeps a

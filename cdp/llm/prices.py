@@ -1,4 +1,4 @@
-"""Prices of models: ``data/prices/prices.json``, and above it the workspace's own ``prices.json`` of the same form."""
+"""Prices of models, dollars in words: ``data/prices/prices.json``, and above it the workspace's own ``prices.json``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxies of the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, in either case.
+"""The proxies of the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, in either case; loopback addresses.
 
 httpx2 builds every proxy that is set, also one that no address needs: a value that it cannot use is an error of any
 client. It sends loopback addresses through a proxy like others; here they never are.

@@ -1,4 +1,4 @@
-"""Estimating tokens without a tokenizer, and truncating documents at the end of a sentence.
+"""Estimating tokens by script without a tokenizer, and cutting a document at the end of a sentence.
 
 An endpoint's tokenizer is unknown, so lengths are estimated from the script: four characters of an alphabet per token,
 one of Chinese, Japanese and Korean, 1.5 of other scripts. For English prose that is within about 15%, mostly above.

@@ -1,4 +1,4 @@
-"""The quick measures of a whole query set: Self-BLEU, CW and, given human queries, Len-Sim.
+"""The quick measures of a query set: means with intervals, Self-BLEU at each M, CW, Len-Sim; paired difference.
 
 One pass over the documents; what stays in memory is a few numbers per document. The queries of a document
 are nested: the first M of them are the set at Q/Doc = M, so one pass gives Self-BLEU at several M.

@@ -1,4 +1,4 @@
-"""How the gain from diverse queries goes with content words: correlations, positive rates, the threshold.
+"""How the gain from diverse queries goes with content words (CW): r, positive rates, the threshold.
 
 The paper's tab:content_words (r and p per condition) and tab:cw_threshold (positive rates, regression, threshold). All
 of it is computed from differences of NDCG@10 (``differences()``, or a study's own), never looked up. Every answer

@@ -1,4 +1,5 @@
-"""The answer: one query per document, paraphrases or several different ones, and whether to train at all.
+"""The answer (one query per document, paraphrases or diverse ones; train at all?): choice, headline, badge, findings,
+limits, what would settle it.
 
 ``decide`` takes the cheapest option that none is shown to beat, from the evidence alone. Page, command line and exports
 render its ``Answer`` and decide nothing themselves. tests/principle/situations.yaml states what it must say when.

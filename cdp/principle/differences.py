@@ -1,4 +1,4 @@
-"""The differences that the principle rests on: how much more NDCG@10 one way of training reached than its control.
+"""The published gains that the principle rests on: comparisons with a control in NDCG@10, dataset choices.
 
 Published ones are taken from the two-decimal scores; a study's own have the same form, and the same functions of
 ``correlation`` read both.

@@ -1,4 +1,4 @@
-"""What to expect on a new dataset before anything is measured on it.
+"""The gain to expect on a new dataset before anything is measured on it, with its limits.
 
 Estimated by ``reproduction/prior.py`` from the published differences and those of the stored studies; docs/METHODS.md
 says how, and how often it held for a dataset that was left out.

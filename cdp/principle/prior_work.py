@@ -1,4 +1,4 @@
-"""Other work on synthetic training queries: what it found, its figures, and where it disagrees with the principle."""
+"""Other publications on synthetic training queries: their findings and figures, and where they disagree."""
 
 from __future__ import annotations
 

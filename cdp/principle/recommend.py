@@ -1,4 +1,4 @@
-"""Avoid, test or recommend: what the content words of a task's queries say about diverse training queries.
+"""Avoid, test or recommend diverse queries, by the content words (CW) of a task: sentences, caveats.
 
 The published rule (tab:cw_threshold): a mean CW below 7 avoids, 7 to 10 tests, above 10 recommends several different
 queries per document. The interval and the caveats say how much that is worth for the queries at hand.

@@ -1,4 +1,4 @@
-"""Whether a task lies inside what the published line was fitted on. Outside of it, no number comes from the line."""
+"""Kinds of task, and when the published rule does not apply: outside of its data no number comes from the line."""
 
 from __future__ import annotations
 

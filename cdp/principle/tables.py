@@ -1,4 +1,4 @@
-"""The paper's tables and figures: what each shows, its rows as printed with marks, and the notes on them."""
+"""The paper's tables and figures: titles, rows as printed with marks, notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries that exist already, as a query set: from a file with a document per row, or from pairs.
+"""Queries that exist already, imported as a query set: columns, a document per row or pairs, negatives, rejected rows.
 
 Rows are streamed. A row that cannot be used is rejected with its line and reason, counted, and kept in
 ``failures.jsonl``; nothing is dropped silently.

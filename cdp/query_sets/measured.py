@@ -1,4 +1,4 @@
-"""Values of each query of a set that a model gave: the rank of its own document, a cross-encoder's score.
+"""Values of each query of a set that a model gave, kept: the rank of its own document, a cross-encoder's score.
 
 They lie beside the set in ``measures/<kind>/<key>.npz``. The key is over the set's content, so what was measured of
 another content is not found.

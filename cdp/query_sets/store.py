@@ -1,4 +1,5 @@
-"""Query sets on disk: ``queries/<id>/manifest.json`` and ``queries.jsonl``, one line per document in corpus order.
+"""Query sets on disk, ``queries/<id>/manifest.json`` and ``queries.jsonl`` (a line per document in corpus order):
+content hash, query ids, duplicates, finding, deletion.
 
 Only this room opens these files; other rooms ask for a ``QuerySet``, its ``DocumentQueries`` or its one hash.
 """

@@ -1,4 +1,5 @@
-"""Retrievers behind an OpenAI-compatible ``/embeddings`` endpoint: ``api:MODEL`` or ``api:MODEL@ADDRESS``.
+"""Retrievers behind an ``/embeddings`` endpoint, ``api:MODEL@ADDRESS``: requests, vectors kept, budget, texts that a
+server cannot embed.
 
 ``ApiModel`` answers to the calls of ``SentenceTransformer`` that we make for an untrained retriever. Each text's vector
 is kept in the answer cache, keyed by model, address and text: no text is paid for twice, not by another collection that

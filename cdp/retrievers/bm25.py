@@ -1,4 +1,4 @@
-"""BM25 over texts, by the library bm25s: the lexical baseline of every retrieval table.
+"""BM25 by the library bm25s, the lexical baseline: k1, b, stems, words per language, kept index.
 
 Lucene's variant (Robertson et al. 1994; Kamphuis et al. 2020) with k1 = 0.9 and b = 0.4, the values of BEIR's and
 Anserini's tables, over title and text. English words are lower-cased, freed of 33 stopwords and cut to their Snowball

@@ -1,4 +1,4 @@
-"""Texts to embeddings: sorted by length, in half precision on a GPU, kept in shards so that nothing is computed twice.
+"""Texts to embeddings, sorted by length: shards kept so that nothing is computed twice, precision, cache key.
 
 A set of embeddings lies in ``embeddings/<key>/``: ``manifest.json`` and one ``.npy`` file per 16,384 texts, in the
 order of the texts. The key is a hash of everything that determines the numbers, so benchmarks with the same texts share

@@ -1,4 +1,4 @@
-"""Exact search: the k documents with the highest dot product, for any corpus that fits on disk.
+"""Exact top k by dot product, for any corpus that fits on disk: blocks, rounding bound, threads, excluded documents.
 
 Documents are multiplied a block at a time in float32. The rounding error of such a product has a proven bound, so a
 document is dropped only if it cannot be among the best k for any error; the few that are left are scored again in

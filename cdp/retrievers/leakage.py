@@ -1,4 +1,4 @@
-"""What a trained retriever has seen of a benchmark: the judged queries that are among its training queries.
+"""What a retriever has seen of a benchmark: when two queries count as the same, hashes, leaked and in-domain findings.
 
 Queries are compared by a hash of their words, so that case, punctuation and spacing hide nothing, and by one of their
 content words, so that order and function words hide nothing either. A training keeps these

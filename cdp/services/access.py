@@ -1,4 +1,5 @@
-"""Who may do what: one table of actions and modes, marks that enforce it, and checks of the names in settings.
+"""Who may do what: modes (operator, local, shared, read-only); allowed folders, models, endpoints; which key a job
+gets; refusals of these.
 
 The command line and the workers of jobs run as the operator and are not confined. A dashboard declares itself once
 (``in_dashboard``, by its router); from then on every caller in this process is a visitor, in every thread, callback and

@@ -1,4 +1,6 @@
-"""A project from documents, queries and judgments: one import of everything that a person brings."""
+"""One import of all that a person brings: uploads, BEIR folder, file of queries, the next free name, split names,
+dividing off dev, what was left out.
+"""
 
 from __future__ import annotations
 

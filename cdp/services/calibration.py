@@ -1,4 +1,4 @@
-"""The difference of two retrievers by a model's judgments, corrected by people's labels where there are enough."""
+"""The sentence of a difference by a model's judgments, corrected by people's labels; "judged by" badge."""
 
 from __future__ import annotations
 

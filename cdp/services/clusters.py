@@ -1,4 +1,4 @@
-"""Ray clusters for jobs: choosing one, checking its nodes; requests of devices."""
+"""Ray clusters for jobs: choosing and testing one; requests of devices."""
 
 from __future__ import annotations
 

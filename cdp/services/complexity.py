@@ -1,4 +1,4 @@
-"""Content words of target queries: pasted, in a file, a query set or a benchmark; and the published tables."""
+"""Target queries pasted, from a file, a query set or a benchmark: their CW and doubt; published tables as CSV."""
 
 from __future__ import annotations
 

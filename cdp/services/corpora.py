@@ -1,4 +1,4 @@
-"""Corpora: add documents from a path, look at them, delete them."""
+"""Storing a corpus, name from its file, endings taken, documents page by page, deletion."""
 
 from __future__ import annotations
 

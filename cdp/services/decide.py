@@ -1,4 +1,4 @@
-"""The answer for a task: own studies and the published results as evidence, and ``cdp.principle.decide`` over them.
+"""The answer for a task: studies and published results as evidence, stale data, price and time of options, next step.
 
 The Decide page, Home and ``decide`` on the command line show what ``decide`` here returns.
 """

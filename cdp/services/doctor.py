@@ -1,4 +1,4 @@
-"""Checks of this machine and the workspace, each with the remedy where it fails."""
+"""Checks of ``cdp doctor`` on this machine and the workspace, each with its remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluations of retrievers on benchmarks, and imports of other programs' runs."""
+"""Evaluations: checks, reuse of a result, which of BM25, hybrid, reranked is missing; imports of others' runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus that grows: documents added again under the same name keep the queries and judgments of those that stayed.
+"""A corpus that grows, documents added again: recognised version; queries and benchmarks of those that stay, carried.
 
 A stored corpus never changes, so that results lead back to it: the documents make a new version, which names the one
 before. Query sets and benchmarks of that one are carried over to the documents that it has word for word.

@@ -1,4 +1,6 @@
-"""Jobs as users see them: what runs, how far it is, its log, stopping, resuming and deleting."""
+"""Jobs as users see them: kinds with worker and settings, log, results, stopping, resuming and its refusals, deleting,
+command to run again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benchmarks without judgments of people: target queries from a log, a model as judge, people's labels."""
+"""Judging by a model: settings, price and sentence before, who writes target queries, judging again."""
 
 from __future__ import annotations
 

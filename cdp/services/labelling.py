@@ -1,4 +1,4 @@
-"""People label what a model judged: whole queries out of a random order, with undo, and how well judges agree."""
+"""People label what a model judged: the next open query, meanings of grades, undo, progress, how well judges agree."""
 
 from __future__ import annotations
 

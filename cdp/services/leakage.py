@@ -1,4 +1,5 @@
-"""Test leakage: a training on judged queries is refused, or its results stay marked as leaked.
+"""Test leakage: refusing judged queries, its sentence, a copy without them (what counts as the same query:
+cdp/retrievers/leakage.py).
 
 Leaked are queries that the evaluated split judges, in the same words or with the same content words, for any document.
 Queries of another split are no leak. Neither are other queries for the split's documents: that is in-domain training,

@@ -1,4 +1,4 @@
-"""Q-D metrics of a query set: the quick ones, kept beside the set, and the model-based ones by a job."""
+"""Q-D metrics of a query set: quick ones kept beside it, model-based ones by a job; paired difference of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pruning a workspace: list and delete leftovers, checkpoints of finished jobs, embeddings and cached answers."""
+"""What ``workspace prune`` lists and deletes: leftovers, checkpoints of finished jobs, embeddings, cached answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query sets: previews, writing, import, round trips, filters and hard negatives, and the sets themselves."""
+"""Query sets: preview, start of writing, import, round trips, filter, mining, best by log-probability, deletion."""
 
 from __future__ import annotations
 

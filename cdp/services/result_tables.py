@@ -1,4 +1,5 @@
-"""A table like a paper's: retrievers by benchmarks, the best bold, the second underlined, significance as a dagger.
+"""A paper's table: best bold, second underlined, daggers, rounding, means; CSV, Markdown, LaTeX, notes on training
+noise.
 
 Values are percent with one decimal, and compared as they are printed, so equal cells are marked alike. A group's mean
 over fewer benchmarks than the group has carries its coverage (``41.2 (12/14)``) and competes with no full mean.

@@ -1,4 +1,4 @@
-"""Results: what every run is called, one row per recipe and benchmark, and differences over the same queries.
+"""Results: default name of a run, renaming, rows and seeds averaged, badges, default baseline, what is compared, tests.
 
 A run's name says what tells its recipe from the others of the list: ``diverse × 5``, where nothing else differs. A name
 that a person gave stays.

@@ -1,4 +1,4 @@
-"""The query workbench: single queries, which of them are usable, and people's decisions."""
+"""Reviewing queries: which of them count as usable, people's decisions, undo, making the reviewed set."""
 
 from __future__ import annotations
 

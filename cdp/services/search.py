@@ -1,4 +1,5 @@
-"""Searching by hand: one query, the best documents of up to three retrievers side by side.
+"""Searching by hand, up to three retrievers side by side: starting and asking the search process, snippets, marked
+words, retrievers offered, index job, ``cdp serve``.
 
 The dashboard loads neither torch nor indexes. A search process does (``cdp.serving.dashboard``): one per workspace,
 started by the first query, restarted by the next if it was killed. It listens on a Unix socket in a folder that only

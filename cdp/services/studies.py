@@ -1,4 +1,4 @@
-"""Studies: the paper's experiment on one's own data, planned, run as one job, reported."""
+"""Studies: missing query sets, drawing dev and test, checks, start, learning-rate sweep, reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator of a project's queries, its prices and bills; batches and exports."""
+"""The generator of a project's queries: price, bill of a job, batch files, exports, words on a preview's problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Training a retriever, with its evaluation before and after."""
+"""Training a retriever: plan, time, offered retrievers, order of query sets, default name, evaluations before and
+after.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whose judged queries decide a test: a benchmark's of the project, else people's of the corpus, else template queries.
+""" "Test it on my data": whose judged queries decide (a benchmark's of the project, else people's of the corpus, else
+template queries), held-out share, plan, limits of time and price, start, trouble.
 
 Of the last two a small benchmark is made first: the corpus's documents, or a sample of them, and queries that nothing
 is trained on.

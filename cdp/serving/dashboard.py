@@ -1,4 +1,5 @@
-"""The dashboard's search server: ``python -m cdp.serving.dashboard <workspace> <socket>``.
+"""The dashboard's search process (one per workspace, its requests, when it ends): ``python -m cdp.serving.dashboard
+<workspace> <socket>``.
 
 Started by ``cdp.services.search``. It serves any retriever and corpus of one workspace over a Unix socket, and ends
 when idle, with its workspace, or on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes. A lock beside

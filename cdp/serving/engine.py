@@ -1,4 +1,4 @@
-"""The search engine: models, embeddings, BM25 indexes and documents, cached in memory up to a limit.
+"""The search engine: models, indexes and documents in memory, its limit, when indexing takes a job, matching words.
 
 Indexes are stored in ``embeddings/`` of the workspace under a hash of their inputs and shared with evaluations of the
 same texts. Importing this loads no torch.

@@ -1,4 +1,4 @@
-"""``cdp serve``: OpenAI-compatible embeddings and search, with one retriever over one corpus."""
+"""``cdp serve``: routes and limits, requests given up, OpenAI's form of embeddings, token strength."""
 
 from __future__ import annotations
 

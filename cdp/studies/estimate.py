@@ -1,4 +1,5 @@
-"""What a study will take, before it starts: trainings, pairs, texts to encode, LLM requests and tokens, time.
+"""What a study takes before it starts: trainings, pairs, texts to encode, LLM requests, time, price; speeds of earlier
+studies or assumed; what the design cannot tell.
 
 Time comes from earlier runs of the same retrievers on this machine, else from a measurement of the embedded one
 elsewhere, or the guess for a small transformer.

@@ -1,4 +1,4 @@
-"""From the scores per query of a study's conditions to differences with interval, p and spread over the seeds."""
+"""What is compared with which control: differences with interval, p and spread over the seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a plan to its conditions: which trainings there are, in which order, and what each takes from the query set."""
+"""Which conditions in which order: equal steps, documents and pairs per Q/Doc, budget, dev for a language."""
 
 from __future__ import annotations
 

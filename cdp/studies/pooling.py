@@ -1,4 +1,4 @@
-"""Gains of one study or several in one regression: how large they are, and whether they grow with CW.
+"""Gains of one study or several in one regression over benchmarks: clusters, slopes over CW.
 
 An observation is the gain of a condition on a benchmark, weighted by how well it is known (Hedges, Tipton & Johnson
 2010, Res. Synth. Methods 1, 39–65). Errors are robust for two crossed kinds of clusters: benchmarks of one family,

@@ -1,4 +1,4 @@
-"""The paper's Algorithm 1, its pure part: how far a prompt's queries are from the target, and which one is chosen."""
+"""Algorithm 1 of the paper, its pure part: the distance of a prompt's queries from the target, the choice and why."""
 
 from __future__ import annotations
 

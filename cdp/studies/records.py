@@ -1,4 +1,4 @@
-"""What a study keeps of each condition: ``results/conditions/<key>.json`` in the job's folder, one file per training.
+"""A condition's key and record, ``results/conditions/<key>.json``: reuse of other studies, library versions, licences.
 
 The key is a hash of all that determines the result (the pairs, the untrained model, every setting, the seed), so a
 condition that is there is never run again, and one that another study ran is taken from there.

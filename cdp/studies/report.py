@@ -1,4 +1,6 @@
-"""What a study's report holds: its facts, the rows of its main table, its gains and what follows from them."""
+"""A study's report: rows (untrained, BM25, hybrid), gains, findings and limits in sentences, best learning rate, what
+is missing.
+"""
 
 from __future__ import annotations
 

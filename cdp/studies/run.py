@@ -1,4 +1,4 @@
-"""Running a study's conditions one after the other in one process: what they share is read, tokenised and hashed once.
+"""Carrying out conditions in one process: what they share is read once; mined negatives, teacher, dev checkpoints.
 
 A process of its own for each of a hundred short trainings would spend most of its time importing torch. Models of the
 conditions are not kept: their scores per query are, and the same settings give the same model again.

@@ -1,4 +1,4 @@
-"""A study in words and Markdown tables: its plan before the start, its report after."""
+"""A study in words and Markdown tables: plan, progress and report."""
 
 from __future__ import annotations
 

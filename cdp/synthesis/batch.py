@@ -1,4 +1,4 @@
-"""Synthesis through OpenAI Batch files, which the Batch API and ``vllm run-batch`` both take.
+"""OpenAI Batch files written and read, which the Batch API and ``vllm run-batch`` both take.
 
 ``write_batch`` writes the requests of a job that no answer is kept for yet. ``read_batch`` puts the answers that came
 back into the answer cache, each at the address that stands in its ``custom_id``; the same job, started as usual, then

@@ -1,4 +1,6 @@
-"""Queries for one document: what the preview shows and what the run does, by the same code."""
+"""Queries for one document, in preview and run: list at once or one by one, second attempts, repair prompt, what its
+answers cost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disjoint groups of related documents, for a method that writes queries which need several of them.
+"""Disjoint groups of related documents asked about together; near-duplicates kept apart.
 
 Relatedness is a ranking of the corpus for every document, by BM25 with the document's text as the query. The strongest
 pair of documents that are still free makes a group, then the next one; a document left over joins the group of its

@@ -1,4 +1,4 @@
-"""Queries of several methods for one document.
+"""Queries of several methods for one document, in a process of its own.
 
 In a process of its own where a method or generator needs torch: the dashboard must not load it, and its memory must be
 free again afterwards.

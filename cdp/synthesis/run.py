@@ -1,4 +1,4 @@
-"""A synthesis job: queries for every document of a corpus, appended as they come, resumable at any moment.
+"""A synthesis job over a corpus, resumable: lines appended, failures, budget, when it gives up, final order.
 
 What goes wrong with one document, a bug of our own included, is recorded and the run goes on; see ``base.failures``.
 

@@ -1,4 +1,6 @@
-"""Sentences of a document and the words of ``data/words/english.toml``, for rules without a model."""
+"""Splitting a document into sentences: abbreviations, stripping markup, is it English; the words of
+``data/words/english.toml``.
+"""
 
 from __future__ import annotations
 

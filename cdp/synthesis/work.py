@@ -1,4 +1,4 @@
-"""What a synthesis job has to do: which documents, and for a method that works from queries, which queries of them."""
+"""Which documents and source queries a synthesis job has to do; the manifest of its set."""
 
 from __future__ import annotations
 

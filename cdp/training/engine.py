@@ -1,4 +1,4 @@
-"""One training step up to the gradients: embed a batch, compute the loss, propagate it back.
+"""The gradients of one training step: embed a batch, the loss, back; GradCache; the step of static models.
 
 ``TransformerEngine`` embeds each distinct document of a batch once and cuts the batch into groups of similar length,
 so that hardly any padding is computed; with GradCache the same groups bound the memory. ``StaticEngine``

@@ -1,5 +1,4 @@
-"""InfoNCE (van den Oord et al. 2018) with a weight per pair, from embeddings: exact under gathering and several
-processes.
+"""InfoNCE (van den Oord et al. 2018), weights per pair, RI, masked negatives, distillation; exact over processes.
 
 The weights c of a batch enter as w_i = c_i · N / Σ c, where both N and the sum run over the *global* batch (Eq. 2 of
 the paper has this form with c = min(CW, κ)). Each process returns the mean of w_i · ℓ_i over its own rows. Averaging

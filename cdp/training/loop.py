@@ -1,4 +1,5 @@
-"""The training loop: AdamW with a cosine schedule over fixed batches, checkpoints, evaluation, a clean stop.
+"""The training loop: steps, dev evaluation and best model, patience, LoRA, divergence, live metrics, checkpoints,
+resuming, a clean stop.
 
 The order of the pairs, the random state and the schedule follow from the seed and the step alone, so a resumed run
 reaches the weights that an uninterrupted one reaches. The loop knows no job folder: it talks through ``Hooks``.

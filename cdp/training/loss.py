@@ -1,5 +1,6 @@
-"""The weighted InfoNCE of ``cdp.training.infonce`` for a model in sentence-transformers' trainer: from texts' features,
-exact under gradient caching too."""
+"""``WeightedInfoNCELoss`` for sentence-transformers' trainer: ``cdp.training.infonce`` from texts' features, exact
+under gradient caching.
+"""
 
 from __future__ import annotations
 

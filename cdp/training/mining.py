@@ -1,4 +1,4 @@
-"""Hard negatives for queries, and a retriever's similarities as soft labels.
+"""Hard negatives for queries: ranks and margin; a teacher's similarities as soft labels.
 
 sentence-transformers' ``mine_hard_negatives`` chooses among the corpus's documents, never a query's own document, one
 that the same query was written for, one of equal content, or a passage beside one of these in its file.

@@ -1,4 +1,4 @@
-"""The paper's optimiser and schedule, gradient averaging over processes, and what a CPU run needs."""
+"""The paper's AdamW and cosine decay, averaging gradients over processes, repeatable CPU runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A training before it starts: its complete settings, its data with weights, its steps. No model is loaded."""
+"""A training before it starts: empty settings filled in, steps between evaluations, weights of pairs, licence and other
+notes. Loads no model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts turned into token ids once, before training, and cut into padded batches of similar length."""
+"""Texts tokenised once before training, and cut into padded batches of similar length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Compare page: the leaderboard of one benchmark, the differences from a baseline, and in tabs the details."""
+"""The Compare page: leaderboard, stars, baseline, answer sentence, renaming a run, "Add BM25", tabs, export buttons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The Documents page: the import with a look at three rows, and what a corpus holds."""
+"""The Documents page: import form, column dropdowns, first rows, passage length; documents, languages, rejected rows of
+a corpus.
+"""
 
 from __future__ import annotations
 

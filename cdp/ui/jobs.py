@@ -1,4 +1,6 @@
-"""Jobs as every page shows them, a job run again with changed settings, and the Jobs page."""
+"""The Jobs page and the strip of running jobs: progress, live curves, log, stop, resume with keys, run again, button to
+what was made.
+"""
 
 from __future__ import annotations
 

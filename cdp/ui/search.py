@@ -1,5 +1,6 @@
-"""Try a query: what is searched for, where and by which retrievers (all of it in the address), and what each of them
-retrieves, side by side; on a phone one below the other. Documents are text, never markup."""
+"""Try a query: query field, choice of retrievers (all in the address), hits side by side, on a phone one below the
+other; index button. Documents are text, never markup.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The worker that filters queries: ``python -m cdp.workers.filtering <job folder>``.
+"""The worker that filters queries (order of tests, reasons, cross-encoder scores):
+``python -m cdp.workers.filtering <job folder>``.
 
 Settings are ``FilterConfig``. Writes a new query set, whose manifest names its source and the filter, and
 ``results/filter.json`` with the number of dropped queries by reason. Ranks and scores are stored beside the source, for

@@ -1,4 +1,4 @@
-"""The worker that imports another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
+"""The worker that reads and scores another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
 
 Settings are ``ResultImportConfig``. The run is scored with our measures and becomes an evaluation like any other.
 """

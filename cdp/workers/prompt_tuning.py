@@ -1,4 +1,4 @@
-"""The job that chooses a prompt (Algorithm 1): measure what each candidate wrote, and hold it against the target.
+"""The job that chooses a prompt (Algorithm 1): measures what each candidate wrote against the target, ``prompts.json``.
 
     python -m cdp.workers.prompt_tuning <job folder>
 

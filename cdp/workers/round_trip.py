@@ -1,4 +1,5 @@
-"""The worker that ranks each query's own document: ``python -m cdp.workers.round_trip <job folder>``.
+"""The worker that ranks queries' own documents (shares at 1, 10, 100): ``python -m cdp.workers.round_trip <job
+folder>``.
 
 Settings are ``RoundTripConfig``. The ranks are stored beside the query set, keyed by its content;
 ``results/round-trip.json`` has the share of queries that find their document among the first 1, 10 and 100.

@@ -1,4 +1,5 @@
-"""The worker of studies: ``python -m cdp.workers.study <job folder>``.
+"""The worker of studies (steps here or on a cluster, facts of benchmarks, families, in-domain by shared documents):
+``python -m cdp.workers.study <job folder>``.
 
 Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
 condition (``cdp.studies.records``), ``results/about.json`` with what the report needs besides, and

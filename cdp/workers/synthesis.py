@@ -1,4 +1,4 @@
-"""The worker of synthesis jobs: ``python -m cdp.workers.synthesis <job folder>``.
+"""The worker that writes queries, then measures them: ``python -m cdp.workers.synthesis <job folder>``.
 
 The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
 """

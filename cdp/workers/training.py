@@ -1,4 +1,5 @@
-"""The training worker: ``accelerate launch … -m cdp.workers.training <job folder>``, or plain ``python -m``.
+"""The training worker (processes, model folder, its card, training.json): ``accelerate launch … -m cdp.workers.training
+<job folder>``, or plain ``python -m``.
 
 Reads a ``TrainingConfig`` from the job's ``spec.json``, trains, writes ``checkpoints/``, ``model/`` (a
 sentence-transformers model with a model card) and ``results/training.json``. A stop keeps what was learnt so far; a new

@@ -1,4 +1,4 @@
-"""How each family of benchmarks is published: which files it has, and what is in them.
+"""How each family of benchmarks is published: which files it has and what is in them (``Entry``, ``Part``).
 
 A family that is three tables is a section of ``data/benchmarks/layouts.toml``, read by ``tables``. Any other is a
 module here, or a plug-in, that declares a ``Schema``, with the benchmarks that it brings along.

@@ -1,4 +1,4 @@
-"""Questions that carry their passages: the corpus is made of all passages, equal ones being one document.
+"""Multi-hop questions that carry their passages: the corpus is made of all passages, equal ones being one document.
 
 ::
 

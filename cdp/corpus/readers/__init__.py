@@ -1,4 +1,5 @@
-"""The readers of corpus formats. Adding one is adding a file that declares a ``RowFormat`` or ``DocumentFormat``.
+"""The readers of corpus formats and the choice by ending. A new one is a file that declares a ``RowFormat`` or
+``DocumentFormat``.
 
 A *row format* turns one file into rows, each a document; the file of a *document format* is one document, which is
 cut into passages.

@@ -1,4 +1,4 @@
-"""The ``recorded`` generator: answers that an LLM gave ahead of time for the demo collection and some passages."""
+"""The ``recorded`` generator: answers of an LLM that are shipped, for the demo collection and some passages."""
 
 from __future__ import annotations
 

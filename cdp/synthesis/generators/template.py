@@ -1,4 +1,5 @@
-"""The ``template`` generator: queries by rule from a document's own phrases. No LLM, no cost, always the same.
+"""The ``template`` generator: queries by rule, no LLM, always the same; English or other rules for a text, kinds by
+method, joined queries.
 
 It is a stand-in, good enough to try every other step with, and labelled as such. English documents get claims, scenes,
 names and questions in their own words; documents in other languages whole sentences, also as questions or quoted.

@@ -1,4 +1,4 @@
-"""The tab "Judge by a model": target queries, pooled retrievers, what is sent where at which price, then the job."""
+"""The tab "Judge by a model": form, pooled retrievers, what is sent where at which price; judging missing documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab "Label": one query with its passages, a key per grade, and what the labels make of the figures."""
+"""The tab "Label": grade buttons and keys, the passage to label, what labels make of the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The answer on the Decide page: the headline, the options, and "Test it on my data"."""
+"""The answer on the Decide page: headline, badges' looks, options table; the test's button, plan, progress, failure;
+Home's sentence.
+"""
 
 from __future__ import annotations
 

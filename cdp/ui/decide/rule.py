@@ -1,4 +1,4 @@
-"""The published rule on the Decide page: target queries, their content words, and the evidence behind it."""
+"""The published rule on the Decide page: target queries pasted or chosen, task type, figures, limits, CW histogram."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Evidence page: the relation to content words, and every table of the paper."""
+"""The paper's tables on screen, the scatter over CW, prior work."""
 
 from __future__ import annotations
 

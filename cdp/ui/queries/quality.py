@@ -1,4 +1,4 @@
-"""Q-D measures of query sets side by side: usable queries, quick and model-based measures, pairs behind a number."""
+"""Q-D measures of sets side by side: which repeats itself least, curve, model-based button, pairs behind a number."""
 
 from __future__ import annotations
 

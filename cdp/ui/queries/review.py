@@ -1,4 +1,4 @@
-"""The query workbench: documents beside their queries, decisions about single queries, filters before training."""
+"""The tab "Review": query cards beside their document, keys, usable share, filter form, round-trip button."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab "Preview and write": several methods' queries for one document, then a job for all of them; exports."""
+"""The tab "Preview and write": choice of generator, key field, preview, cost before writing, write button, export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The menu with every page, links that carry a selection, and what every page has: head, error box, next step."""
+"""The menu, page titles and questions, links that carry a selection, next-step box, error box, empty states, tooltips
+of terms.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The workbench where people decide about one item after the other: its text with matches marked, a key per answer,
-undo, who, progress and agreement. Reviewing queries and labelling documents are two uses of it."""
+"""Deciding item after item: buttons, keys, undo, who decides, marked words, agreement κ. Review and Label use it."""
 
 from __future__ import annotations
 
