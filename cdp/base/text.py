@@ -39,6 +39,12 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def name_and_split(text: str) -> tuple[str, str]:
+    """Return name and split of ``name:split``; a colon may belong to a path, and a split never holds a slash."""
+    name, _, split = text.rpartition(":")
+    return (name, split) if name and not {"/", "\\"} & set(split) else (text, "")
+
+
 def storable(text: str) -> bool:
     """Return True if a text has no NUL and no lone surrogate: files and databases take it."""
     try:

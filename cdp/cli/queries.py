@@ -13,7 +13,7 @@ from cdp.base.config import (
     SynthesisConfig,
 )
 from cdp.base.registry import Names
-from cdp.base.text import counted
+from cdp.base.text import counted, name_and_split
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
@@ -234,8 +234,7 @@ def leave_out(
     name: Annotated[str, "the copy's name"] = "",
 ) -> int:
     """A copy of a query set without the queries that a benchmark judges."""
-    splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in judged_by)]
-    q, n = leakage.leave_out(run.workspace, id, splits, called=name)
+    q, n = leakage.leave_out(run.workspace, id, [name_and_split(word) for word in judged_by], called=name)
     return run.say(display.plain(q, left_out=n), {**_set(q), "left out": n})
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.text import duration, size
+from cdp.base.text import duration, name_and_split, size
 from cdp.cli import display
 from cdp.cli.answers import Run, warn, warn_incomplete
 from cdp.cli.decide import follow_study
@@ -15,12 +15,6 @@ from cdp.services import models, studies, training
 from cdp.services.models import TrainedModel
 from cdp.services.studies import read_rates
 from cdp.services.training import TrainingPlan
-
-
-def _benchmark_split(text: str) -> tuple[str, str]:
-    """Return name and split of BENCHMARK[:SPLIT]; a colon may belong to a path."""
-    benchmark, _, split = text.rpartition(":")
-    return (text, "") if not benchmark or "/" in split else (benchmark, split)
 
 
 @command("train", places=("query_set",), project=("query_set",), job=True)
@@ -43,7 +37,7 @@ def train(
     begun = training.start(
         run.workspace,
         config,
-        benchmarks=[_benchmark_split(text) for text in evaluate or ()],
+        benchmarks=[name_and_split(text) for text in evaluate or ()],
         allow_incomplete=allow_incomplete,
         allow_leakage=allow_leakage,
     )
@@ -75,7 +69,7 @@ def sweep(
     """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
-    benchmark, split = _benchmark_split(config.benchmark)
+    benchmark, split = name_and_split(config.benchmark)
     config = config.replace(benchmark=benchmark, split=split or config.split)
     lora = config.lora_rank is not None
     chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)

@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.settings import Config
-from cdp.base.text import typed_path
+from cdp.base.text import name_and_split, typed_path
 from cdp.base.workspace import SHIPPED_DATA, Workspace, is_name
 from cdp.benchmarks import library
 from cdp.llm import address
@@ -267,8 +267,8 @@ def benchmark(workspace: Workspace, name: str) -> str:
     """Return a benchmark's name in the workspace as it is; a folder only where it may be read. Plans add ``:split``."""
     if may(Action.ANY_PATH) or name in library.list_names(workspace):
         return name
-    folder, colon, split = name.rpartition(":")
-    if colon:
+    folder, split = name_and_split(name)
+    if split:
         return f"{benchmark(workspace, folder)}:{split}"
     return _path(workspace, name) if is_path(name) or _is_folder(name) else name
 

@@ -18,7 +18,7 @@ from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.text import duration
+from cdp.base.text import duration, name_and_split
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
@@ -65,7 +65,7 @@ def decide(
     """
     manifest = resolve_corpus(workspace, corpus) if corpus else None
     published = target.recommend(domain=domain, task=task) if target is not None else None
-    benchmark = target.benchmark.rpartition(":")[0] if target is not None else ""
+    benchmark = name_and_split(target.benchmark)[0] if target is not None else ""
     evidence = _own(workspace, manifest, benchmark, target is not None)
     language = manifest.main_language if manifest else target.language if target is not None else "unknown"
     if not evidence and not _reads(DEFAULT_RETRIEVER, language):

@@ -10,6 +10,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.failures import Failures
+from cdp.base.text import name_and_split
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
@@ -322,19 +323,13 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
 
 def places(config: StudyConfig, field: str = "benchmarks") -> list[tuple[str, str]]:
     """(benchmark, split) of each entry of ``benchmarks`` or ``dev``; the split is empty where none is named."""
-    return [_with_split(entry) for entry in config.items(field)]
+    return [name_and_split(entry) for entry in config.items(field)]
 
 
 def dev_of(source: StudySource, languages: Sequence[str]) -> int:
     """The number of the dev benchmark, by their languages, for trainings on a source: one of its language, else the
     first."""
     return next((n for n, language in enumerate(languages) if language == source.language), 0)
-
-
-def _with_split(entry: str) -> tuple[str, str]:
-    name, separator, split = entry.rpartition(":")
-    # A colon may belong to a path; a split never holds a slash.
-    return (name, split) if separator and "/" not in split and "\\" not in split else (entry, "")
 
 
 # A condition, or what is evaluated untrained: a retriever, BM25 or a hybrid, by its cell.

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from cdp import principle
+from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.quality_diversity import cw_histogram
@@ -158,7 +159,7 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
 
 def command(request: AdviceRequest, target: Profiled | None, *, rule: bool = False) -> str:
     """Return the command that gives the same: ``decide``, or ``cw recommend`` for the published rule."""
-    benchmark, _, split = (target.benchmark if target else "").partition(":")
+    benchmark, split = name_and_split(target.benchmark if target else "")
     query_set = target.query_set if target else ""
     given: dict[str, Any] = {
         "file": "queries.txt" if target is not None and not (target.query_set or benchmark) else None,
