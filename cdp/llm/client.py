@@ -26,6 +26,7 @@ import httpx2
 import openai
 
 from cdp.base.errors import ProviderError, RefusedError
+from cdp.base.hosts import loopback
 from cdp.base.redaction import clean, know
 from cdp.base.text import shown
 from cdp.base.worker import stop_grace_s
@@ -153,7 +154,7 @@ class ChatClient:
         self._proxy = proxies.proxy_for(endpoint.url)  # a bad one raises here; httpx's own error is a traceback
         http = _Http(
             weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout,
-            follow_redirects=False, trust_env=not proxies.is_loopback(endpoint.url),
+            follow_redirects=False, trust_env=not loopback(endpoint.url),
         )  # fmt: skip
         base_url, query = split_query(endpoint.url)
         self._client = openai.AsyncOpenAI(

@@ -1,4 +1,4 @@
-"""The proxies of the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, in either case; loopback addresses.
+"""The proxies of the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, in either case; none for loopback.
 
 httpx2 builds every proxy that is set, also one that no address needs: a value that it cannot use is an error of any
 client. It sends loopback addresses through a proxy like others; here they never are.
@@ -43,12 +43,7 @@ def check() -> dict[str, str]:
 
 def proxy_for(url: str) -> str:
     """Return the variable and value of the proxy that requests to this address go through; empty for none."""
-    if is_loopback(url):
+    if loopback(url):
         return ""
     found, parts = check(), urlsplit(url)
     return "" if proxy_bypass(parts.netloc) else found.get(parts.scheme) or found.get("all", "")
-
-
-def is_loopback(url: str) -> bool:
-    """Return True for an address of this machine."""
-    return loopback((urlsplit(url).hostname or "").removesuffix("."))
