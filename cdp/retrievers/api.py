@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from cdp.base.errors import ConfigError, ModelError, ProviderError
-from cdp.base.failures import IN_A_ROW, line_of
+from cdp.base.failures import Streak, line_of
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm import address
@@ -147,7 +147,7 @@ class ApiModel:
         self._client: ChatClient | None = None
         self._lock = threading.Lock()
         self.failed: dict[str, RequestError] = {}  # by text, as it was given
-        self._in_a_row = 0
+        self._streak = Streak()
         folder = payer.workspace.job(payer.id)
         self._learnt = Learnt(name.model, name.url, folder / Learnt.FILE if folder.is_dir() else None)
         with AnswerCache(payer.workspace) as cache:
@@ -256,8 +256,9 @@ class ApiModel:
             return {}, {texts[0]: self._failing(error)}
         good = np.isfinite(vectors).all(axis=1) if vectors.size else np.zeros(len(texts), bool)
         found = {text: row for text, row, usable in zip(texts, vectors, good, strict=True) if usable}
-        with self._lock:
-            self._in_a_row = 0 if found else self._in_a_row
+        if found:
+            with self._lock:
+                self._streak.end()
         none = RequestError(f"{self.name.title} gave no vector for it, or one with values that are not finite.")
         return found, {text: self._failing(none) for text in texts if text not in found}
 
@@ -275,9 +276,9 @@ class ApiModel:
         if not error.hint or not error.exhausted:
             error.hint = "Is the text too long for the model? An evaluation's max_length cuts texts earlier."
         with self._lock:
-            self._in_a_row += 1
-        if self._in_a_row >= IN_A_ROW:
-            message = f"{IN_A_ROW} texts in a row were not embedded; the last: {error.message}"
+            too_many = self._streak.add()
+        if too_many:
+            message = f"{self._streak.limit} texts in a row were not embedded; the last: {error.message}"
             raise ProviderError(message, hint=error.hint)
         return error
 

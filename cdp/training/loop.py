@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
+from cdp.base.failures import Streak
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
@@ -104,9 +105,6 @@ LOGGED_LINES = 400
 # The first and the last loss of a run are means over so many steps, or over its halves if it is shorter.
 ENDS = 10
 
-# FP16 steps skipped in a row before a run is taken to have diverged.
-SKIPPED_LIMIT = 20
-
 # Of one step: the loss of this process's rows, and the gradient's norm before clipping; still on the device.
 Measured = tuple[torch.Tensor, torch.Tensor]
 
@@ -156,7 +154,7 @@ class Training:
         self.eval_steps = eval_steps_of(config, order.steps)
         self.outcome = Outcome(steps=order.steps)
         self._ends = max(1, min(ENDS, order.steps // 2))
-        self._skipped_in_a_row = 0
+        self._skipped = Streak()  # FP16 steps before a run is taken to have diverged
         self._masked_before = 0
 
     def run(self) -> Outcome:
@@ -225,14 +223,13 @@ class Training:
     def _check(self, loss: float, norm: float, step: int) -> None:
         """Fail clearly where training has diverged at this step (from 1), before its weights are saved or judged."""
         if math.isfinite(loss) and math.isfinite(norm):
-            self._skipped_in_a_row = 0
+            self._skipped.end()
             return
         what = "gradient" if math.isfinite(loss) else "loss"
         if self.accelerator.scaler is not None and what == "gradient":
             # FP16 overflows now and then; the scaler has skipped the step and lowered its scale.
             self.outcome.skipped += 1
-            self._skipped_in_a_row += 1
-            if self._skipped_in_a_row < SKIPPED_LIMIT:
+            if not self._skipped.add():
                 return
         if step == 1:
             raise ModelError(

@@ -21,7 +21,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
-from cdp.base.failures import IN_A_ROW, is_fatal, line_of
+from cdp.base.failures import Streak, is_fatal, line_of
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
@@ -239,8 +239,8 @@ class Run:
         cache.take_lost(own, charged=not local)
         self.account = Account(cache, own, price=self.price, budget=budget)
         self.failures = job.failures("judging", unit="pair")
-        # Since the last grade: requests without an answer (True), answers without a grade (False).
-        self._failing = Counter[bool]()
+        # Since the last grade: requests without an answer, answers without a grade.
+        self._unanswered, self._unread = Streak(), Streak()
         self.counts = Counter(grade.grade for grade in self.grades.values())
         self._prompts_cut = 0
 
@@ -316,22 +316,25 @@ class Run:
             append_jsonl(self.file, [asdict(outcome)])
             self.grades[pair] = outcome
             self.counts[outcome.grade] += 1
-            self._failing.clear()
+            self._unanswered.end()
+            self._unread.end()
             warning = judging.constant(self.counts) if self.config.constant_judge == "stop" else ""
             if warning and len(self.grades) < len(self.pairs):
                 raise ConfigError(warning, hint="To go on, set constant_judge to warn: nothing is paid twice.")
             return
         query = self.target.queries[pair[0]]
         self.failures.write(line_of(outcome, " ".join(pair), query, unit="pair", stage="judging"))
-        self._failing[isinstance(outcome, RequestError)] += 1
-        if self._failing[True] >= IN_A_ROW:
+        streak = self._unanswered if isinstance(outcome, RequestError) else self._unread
+        if not streak.add():
+            return
+        if streak is self._unanswered:
             raise ProviderError(
-                f"{self._failing[True]} pairs in a row got no answer; the last time: {outcome}",
+                f"{streak.n} pairs in a row got no answer; the last time: {outcome}",
                 hint="Resume the job when the endpoint works again: what is done stays done.",
             )
-        if self._failing[False] >= IN_A_ROW and not self.grades:
+        if not self.grades:
             raise ConfigError(
-                f"The first {self._failing[False]} answers held no grade. {outcome}",
+                f"The first {streak.n} answers held no grade. {outcome}",
                 hint="Choose a model that follows instructions, or raise max_output_tokens.",
             )
 
