@@ -398,8 +398,9 @@ class _Import:
             yield
         except BaseException:
             with contextlib.suppress(CdpError, OSError):
-                for set_id in set(self.sets) - earlier:
-                    query_sets.delete(workspace, set_id)
+                for made in query_sets.list_query_sets(workspace):
+                    if made.corpus_id == self.corpus.id and made.id not in earlier:
+                        query_sets.delete(workspace, made.id)
                 if self.benchmark and self.benchmark not in earlier:
                     library.remove_benchmark(self.benchmark, workspace)
                 if not self.existed:
@@ -409,14 +410,12 @@ class _Import:
     def carry(self, growth: Growth) -> None:
         """Carry over queries and judgments of the earlier version, unless the import brought its own."""
         self.earlier = growth.previous.id
-        self.stated.append(growth.sentence())
-        sets, said = growing.carry_query_sets(self.workspace, growth, self.corpus, imported=not self.sets)
+        sets, benchmarks, said = growing.carry(
+            self.workspace, growth, self.corpus, imported=not self.sets, judged=not self.benchmark
+        )
         self.sets += sets
+        self.benchmark = self.benchmark or next(iter(benchmarks), "")
         self.stated += said
-        if not self.benchmark:
-            names, said = growing.carry_benchmarks(self.workspace, growth, self.corpus)
-            self.benchmark = names[0] if names else ""
-            self.stated += said
 
     def count_rejected(self) -> None:
         """Count rejected rows, and texts that repeat another one."""

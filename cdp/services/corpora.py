@@ -71,9 +71,7 @@ def add(
                 queries.items(), workspace, manifest.id, name=f"{manifest.name} queries"
             ).query_set.id
         if growth:
-            _, said = growing.carry_benchmarks(workspace, growth, manifest)
-            _, carried = growing.carry_query_sets(workspace, growth, manifest, imported=query_set is None)
-            stated += [growth.sentence(), *carried, *said]
+            _, _, stated = growing.carry(workspace, growth, manifest, imported=query_set is None)
     return AddedCorpus(manifest, existed, query_set, tuple(stated))
 
 

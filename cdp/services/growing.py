@@ -72,7 +72,21 @@ def find(workspace: Workspace, previous: CorpusManifest | None, result: ReadResu
 
 
 @access.writes
-def carry_query_sets(
+def carry(
+    workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool, judged: bool = True
+) -> tuple[list[str], list[str], list[str]]:
+    """Carry over what was made of the earlier version, to the documents that stayed.
+
+    ``imported`` takes query sets that came with the documents, ``judged`` benchmarks. Return the ids of the query sets,
+    the names of the benchmarks, and what was carried in sentences.
+    """
+    ids, of_sets = _carry_query_sets(workspace, growth, corpus, imported=imported)
+    names, of_benchmarks = _carry_benchmarks(workspace, growth, corpus) if judged else ([], [])
+
+    return ids, names, [growth.sentence(), *of_sets, *of_benchmarks]
+
+
+def _carry_query_sets(
     workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool
 ) -> tuple[list[str], list[str]]:
     """Carry over the query sets, without their negatives; ``imported`` also those that came with the documents.
@@ -97,8 +111,7 @@ def carry_query_sets(
     return ids, said
 
 
-@access.writes
-def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
+def _carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
     """Carry over the benchmarks made of the earlier version: (their names, a sentence for each).
 
     A query stays if all documents that answer it do. New documents are not judged yet.
