@@ -24,6 +24,7 @@ from urllib.request import HTTPRedirectHandler, build_opener
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
+from cdp.base.progress import Progress
 from cdp.base.records import Document
 from cdp.base.text import typed_path
 from cdp.base.workspace import Workspace, now, sha256_file, write_bytes
@@ -37,9 +38,6 @@ from cdp.corpus.extraction import reading_process
 
 BATCH = 4096
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-# Called with a phase, the amount done and the total (0 if unknown). May raise Stopped to end the download.
-Progress = Callable[[str, int, int], None]
 
 
 # What a conversion leaves out or changes is counted, and noted in these words.
@@ -140,9 +138,6 @@ def _documents(
 
 TIMEOUT_S = 30.0
 
-# Called with the bytes received since the last call; may raise to end the transfer.
-Received = Callable[[int], None]
-
 
 class DownloadError(CdpError):
     """The hub, or another server, could not be reached or did not answer as it should."""
@@ -164,7 +159,7 @@ def resolve(name: str, revision: str = "") -> tuple[str, dict[str, int]]:
     return str(info.sha), {sibling.rfilename: int(sibling.size or 0) for sibling in info.siblings or ()}
 
 
-def fetch(repository: str, path: str, commit: str, folder: Path, received: Received | None = None) -> Path:
+def fetch(repository: str, path: str, commit: str, folder: Path, received: Callable[[int], None] | None = None) -> Path:
     """Fetch one file at a commit into ``folder`` and return its path. The library resumes a partial file.
 
     Errors as for ``resolve``.
@@ -248,7 +243,7 @@ def first_line(error: BaseException | str) -> str:
     return (lines[0].rstrip(".") if lines else type(error).__name__) + "."
 
 
-def _bar(received: Received | None) -> type[Any]:
+def _bar(received: Callable[[int], None] | None) -> type[Any]:
     """Return a progress bar that draws nothing and calls ``received`` for every block."""
     from tqdm.std import tqdm  # type: ignore[import-untyped, unused-ignore]
 

@@ -179,7 +179,7 @@ def changing_line(text: str, end: str = "") -> None:
     print(f"\r\x1b[2K{text[:width]}", end=end, file=sys.stderr, flush=True)
 
 
-def reading(share: float, file: str) -> None:
+def reading(file: str, done: int, total: int) -> None:
     """Show on a terminal how much of the documents is read, and which file."""
     if sys.stderr.isatty():
-        changing_line(f"{share:.0%} · {file}")
+        changing_line(f"{done / total:.0%} · {file}")

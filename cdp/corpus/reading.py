@@ -17,6 +17,7 @@ from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
+from cdp.base.progress import Progress
 from cdp.base.text import counted
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import (
@@ -71,9 +72,7 @@ _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
 KEPT_FILES = 1_000
 REPEATED = "repeated passage"
 EMPTY = "It is empty, or holds no rows."
-
-# Called with the share that is done and the file that is read.
-Watch = Callable[[float, str], None]
+SHARES = 1_000  # of an import, as which its progress is told: files differ too much to be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +148,7 @@ def read_documents(
     options: ReadOptions | None = None,
     *,
     scratch: Path | None = None,
-    watch: Watch | None = None,
+    watch: Progress | None = None,
     passwords: Sequence[str] = (),
     earlier: Collection[int] = (),
 ) -> ReadResult:
@@ -190,7 +189,7 @@ class _Import:
     """One run of ``read_documents``: documents are read to blocks, for what returns in most of them is left out of
     each; then, in the order of the files, rows are taken and documents cut."""
 
-    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Watch | None) -> None:
+    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Progress | None) -> None:
         self.path, self.options, self.folder, self.watch = path, options, folder, watch
         self.rejections = Rejections()
         self.failures = Failures(folder / FILE, "import", unit="row")
@@ -286,7 +285,7 @@ class _Import:
         """Report what is done, with so much of this file."""
         if self.watch is not None:
             begins, part = self.place
-            self.watch(begins + part * share, source.name)
+            self.watch(source.name, round(SHARES * (begins + part * share)), SHARES)
 
     def _reject_file(self, rejected: Rejected) -> None:
         self.n_files_failed += 1

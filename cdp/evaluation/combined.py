@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.progress import PhaseProgress
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.evaluate import Evaluation, Ranking, in_trec_order, judge
 
@@ -83,7 +84,7 @@ def rerank(
     pair_scores: PairScores,
     *,
     depth: int = RERANK_DEPTH,
-    progress: Callable[[int, int], None] | None = None,
+    progress: PhaseProgress | None = None,
 ) -> Evaluation:
     """Reorder the first ``depth`` documents of each query by a cross-encoder; those below follow as they were.
 

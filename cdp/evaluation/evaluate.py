@@ -15,6 +15,7 @@ import numpy as np
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.progress import Progress
 from cdp.base.records import place_of
 from cdp.base.worker import Job, Stopped
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
@@ -154,10 +155,6 @@ def unjudged(benchmark: Benchmark, ranking: Ranking, k: int = 10) -> int:
     )
 
 
-# Called between batches with the phase, what is done and the total; may raise to end the work.
-Watch = Callable[[str, int, int], None]
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """The result of one model on one benchmark. ``measures`` are means in [0, 1], ``per_query`` {measure: array} in
@@ -183,7 +180,7 @@ def evaluate_model(
     precision: str = "auto",
     store: EmbeddingStore | None = None,
     model_hash: str = "",
-    watch: Watch | None = None,
+    watch: Progress | None = None,
 ) -> Evaluation:
     """Evaluate a loaded model on one split of a benchmark: encode queries and documents, search, and measure.
 
@@ -209,7 +206,7 @@ def evaluate_model(
 
 
 def evaluate_bm25(
-    benchmark: Benchmark, *, language: str = "", top_k: int = 100, watch: Watch | None = None
+    benchmark: Benchmark, *, language: str = "", top_k: int = 100, watch: Progress | None = None
 ) -> Evaluation:
     """Evaluate BM25 on one split of a benchmark, as ``evaluate_model`` does a model.
 
@@ -254,7 +251,7 @@ def _evaluation(
 def retrieve(
     model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
     precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
-    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Watch | None = None,
+    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress | None = None,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
     """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
 
@@ -334,7 +331,7 @@ def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransf
     return judge_on(benchmark, watch)
 
 
-def judge_on(benchmark: Benchmark, watch: Watch) -> Callable[[SentenceTransformer], float | None]:
+def judge_on(benchmark: Benchmark, watch: Progress) -> Callable[[SentenceTransformer], float | None]:
     """A function from the model to its mean NDCG@10 on this benchmark in [0, 1], None if it was stopped midway.
 
     Cosine, as the model is trained.

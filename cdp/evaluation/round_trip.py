@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.evaluation.evaluate import Watch, protocol_for, retrieve
+from cdp.base.progress import Progress
+from cdp.evaluation.evaluate import protocol_for, retrieve
 from cdp.retrievers import bm25
 from cdp.retrievers.encode import EmbeddingStore
 
@@ -35,7 +36,7 @@ def by_bm25(
     language: str = "en",
     *,
     others: NDArray[np.int64] | None = None,
-    watch: Watch | None = None,
+    watch: Progress | None = None,
 ) -> NDArray[np.int32]:
     """Ranks (n_queries,) by BM25. ``own`` (n_queries,) is the index of each query's document, -1 for none; ``others``
     (n_queries, k) are further documents that it was written for."""
@@ -54,7 +55,7 @@ def by_bm25(
 def by_model(
     model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], own: NDArray[np.int64],
     precision: str, *, store: EmbeddingStore, model_hash: str, others: NDArray[np.int64] | None = None,
-    watch: Watch | None = None,
+    watch: Progress | None = None,
 ) -> NDArray[np.int32]:  # fmt: skip
     """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``."""
     scores, found, *_ = retrieve(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from cdp import query_sets
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.file_cache import ANSWERS
+from cdp.base.progress import Progress
 from cdp.base.records import checked
 from cdp.base.workspace import Workspace, read_json, sha256_text, write_json
 from cdp.complexity import CwProfile, profile
@@ -28,9 +29,6 @@ from cdp.query_sets import QuerySet
 VERSION = "5"
 
 DOCUMENTS_A_REPORT = 500
-
-# Told how many documents are done.
-Watch = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ def quick(
     query_set: QuerySet,
     *,
     human: QuerySet | None = None,
-    watch: Watch | None = None,
+    watch: Progress | None = None,
     failures: Failures | None = None,
 ) -> QuickMeasures:
     """Return what is kept for the set as it is now, or measure and keep it.
@@ -81,7 +79,7 @@ def quick(
     def documents() -> Iterator[IdWithQueries]:
         for done, line in enumerate(query_sets.read_queries(workspace, query_set.id)):
             if watch is not None and done % DOCUMENTS_A_REPORT == 0:
-                watch(done)
+                watch("measuring", done, query_set.n_documents)
             yield line.document_id, line.queries
 
     measured = measure_query_set(documents(), language=language, human=known, failures=failures)

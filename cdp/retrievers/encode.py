@@ -19,6 +19,7 @@ import numpy as np
 from pydantic import Field
 
 from cdp.base.errors import ModelError
+from cdp.base.progress import PhaseProgress
 from cdp.base.records import fields, whole
 from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace, now, sha256_text, write_bytes, write_json
@@ -39,9 +40,6 @@ HALF_PRECISION = (
 # Batches between two looks at the clock and at the request to stop.
 BATCHES_PER_CALL = 8
 
-
-# Called between batches with what is done and the total, in texts; may raise to end the work.
-Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
 __all__ = ["Embedded", "EmbeddingStore", "Encoding", "PoolEncoder", "cast", "encode", "precision_for"]
@@ -98,7 +96,7 @@ def encode(
     encoding: Encoding,
     *,
     batch_size: int = 128,
-    progress: Progress | None = None,
+    progress: PhaseProgress | None = None,
 ) -> np.ndarray:
     """Embeddings of ``texts``, (n, dim), float16 for precision fp16, else float32. In memory, nothing is kept.
 
@@ -227,7 +225,7 @@ class EmbeddingStore:
         *,
         hash_of_texts: str = "",
         batch_size: int = 128,
-        progress: Progress | None = None,
+        progress: PhaseProgress | None = None,
         redo: bool = False,
     ) -> Embedded:
         """The embeddings of ``texts`` as memory maps, computing the shards that are not there yet.
@@ -295,7 +293,7 @@ def _begun_with(folder: Path) -> int:
     return manifest["shard_texts"] if manifest else 0
 
 
-def _shifted(progress: Progress | None, start: int, total: int) -> Progress | None:
+def _shifted(progress: PhaseProgress | None, start: int, total: int) -> PhaseProgress | None:
     return None if progress is None else lambda done, _: progress(start + done, total)
 
 

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from cdp import query_sets
 from cdp.base.errors import CdpError, InputError
+from cdp.base.progress import Progress
 from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
@@ -26,7 +27,7 @@ from cdp.corpus.folders import BEIR_CORPUS, hidden
 from cdp.corpus.looking import DOCUMENTS, GRADES, SHOWN, SPLITS, Glimpse, by_reason, iter_rows, look
 from cdp.corpus.origin import ORIGINS
 from cdp.corpus.readers import READERS, Row, RowFormat
-from cdp.corpus.reading import REPEATED, Watch
+from cdp.corpus.reading import REPEATED
 from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
@@ -185,7 +186,7 @@ def add(
     options: AddOptions | None = None,
     reading: ReadOptions | None = None,
     passwords: Sequence[str] = (),
-    watch: Watch | None = None,
+    watch: Progress | None = None,
 ) -> Added:
     """Import documents, with the queries and judgments that come with them or in the file ``queries``.
 

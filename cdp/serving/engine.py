@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdp.base.errors import CdpError, InputError, ModelError, WorkspaceError
+from cdp.base.progress import Progress
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.benchmark import texts_hash
@@ -37,8 +38,6 @@ from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 
 T = TypeVar("T")
-# Called with the phase, the documents done and their total; may raise to end the work.
-Progress = Callable[[str, int, int], None]
 # Scores and document numbers, best first.
 Ranked = tuple[list[float], list[int]]
 

@@ -10,7 +10,7 @@ import shutil
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
+from cdp.base.progress import Progress
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
@@ -321,7 +322,7 @@ class Study:
         return evaluations
 
     def _evaluated(
-        self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Callable[[str, int, int], None]
+        self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Progress
     ) -> Evaluation:
         precision = precision_for(model)
         return evaluate_model(

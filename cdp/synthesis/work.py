@@ -10,13 +10,14 @@ from typing import Any
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
+from cdp.base.progress import Progress
 from cdp.base.records import Document
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.corpus import CorpusManifest, get_documents, iter_documents
 from cdp.corpus.documents import permutation
 from cdp.query_sets.store import Totals, known_language
-from cdp.synthesis.grouping import Group, Watch, documents_of, related_groups
+from cdp.synthesis.grouping import Group, documents_of, related_groups
 from cdp.synthesis.methods import Method
 
 Groups = list[list[tuple[int, str]]]
@@ -105,7 +106,7 @@ class Work:
                     yield Item(position, document, tuple(line["queries"]))
                     break
 
-    def groups(self, workspace: Workspace, corpus: CorpusManifest, watch: Watch | None = None) -> Groups:
+    def groups(self, workspace: Workspace, corpus: CorpusManifest, watch: Progress | None = None) -> Groups:
         """The groups of related documents that a joint method is asked about."""
         taken = [position for position in range(self.positions) if self.takes(position)]
         return related_groups(workspace, corpus, taken, watch)

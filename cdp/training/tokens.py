@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError
+from cdp.base.progress import Progress
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import PairSet
 
@@ -135,15 +136,12 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
 # Queries, documents and, where there are any, reasoned queries.
 Stores = tuple[TokenStore, TokenStore, TokenStore | None]
 
-# Told what is tokenised, how many texts are done, and of how many.
-Report = Callable[[str, int, int], None]
-
 
 def _silent(phase: str, done: int, total: int) -> None:
     pass
 
 
-def stores_of(model: SentenceTransformer, pairs: PairSet, report: Report = _silent) -> Stores:
+def stores_of(model: SentenceTransformer, pairs: PairSet, report: Progress = _silent) -> Stores:
     """Return the tokens of a pair set's queries, documents and, where RI needs them, reasoned queries."""
 
     def store(role: str, phase: str, texts: list[str]) -> TokenStore:

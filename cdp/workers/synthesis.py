@@ -34,7 +34,7 @@ def measure(job: Job, result: dict[str, Any]) -> None:
         return
 
     query_set = query_sets.load(job.workspace, result["query_set"])
-    watch = partial(job.advance, "measuring", total=query_set.n_documents, unit="documents")
+    watch = partial(job.advance, unit="documents")
     try:
         quick(job.workspace, query_set, watch=watch, failures=job.failures("measuring"))
     except Stopped:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cdp.base.errors import InputError
+from cdp.base.progress import PhaseProgress
 from cdp.base.registry import Registered, Registry
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block
@@ -43,7 +44,7 @@ class Report:
     """
 
     notes: list[str] = field(default_factory=list)
-    progress: Callable[[int, int], None] = lambda done, total: None
+    progress: PhaseProgress = lambda done, total: None
     keep_repeated: bool = False
     title: str = ""
     running: dict[str, str] = field(default_factory=dict)
