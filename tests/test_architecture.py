@@ -90,6 +90,12 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 
+# A class, or a type that is named: ``Scores = Mapping[str, float]``.
+NAMED = re.compile(
+    r"^(?: *class (?P<name>\w+)|(\w+) = (?:Callable|Iterator|Mapping|Sequence|dict|list|set|tuple)\[)", re.MULTILINE
+)
+
+
 def sources() -> list[Path]:
     return [*CDP.rglob("*.py"), REPOSITORY / "app.py", *(REPOSITORY / "pages").rglob("*.py")]
 
@@ -176,6 +182,18 @@ def test_no_files_import_each_other_in_a_circle() -> None:
         TopologicalSorter(imported).prepare()
     except CycleError as error:
         pytest.fail(" is imported by ".join(error.args[1]))
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """Private ones included; a type that is named by an assignment may not have the name of a class either."""
+    places: dict[str, list[str]] = {}
+    classes = set()
+    for path in CDP.rglob("*.py"):
+        for kind, name in NAMED.findall(text_of(path)):
+            places.setdefault(name or kind, []).append(str(path.relative_to(REPOSITORY)))
+        classes |= set(re.findall(r"^ *class (\w+)", text_of(path), re.MULTILINE))
+
+    assert {name: files for name, files in places.items() if name in classes and len(files) > 1} == {}
 
 
 def test_libraries_stay_in_their_rooms() -> None:

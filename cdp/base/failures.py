@@ -83,7 +83,7 @@ class Streak:
 
 
 @dataclass
-class Attempt:
+class ItemAttempt:
     """One item in work; see ``Failures.item``. ``reason`` says why it failed, empty if it did not."""
 
     reason: str = ""
@@ -125,9 +125,9 @@ class Failures:
                 on_change(len(left) - len(lines))
 
     @contextmanager
-    def item(self, item_id: object, text: str = "", **where: Any) -> Iterator[Attempt]:
+    def item(self, item_id: object, text: str = "", **where: Any) -> Iterator[ItemAttempt]:
         """Record what the block raises, unless it is fatal; the attempt then says that it failed."""
-        attempt = Attempt()
+        attempt = ItemAttempt()
         try:
             yield attempt
         except Exception as error:

@@ -268,7 +268,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Source:
+class Downloaded:
     """Files by role, and the manifest's facts about their origin."""
 
     files: Mapping[str, Sequence[Path]]
@@ -326,7 +326,7 @@ def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str) -
     )
 
 
-def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> Source:
+def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> Downloaded:
     """Fetch an entry's files into ``target``: at the ``revision`` of its first repository, the main branches of
     others."""
     schema = schema_of(entry)
@@ -348,7 +348,7 @@ def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> 
         raise DownloadError(error.message, hint=hint) from error
     commits = {name: commit for name, (commit, _) in repositories.items()}
     about = {"kind": "hub", "commits": commits, "asked": revision or "main", "addresses": addresses}
-    return Source(files, about, schema)
+    return Downloaded(files, about, schema)
 
 
 def _fetch(
@@ -384,7 +384,7 @@ def _fetch(
     return {role: [fetched(part, path) for path in paths] for role, (part, paths) in chosen.items()}
 
 
-def in_folder(entry: Entry, folder: Path) -> Source:
+def in_folder(entry: Entry, folder: Path) -> Downloaded:
     """Return an entry's files in a local folder: the repository's own layout, each repository in a folder of its name
     or all in one. InputError names what is missing."""
     folder = typed_path(folder)
@@ -401,7 +401,7 @@ def in_folder(entry: Entry, folder: Path) -> Source:
             f"{folder.name} is not {entry.title} as it is published: {listed}.",
             hint="Give the folder that holds the repositories " + " and ".join(entry.repos) + ".",
         )
-    return Source(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
+    return Downloaded(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
 
 
 def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], list[Part]]:
@@ -427,7 +427,7 @@ def _chosen(part: Part, root: Path) -> list[Path]:
 
 
 def _convert(
-    entry: Entry, source: Source, converted: Path, target: Path, workspace: Workspace, progress: Progress
+    entry: Entry, source: Downloaded, converted: Path, target: Path, workspace: Workspace, progress: Progress
 ) -> BenchmarkInfo:
     """Write the BEIR layout beside its manifest, check it as any benchmark is checked, and give it its name."""
 

@@ -29,7 +29,7 @@ from cdp.base.workspace import (
     write_json,
 )
 from cdp.benchmarks import manifests, registry
-from cdp.benchmarks.beir_files import Judged, write_beir
+from cdp.benchmarks.beir_files import SplitJudgments, write_beir
 from cdp.benchmarks.benchmark import (
     load_benchmark,
     part,
@@ -226,7 +226,7 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
 
 
 def make(
-    workspace: Workspace, name: str, documents: Iterable[Document], queries: Mapping[str, str], judged: Judged,
+    workspace: Workspace, name: str, documents: Iterable[Document], queries: Mapping[str, str], judged: SplitJudgments,
     manifest: manifests.Manifest,
 ) -> str:  # fmt: skip
     """Store documents, queries (id to text) and judgments that came in another form; the benchmark's name.

@@ -79,7 +79,7 @@ class Run:
         """Follow the first of these jobs. Detached where Ctrl-C is pressed."""
         first = job_ids[0]
         try:
-            return jobs.wait(self.workspace, first, display.Progress(lambda: jobs.latest(self.workspace, first)))
+            return jobs.wait(self.workspace, first, display.ProgressLine(lambda: jobs.latest(self.workspace, first)))
         except KeyboardInterrupt:
             if self.json:
                 job = jobs.show(self.workspace, first, with_size=False)

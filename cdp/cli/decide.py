@@ -11,7 +11,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import language_of
-from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
+from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
 from cdp.services import complexity, corpora, queries, studies, trial
 from cdp.services import decide as service
 from cdp.services.complexity import Profiled
@@ -129,7 +129,7 @@ def decide(
     return run.say(answer.to_dict(), f"{_answered(answer)}\n{_options(run, answer, corpus_id)}")
 
 
-def _answered(answer: Answer) -> str:
+def _answered(answer: Decision) -> str:
     """Return the headline, what it rests on, its corrected figure, its limits and the other findings."""
     by = answer.basis.written_by if answer.basis else ""
     lines = [answer.headline, f"[{answer.badge}{f'; training queries by {by}' if by else ''}]", answer.rests_on]
@@ -140,7 +140,7 @@ def _answered(answer: Answer) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _options(run: Run, answer: Answer, corpus: str) -> str:
+def _options(run: Run, answer: Decision, corpus: str) -> str:
     """Return every option with its score, its difference to the choice, price and training time."""
     options, writer = service.list_options(run.workspace, answer, corpus)
     if not options:

@@ -147,7 +147,7 @@ def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
     return " · ".join(part for part in (job_words.doing(view), *figures, job_words.warning(view)) if part)
 
 
-class Progress:
+class ProgressLine:
     """Shows each view of a job on stderr: one changing line on a terminal, a line every ten seconds elsewhere.
 
     ``latest`` gives the newest values of the job's live metrics.

@@ -20,7 +20,7 @@ from cdp.services import prune as pruning
 from cdp.services import search as searching
 from cdp.services.doctor import DISTRIBUTION, check
 from cdp.services.prune import BY_DEFAULT, PRUNABLE
-from cdp.services.search import Answer
+from cdp.services.search import SearchAnswer
 
 
 @command("search", project=("corpus",))
@@ -67,7 +67,7 @@ def search(
     return FAILED if any(answer.problem for answer in answered.answers) else DONE
 
 
-def _hits(answer: Answer) -> str:
+def _hits(answer: SearchAnswer) -> str:
     """Return one retriever's documents, a line each, or why it could not answer."""
     if answer.problem is not None:
         return f"{answer.title}: {_problem(answer)}"
@@ -80,7 +80,7 @@ def _hits(answer: Answer) -> str:
     return f"{head}\n{display.table(rows, empty='No document shares a word with the query.')}"
 
 
-def _problem(answer: Answer) -> str:
+def _problem(answer: SearchAnswer) -> str:
     assert answer.problem is not None
     hint = answer.problem.hint
     if answer.unprepared:

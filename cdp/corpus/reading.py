@@ -168,7 +168,7 @@ def read_documents(
     folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch))
     try:
         with reading_process(passwords):
-            return _Import(path, options, folder, watch).run(earlier)
+            return _Reading(path, options, folder, watch).run(earlier)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -185,7 +185,7 @@ class _Spooled:
     report: Report
 
 
-class _Import:
+class _Reading:
     """One run of ``read_documents``: documents are read to blocks, for what returns in most of them is left out of
     each; then, in the order of the files, rows are taken and documents cut."""
 

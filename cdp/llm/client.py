@@ -61,7 +61,7 @@ _HOST = re.compile(r"(?:https?:)?//(?:[^/?#\s@]*@)?([^/?#\s@]+)", re.IGNORECASE)
 _NO_PATH = re.compile(r"(?:404 |page |file |resource )*not found\W*$|a web page|invalid url|cannot post", re.IGNORECASE)
 
 A = TypeVar("A", Answer, Embeddings)
-Body = Callable[[], dict[str, Any]]
+MakeBody = Callable[[], dict[str, Any]]
 
 
 class _Unreachable(openai.OpenAIError):
@@ -226,7 +226,7 @@ class ChatClient:
                 raise
         raise RequestError(f"{self.url} refuses the request's parameters one after another.", usage=lost)
 
-    def _ask(self, body: Body, usual: Usage, read: Callable[[bytes], A], retries: int | None) -> A:
+    def _ask(self, body: MakeBody, usual: Usage, read: Callable[[bytes], A], retries: int | None) -> A:
         data, call, error = self._post(body, self._retries if retries is None else retries)
         n = call.lost  # sent and not answered: perhaps charged
         lost = Usage(n * usual.input_tokens, n * usual.output_tokens, estimated=n, unanswered=n)
@@ -248,7 +248,7 @@ class ChatClient:
             ) from None
         return replace(answer, usage=answer.usage + lost)
 
-    def _post(self, body: Body, retries: int) -> tuple[bytes, _Call, BaseException | None]:
+    def _post(self, body: MakeBody, retries: int) -> tuple[bytes, _Call, BaseException | None]:
         """Send a request from the loop's thread; return its body, its call, and the error if there is no body."""
         with self._lock:
             if not self._started:

@@ -12,7 +12,7 @@ from cdp.principle.correlation import (
     positive_rates,
     threshold,
 )
-from cdp.principle.decide import Answer, decide
+from cdp.principle.decide import Decision, decide
 from cdp.principle.differences import (
     ALL,
     COMPARISONS,
@@ -29,7 +29,7 @@ from cdp.principle.scope import KINDS, kinds_of_datasets
 
 __all__ = [
     "ALL", "AVOID_BELOW", "COMPARISONS", "DATASET_CHOICES", "KINDS", "MULTI_HOP", "PARAPHRASE", "RECOMMEND_ABOVE",
-    "SCALING", "WEIGHTING", "Answer", "Correlation", "Difference", "PositiveRate", "Recommendation", "Threshold",
+    "SCALING", "WEIGHTING", "Correlation", "Decision", "Difference", "PositiveRate", "Recommendation", "Threshold",
     "correlation_table", "dataset_means", "decide", "differences", "fit_of_means", "kinds_of_datasets", "level_of",
     "positive_rates", "recommend", "threshold",
 ]  # fmt: skip

@@ -98,7 +98,7 @@ def refused(name: str) -> ConfigError:
 
 
 # The vector of each text of a batch, and the error of each that has none.
-Embedded = tuple[dict[str, np.ndarray], dict[str, RequestError]]
+EmbeddedTexts = tuple[dict[str, np.ndarray], dict[str, RequestError]]
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class ApiModel:
 
     def _asked(
         self, texts: Sequence[str], keys: Mapping[str, str], cache: AnswerCache, size: int
-    ) -> Iterator[Embedded]:
+    ) -> Iterator[EmbeddedTexts]:
         """Ask about texts in batches, several at once; what is answered is kept before it is given."""
         if not texts:
             return
@@ -239,7 +239,7 @@ class ApiModel:
     def _ask(
         self, texts: Sequence[str], keys: Mapping[str, str], client: ChatClient, account: Account,
         retries: int | None = None,
-    ) -> Embedded:  # fmt: skip
+    ) -> EmbeddedTexts:  # fmt: skip
         """Ask about one batch, in smaller ones if the server takes fewer texts, or if one text makes the batch fail."""
         most = self._learnt.texts or len(texts)
         if len(texts) > most:
@@ -262,7 +262,7 @@ class ApiModel:
         none = RequestError(f"{self.name.title} gave no vector for it, or one with values that are not finite.")
         return found, {text: self._failing(none) for text in texts if text not in found}
 
-    def _parts(self, texts: Sequence[str], size: int, *rest: Any) -> Embedded:
+    def _parts(self, texts: Sequence[str], size: int, *rest: Any) -> EmbeddedTexts:
         found: dict[str, np.ndarray] = {}
         failed: dict[str, RequestError] = {}
         for start in range(0, len(texts), size):

@@ -52,7 +52,7 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 Product = Callable[[Any, Any, np.ndarray], Entries]
 
 # ``map``, in one thread or in several.
-Run = Callable[..., Iterator[Any]]
+Mapper = Callable[..., Iterator[Any]]
 
 
 class Prepared:
@@ -273,7 +273,7 @@ def _steps(n_documents: int, n_queries: int, threads: int, device: str) -> list[
 
 
 @contextmanager
-def _pool(threads: int) -> Iterator[Run]:
+def _pool(threads: int) -> Iterator[Mapper]:
     """``map`` by so many threads. Nothing new is begun after an error, and no thread is left."""
     if threads < 2:
         yield map

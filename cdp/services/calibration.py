@@ -17,8 +17,6 @@ from cdp.evaluation.calibration import FEWEST, TARGETS, Corrected, correct
 from cdp.evaluation.results import FirstTen, scores_of
 from cdp.services import access
 
-Scores = Mapping[str, float]
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -108,7 +106,7 @@ def judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
 
 
 def calibrate(
-    by: Judged, first: Sequence[FirstTen | None], second: Sequence[FirstTen | None], differences: Scores
+    by: Judged, first: Sequence[FirstTen | None], second: Sequence[FirstTen | None], differences: Mapping[str, float]
 ) -> Calibration:
     """Correct ``differences`` {query: second minus first, by the model, in points} by people's labels.
 

@@ -26,8 +26,8 @@ from cdp.benchmarks.benchmark import qrels_files
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation.results import scores_of
 from cdp.jobs import JobView
-from cdp.principle import Answer
-from cdp.principle.decide import MOST_LIMITS, RETRIEVER, SAME_STEPS, UNCHECKED, Comparison, name_of
+from cdp.principle import Decision
+from cdp.principle.decide import MOST_LIMITS, RETRIEVER, SAME_STEPS, UNCHECKED, ArmDifference, name_of
 from cdp.principle.evidence import (
     BM25,
     DIVERSE,
@@ -48,7 +48,7 @@ from cdp.services.complexity import Profiled, profile_benchmark
 from cdp.services.synthesis import dollars
 from cdp.studies import records
 from cdp.studies.config import TrialConfig
-from cdp.studies.gains import Scores, read_scores
+from cdp.studies.gains import BySeed, read_scores
 from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
 from cdp.studies.report import latest, plan_of, read_about
 from cdp.synthesis.generators import GENERATORS
@@ -58,7 +58,7 @@ DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
 
 def decide(
     workspace: Workspace, *, corpus: str = "", target: Profiled | None = None, domain: str = "ood", task: str = ""
-) -> Answer:
+) -> Decision:
     """Return what is best known for a corpus and the queries of a task.
 
     ``target`` are its queries, None where none are named; ``domain`` and ``task`` what they are for the published rule.
@@ -259,7 +259,7 @@ def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arms(
-    scores: Mapping[Cell, Mapping[str, Scores]],
+    scores: Mapping[Cell, Mapping[str, BySeed]],
     behind: Mapping[Cell, Any],
     place: str,
     retriever: str,
@@ -299,7 +299,7 @@ def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[dict[str, li
     return [dict(zip(e["query_ids"], e["first_ten"], strict=True)) for e in evaluations if "first_ten" in e]
 
 
-def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
+def _calibrated(workspace: Workspace, answer: Decision) -> Decision:
     """The answer with its figure corrected by people's labels, where a model judged; or why it cannot be."""
     # An answer that cannot tell has no figure: its first difference stands for it.
     basis, figure = answer.basis, answer.figure or next(iter(answer.comparisons), None)
@@ -348,7 +348,7 @@ class Step:
     settings: Mapping[str, Any]
 
 
-def next_step(answer: Answer, corpus: str) -> Step | None:
+def next_step(answer: Decision, corpus: str) -> Step | None:
     """Return the training that the answer names, or what stands in its place; None where only a test can follow."""
     if not answer.measured or answer.basis is None:
         return None
@@ -370,7 +370,7 @@ def next_step(answer: Answer, corpus: str) -> Step | None:
     return Step("launch", "Train this", why, params, settings)
 
 
-def reference(answer: Answer) -> Arm | None:
+def reference(answer: Decision) -> Arm | None:
     """The option that all others are shown against: the choice, else the cheapest; None where nothing was measured."""
     choice = (answer.choice.kind, answer.choice.per_doc)
     return next((a for a in answer.options if (a.kind, a.per_doc) == choice), next(iter(answer.options), None))
@@ -389,7 +389,7 @@ class Option:
     per_doc: int
     held: str = ""
     arm: Arm | None = None
-    over: Comparison | None = None
+    over: ArmDifference | None = None
     price: float | None = 0.0
 
     @property
@@ -414,7 +414,7 @@ EXAMPLE = {"generator": "openai"}
 OFFERED = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
 
 
-def list_options(workspace: Workspace, answer: Answer, corpus: str) -> tuple[list[Option], str]:
+def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[list[Option], str]:
     """Every option, the cheapest first, with price and time, and whose prices these are: the last generator's."""
     manifest = None
     with suppress(CdpError):

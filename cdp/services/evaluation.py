@@ -110,7 +110,7 @@ def compared(job: jobs.JobView) -> dict[str, str]:
 
 
 def strong_baselines(
-    workspace: Workspace, rows: Sequence[results.Row], baseline: str
+    workspace: Workspace, rows: Sequence[results.ResultRow], baseline: str
 ) -> dict[str, list[EvaluationConfig]]:
     """Return the missing ones of ``BM25``, ``hybrid`` and ``reranked`` beside these rows of one benchmark.
 

@@ -45,7 +45,7 @@ MEASURE = "ndcg@10"
 SEPARATOR = " · "
 
 # {evaluation: {query: value in [0, 1]}}
-Scores = Mapping[str, Mapping[str, float]]
+RunScores = Mapping[str, Mapping[str, float]]
 
 # {run: all runs of its recipe, itself among them, by seed, the newest first}
 Families = Mapping[str, tuple[str, ...]]
@@ -116,7 +116,7 @@ class Badge:
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """One recipe on one benchmark, averaged over its ``runs``. NDCG@10 and differences in percent (points).
 
     ``retriever_id`` is the run of the lowest seed; ``evaluation_id`` joins the evaluations of all by ``+``. ``seed_sd``
@@ -210,10 +210,10 @@ class Comparison:
 
     baseline: str
     baseline_id: str
-    rows: list[Row]
+    rows: list[ResultRow]
     settings: dict[str, dict[str, Any]]
     n_tests: int = 0
-    scores: Scores = field(default_factory=dict, repr=False)
+    scores: RunScores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
     def on(self, places: Collection[str]) -> Comparison:
@@ -382,7 +382,7 @@ def _seed(row: Mapping[str, Any]) -> int:
     return int(row["trained"].settings.get("seed") or 0) if row["trained"] else 0
 
 
-def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[Row]:
+def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[ResultRow]:
     """The leaderboard: one row per recipe and benchmark, by benchmark the best first and those with a fault last.
 
     ``evaluations`` are those of ``list_evaluations``.
@@ -395,7 +395,7 @@ def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> li
 
 def _rows(
     workspace: Workspace, selected: Sequence[dict[str, Any]], newest: Sequence[dict[str, Any]], related: Families
-) -> list[Row]:
+) -> list[ResultRow]:
     """One row per family and place of the selected ones among evaluations that are the newest of their retriever.
 
     Of runs with the same recipe and seed the newest counts: ids begin with their time.
@@ -431,7 +431,7 @@ def _rows(
             badge = Badge(*by.badge)
             badges[badge.word] = badge
         rows.append(
-            Row(
+            ResultRow(
                 retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
                 protocol=first["protocol"], version=version, ndcg=sum(scores) / len(scores),
                 n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
@@ -449,7 +449,7 @@ def _rows(
     return _told_apart(rows)
 
 
-def _told_apart(rows: list[Row]) -> list[Row]:
+def _told_apart(rows: list[ResultRow]) -> list[ResultRow]:
     called: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         called[row.retriever].add(row.retriever_id)
@@ -543,7 +543,7 @@ def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[B
     return badges
 
 
-def remarks(rows: Sequence[Row]) -> list[str]:
+def remarks(rows: Sequence[ResultRow]) -> list[str]:
     """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``.
 
     That is what people's labels correct, what is judged, the meanings of the badges, and what is odd in a benchmark.
@@ -665,7 +665,7 @@ def _retriever_id(rows: Sequence[Mapping[str, Any]], lead: Mapping[str, str], na
     raise NotFoundError("evaluated retriever", name, known=sorted(lead), hint=hint)
 
 
-def _tested_row(row: Row, reference: Row | None, scores: Scores, means: Scores) -> Row:
+def _tested_row(row: ResultRow, reference: ResultRow | None, scores: RunScores, means: RunScores) -> ResultRow:
     """The row with its difference from the reference: the paired tests, and the two-level test where both sides that
     were trained have seeds. ``scores`` are those of single runs, ``means`` of rows."""
     if reference is None or reference is row:
@@ -695,8 +695,12 @@ def _tested_row(row: Row, reference: Row | None, scores: Scores, means: Scores) 
 
 
 def _calibrated(
-    workspace: Workspace, row: Row, by: Judged | None, means: Scores, of: Mapping[str, Mapping[str, Any]]
-) -> Row:
+    workspace: Workspace,
+    row: ResultRow,
+    by: Judged | None,
+    means: RunScores,
+    of: Mapping[str, Mapping[str, Any]],
+) -> ResultRow:
     """The row with its difference corrected by people's labels, where a model judged it."""
     if by is None or row.baseline_evaluation_id is None:
         return row
@@ -715,7 +719,7 @@ def _tested(deltas: bytes) -> PairedTest:
     return paired_test(np.frombuffer(deltas))
 
 
-def _differing(workspace: Workspace, rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+def _differing(workspace: Workspace, rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:
     """The training settings in which the retrievers differ: setting → retriever → value."""
     trained = {row.retriever: row.trained.settings for row in rows if row.trained}
     settings: dict[str, dict[str, Any]] = {}
@@ -729,7 +733,7 @@ def _differing(workspace: Workspace, rows: Sequence[Row]) -> dict[str, dict[str,
     return settings
 
 
-def baseline(rows: Sequence[Row]) -> str:
+def baseline(rows: Sequence[ResultRow]) -> str:
     """Return the default baseline: the untrained retriever that most of the rows started from; else the
     untrained one with results at the most places. Empty without a row."""
     here = Counter(row.retriever_id for row in rows)
@@ -740,22 +744,22 @@ def baseline(rows: Sequence[Row]) -> str:
     return min(here, key=lambda run: (ranks[run], -here[run]), default="")
 
 
-def beside(rows: Sequence[Row], baseline: str, most: int = MOST) -> list[str]:
+def beside(rows: Sequence[ResultRow], baseline: str, most: int = MOST) -> list[str]:
     """Return the rows that are compared by default: all, or where these are more than ``most`` what is not
     trained, the cheapest trainings (one query per document), then the best; whole and unleaked ones before others."""
-    by_run: dict[str, Row] = {}
+    by_run: dict[str, ResultRow] = {}
     for row in rows:
         by_run.setdefault(row.retriever_id, row)
     by_run.pop(baseline, None)
 
-    def order(row: Row) -> tuple[bool, int, float]:
+    def order(row: ResultRow) -> tuple[bool, int, float]:
         one = row.trained is not None and row.trained.per_doc == "1"
         return bool(row.marks), 0 if row.trained is None else 1 if one else 2, -row.ndcg
 
     return [row.retriever_id for row in sorted(by_run.values(), key=order)[:most]]
 
 
-def per_query(workspace: Workspace, comparison: Comparison, row: Row) -> list[QueryDifference]:
+def per_query(workspace: Workspace, comparison: Comparison, row: ResultRow) -> list[QueryDifference]:
     """Both scores of each query that a row and the baseline share, the largest loss first."""
     if row.baseline_evaluation_id is None:
         return []

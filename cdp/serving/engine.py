@@ -253,7 +253,7 @@ class Opened:
     index: Index
 
 
-class Engine:
+class SearchEngine:
     """The retrievers and corpora in use, held within ``limit`` bytes. Takes calls of several threads at once.
 
     With ``interactive``, indexing that takes long raises NotPreparedError, and so does any by a retriever behind an

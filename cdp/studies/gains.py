@@ -31,7 +31,7 @@ TITLES = {
 SIGNIFICANT = 0.05
 
 # Seed → NDCG@10 in percent of each query of a benchmark, shape (n_queries,), always in the same order.
-Scores = Mapping[int, NDArray[np.float64]]
+BySeed = Mapping[int, NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class Gain:
         return f"{self.retriever}, {self.source}{cell.details}"
 
 
-def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) -> list[Gain]:
-    """Every comparison that the conditions allow. ``scores[cell][benchmark]`` as ``Scores``; ``cw`` by benchmark.
+def gains(scores: Mapping[Cell, Mapping[str, BySeed]], cw: Mapping[str, float]) -> list[Gain]:
+    """Every comparison that the conditions allow. ``scores[cell][benchmark]`` as ``BySeed``; ``cw`` by benchmark.
 
     A condition and its control are compared on the seeds that both have; the untrained retriever has none of its own
     and is compared with every seed.
@@ -130,7 +130,7 @@ def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     return [(comparison, control) for comparison, control in wanted if control in present]
 
 
-def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores, control: Scores) -> Gain | None:
+def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: BySeed, control: BySeed) -> Gain | None:
     if comparison == TRAINING:
         (before,) = control.values()
         differences = [values - before for values in scores.values()]

@@ -20,7 +20,7 @@ from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
 from cdp.retrievers import bm25
 from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
-from cdp.studies.gains import LOSS, REASONED, TITLES, TRAINING, Gain, Scores, gains, read_scores
+from cdp.studies.gains import LOSS, REASONED, TITLES, TRAINING, BySeed, Gain, gains, read_scores
 from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
 from cdp.studies.pooling import COVARIATES, Observation, Pooled, over_datasets
 from cdp.training.plan import rate
@@ -125,7 +125,7 @@ class StudyScores:
     gains: Sequence[Gain]
     benchmarks: Sequence[BenchmarkFacts]
     rows: Sequence[StudyRow]
-    scores: Mapping[Cell, Mapping[str, Scores]]
+    scores: Mapping[Cell, Mapping[str, BySeed]]
     corpus_of: Mapping[str, str]
     design: str
 

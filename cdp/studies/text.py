@@ -72,14 +72,14 @@ def to_markdown(report: StudyReport) -> str:
 
 
 # Head, rows and a note below them.
-Table = tuple[list[str], list[list[str]], str]
+MarkdownTable = tuple[list[str], list[list[str]], str]
 
 
-def tables(report: StudyReport) -> dict[str, Table]:
+def tables(report: StudyReport) -> dict[str, MarkdownTable]:
     """{title: table} of the report, in its order; those without rows are left out."""
     compared = {title: gains for kind, title in TITLES.items() if (gains := report.of(kind))}
     last = list(compared)[-1:]
-    found: dict[str, Table] = {
+    found: dict[str, MarkdownTable] = {
         "Learning rates": (*rate_rows(report), ""),
         "Benchmarks": (*benchmark_rows(report), ""),
         "NDCG@10": (*main_rows(report), ""),

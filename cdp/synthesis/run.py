@@ -43,10 +43,10 @@ LOOK = "Try one document in the preview, and change the model, the prompt or max
 
 
 # What happened to one document: what was written for it, or the error that kept it from that.
-Outcome = tuple[Item, Generation | Exception]
+ItemOutcome = tuple[Item, Generation | Exception]
 
 
-class Run:
+class SynthesisRun:
     """One attempt at a synthesis job."""
 
     def __init__(self, job: Job, *, api_key: str = "") -> None:
@@ -153,7 +153,7 @@ class Run:
     def _write(self, cache: AnswerCache) -> None:
         """Ask about the documents that have no line yet."""
 
-        def ask(item: Item) -> Outcome | None:
+        def ask(item: Item) -> ItemOutcome | None:
             return self._ask(item, cache)
 
         workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
@@ -167,7 +167,7 @@ class Run:
                     self._written[position] |= written
                 self._report()
 
-    def _ask(self, item: Item, cache: AnswerCache) -> Outcome | None:
+    def _ask(self, item: Item, cache: AnswerCache) -> ItemOutcome | None:
         """Ask about one document; None if it was given up. Errors that concern the whole run are raised."""
         try:
             generation = generate_for(

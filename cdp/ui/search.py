@@ -14,7 +14,7 @@ from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
 from cdp.services import commands, embedding, search
 from cdp.services.projects import Members
-from cdp.services.search import Answer, Hit
+from cdp.services.search import Hit, SearchAnswer
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import cut, md
@@ -83,7 +83,7 @@ def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: st
     forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=corpus))
 
 
-def _answer(workspace: Workspace, corpus: str, answer: Answer) -> None:
+def _answer(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     st.subheader(md(answer.title, 60), anchor=False)
     if answer.problem is not None:
         _problem(workspace, corpus, answer)
@@ -110,7 +110,7 @@ def _hit(hit: Hit, corpus: str) -> None:
     st.caption(f"{place}score {hit.score:.3f}")
 
 
-def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
+def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     """Draw why a retriever did not answer; where its index is missing, a button that makes it."""
     assert answer.problem is not None
     if not answer.unprepared:

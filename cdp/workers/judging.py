@@ -96,7 +96,7 @@ def main(job: Job) -> None:
         judged.write_pool(job.folder, pool)
     embedded = Payer.of(job, None).cost(config.items("retrievers"))
     with AnswerCache(job.workspace) as cache:
-        run = Run(job, config, target, pool, cache, left if left is None else left - embedded)
+        run = JudgingRun(job, config, target, pool, cache, left if left is None else left - embedded)
         run.execute()
     if job.stop_requested():
         raise Stopped
@@ -131,7 +131,7 @@ def write_queries(job: Job, config: JudgeConfig) -> Path:
     asked = targets.documents_for(wanted, corpus.n_documents)
     part_job = copy.copy(job)
     part_job.config = config.writing(targets.PROMPT, targets.KINDS, asked).to_dict()
-    query_set = synthesis.Run(part_job).execute()["query_set"]
+    query_set = synthesis.SynthesisRun(part_job).execute()["query_set"]
     job.n_failures += part_job.n_failures
     if job.stop_requested():
         raise Stopped
@@ -215,7 +215,7 @@ def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
     return pool
 
 
-class Run:
+class JudgingRun:
     """One attempt at judging: every pair without a grade is asked for, each grade is on disk before the next."""
 
     def __init__(
@@ -360,7 +360,7 @@ def pairs_of(pool: Pool) -> list[Pair]:
     return [(query, document) for query, documents in pool.items() for document in documents]
 
 
-def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -> str:
+def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: JudgingRun) -> str:
     """Make the benchmark, or add to the one that was judged again; return its name."""
     known = run.grades
     if target.folder is not None:

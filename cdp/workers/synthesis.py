@@ -15,11 +15,11 @@ from cdp.base.failures import describe, is_fatal
 from cdp.base.worker import Job, Stopped
 from cdp.metrics.quick import quick
 from cdp.synthesis.ranking import label_corpus
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 
 
 def main(job: Job) -> None:
-    result = label_corpus(job) if job.config.get("method") == "dragon_s_faithful" else Run(job).execute()
+    result = label_corpus(job) if job.config.get("method") == "dragon_s_faithful" else SynthesisRun(job).execute()
     print(
         f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
         f"{result['seconds']:.1f} s: {result['query_set']}",

@@ -53,7 +53,7 @@ from cdp.services import (
     tuning,
 )
 from cdp.studies import text as study_text
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.fuzz.damaged_workspace import run
 from tests.fuzz.mutation import damaged
 from tests.fuzz.small_files import wrong_types
@@ -91,7 +91,7 @@ def template(root: Path) -> Workspace:
     job = ended_job(workspace, "synthesis-20260101-000000-abcd-x", "synthesis", written.to_dict(), outcome="failed",
                     failure={"kind": "bug", "message": "m", "hint": "h", "log_tail": ["a"]})  # fmt: skip
     bill = {"spent": Usage(10, 5, 1).to_dict(), "cost": 0.1, "price_as_of": "2026", "model": "m", "n_documents": 1}
-    result = Run(Job(job)).execute()
+    result = SynthesisRun(Job(job)).execute()
     write_json(job / "results" / "synthesis.json", {**result, **bill})
     write_json(job / "failure.json", {"kind": "bug", "message": "m", "hint": "h", "attempt": 1})
     write_json(job / "outcome.json", {"outcome": "finished", "attempt": 1, "failures": 0})
@@ -244,7 +244,7 @@ def _worker(n: Names) -> None:
     folder = n.workspace.job("synthesis-20260101-000000-abcd-x")
     job = Job(folder)
     Failures(folder / "failures.jsonl", "s")
-    Run(job).execute()
+    SynthesisRun(job).execute()
 
 
 READINGS: Mapping[str, Callable[[Names], object]] = {

@@ -13,7 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
 from cdp.cli import main
 from cdp.services import evaluation, jobs, judging, results
-from cdp.services.results import Row
+from cdp.services.results import ResultRow
 from tests.judging.made import make
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ def folder(workspace: Workspace, tmp_path: Path, jobs_here: None) -> Path:
     return made
 
 
-def row_of(workspace: Workspace) -> Row:
+def row_of(workspace: Workspace) -> ResultRow:
     [row] = [row for row in results.compare(workspace, "up").rows if row.retriever_id == "down"]
     return row
 

@@ -27,7 +27,7 @@ def answered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search process's answers, by its engine in this process: tests/serving has the process."""
 
     def ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
-        made = engine.Engine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
+        made = engine.SearchEngine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
         return made.search(**request)
 
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))

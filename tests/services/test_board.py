@@ -14,7 +14,7 @@ from cdp import catalog
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import naming, projects, results
-from cdp.services.results import Row
+from cdp.services.results import ResultRow
 from tests.cli.support import answer
 from tests.services import test_runs
 from tests.services.support import evaluation
@@ -78,11 +78,11 @@ def runs_here(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) ->
     return workspace
 
 
-def board(workspace: Workspace, **options: Any) -> list[Row]:
+def board(workspace: Workspace, **options: Any) -> list[ResultRow]:
     return results.list_rows(workspace, results.list_evaluations(workspace), **options)
 
 
-def names(rows: list[Row]) -> list[str]:
+def names(rows: list[ResultRow]) -> list[str]:
     return [row.retriever for row in rows]
 
 

@@ -18,7 +18,7 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.corpus import read_documents, store
 from cdp.evaluation import ndcg
-from cdp.principle import Answer
+from cdp.principle import Decision
 from cdp.query_sets import QuerySet
 from cdp.services import complexity, decide, judging
 from cdp.studies import StudyConfig, StudySource, conditions, records
@@ -208,7 +208,7 @@ def diverse_helps(source: str, per_doc: int) -> float:
     return 2.0 + (14.0 if source == "diverse" else 3.0) * (per_doc > 1)
 
 
-def of_tales(workspace: Workspace, task: Mapping[str, str]) -> Answer:
+def of_tales(workspace: Workspace, task: Mapping[str, str]) -> Decision:
     target = complexity.profile_benchmark(workspace, "tales")
     return decide.decide(workspace, corpus=task["corpus"], target=target)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp.services.result_tables import Table, paper_table, to_latex, to_markdown
-from cdp.services.results import Comparison, Row
+from cdp.services.results import Comparison, ResultRow
 
 VALUES = {
     ("base", "hotpotqa"): 46.24,
@@ -23,7 +23,7 @@ VALUES = {
 
 def made(values: dict[tuple[str, str], float], significant: tuple[str, str] | None = None) -> Table:
     rows = [
-        Row(
+        ResultRow(
             retriever=name, retriever_id=name, benchmark=benchmark,
             split="dev" if benchmark in ("musique", "2wikimultihopqa") else "test", protocol="published", version="",
             ndcg=value, n_queries=9, evaluation_id=f"{name}-{benchmark}", runs=(name,), kind="",

@@ -60,7 +60,7 @@ class Entry:
 
 
 # Role → the files found for it, in order.
-Files = Mapping[str, Sequence[Path]]
+PartFiles = Mapping[str, Sequence[Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Schema(Registered):
     """
 
     parts: Callable[[Entry], list[Part]]
-    read: Callable[[Entry, Files], Contents]
+    read: Callable[[Entry, PartFiles], Contents]
     entries: tuple[Entry, ...] = ()
 
 

@@ -12,10 +12,10 @@ from cdp.services.labelling import MEANINGS
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, workbench
 from cdp.ui.shell.tables import md
-from cdp.ui.shell.workbench import UNDO, Choice
+from cdp.ui.shell.workbench import UNDO, AnswerKey
 
-GRADES = [Choice(str(grade), f"{grade} · {meaning}", str(grade)) for grade, meaning in MEANINGS.items()]
-OTHERS = [Choice("unsure", "Unsure", "U"), Choice(labelling.NOTHING, "Nothing here answers it", "N"), UNDO]
+GRADES = [AnswerKey(str(grade), f"{grade} · {meaning}", str(grade)) for grade, meaning in MEANINGS.items()]
+OTHERS = [AnswerKey("unsure", "Unsure", "U"), AnswerKey(labelling.NOTHING, "Nothing here answers it", "N"), UNDO]
 
 
 def page(workspace: Workspace) -> None:
@@ -50,7 +50,7 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
         workbench.agreement(progress.agreements)
 
 
-def _task(workspace: Workspace, name: str, task: labelling.Task, by: str) -> None:
+def _task(workspace: Workspace, name: str, task: labelling.LabelTask, by: str) -> None:
     passage, answer = task.open[0], partial(labelling.answer, workspace, name, by, task)
     st.markdown(f"#### {md(task.text)}")
     st.caption(f"Passage {task.proposed - len(task.open) + 1} of {task.proposed}")

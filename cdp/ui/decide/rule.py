@@ -13,7 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.quality_diversity import cw_histogram
 from cdp.complexity import LANGUAGES, language_of
-from cdp.principle import KINDS, Answer
+from cdp.principle import KINDS, Decision
 from cdp.principle.prior_work import prior_work
 from cdp.services import benchmarks, commands, complexity, corpora, queries
 from cdp.services.access import read_only
@@ -134,7 +134,7 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
     return AdviceRequest(target, domain, task, corpus)
 
 
-def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known: Answer) -> None:
+def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known: Decision) -> None:
     """The published rule in words, with the figures it rests on, how the measurement relates to it, and its limits."""
     outside = not found.by_rule
     title, icon, colour = OUTSIDE if outside else LEVELS[found.level]

@@ -19,7 +19,7 @@ BY = "workbench_by"
 LONGEST_SHOWN, LONG, HEIGHT = 20_000, 2_500, 560
 
 
-class Choice(NamedTuple):
+class AnswerKey(NamedTuple):
     """An answer that can be given: its word in the log, its label, and its key (no letter that Streamlit uses)."""
 
     word: str
@@ -28,7 +28,7 @@ class Choice(NamedTuple):
     icon: str | None = None
 
 
-UNDO = Choice("undo", "Undo", "B", ":material/undo:")
+UNDO = AnswerKey("undo", "Undo", "B", ":material/undo:")
 
 
 def who() -> str:
@@ -62,7 +62,7 @@ def highlighted(body: str, words: Sequence[str]) -> str:
 
 
 def answers(
-    choices: Sequence[Choice], key: str, press: Callable[[str], object], *, chosen: str = "", keys: bool = True,
+    choices: Sequence[AnswerKey], key: str, press: Callable[[str], object], *, chosen: str = "", keys: bool = True,
     quiet: bool = False,
 ) -> None:  # fmt: skip
     """Draw a button per choice, ``press`` gets its word; the ``chosen`` one stands out. ``keys``: by keyboard too."""
