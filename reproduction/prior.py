@@ -91,19 +91,19 @@ def own(report: StudyReport) -> Iterator[Observation]:
     steps = {row.cell: row.steps for row in report.rows}
     for g in report.gains:
         b = judged[g.benchmark]
-        usual = (g.weighting, g.rate, g.query_source) == ("none", None, QUERY_ONLY)
-        if g.comparison not in (SCALING, PARAPHRASE) or not usual or TEMPLATE in written[g.source]:
+        usual = (g.cell.weighting, g.cell.rate, g.cell.query_source) == ("none", None, QUERY_ONLY)
+        if g.comparison not in (SCALING, PARAPHRASE) or not usual or TEMPLATE in written[g.cell.source]:
             continue
-        if b.language != "en" or b.in_domain or g.source in b.in_domain_of:
+        if b.language != "en" or b.in_domain or g.cell.source in b.in_domain_of:
             continue
         both = [steps[g.cell], steps[dict(controls(g.cell, steps))[g.comparison]]]
         if 0 < max(both) <= SAME_STEPS * min(both):
-            pairs = g.held or (report.config.held_equal if g.per_doc > 1 else "")
+            pairs = g.cell.held or (report.config.held_equal if g.cell.per_doc > 1 else "")
             design = EQUAL_PAIRS if pairs == EQUAL_PAIRS else EQUAL_DOCUMENTS
-            kind = Kind(g.comparison, design, g.loss, g.per_doc)
+            kind = Kind(g.comparison, design, g.cell.loss, g.cell.per_doc)
             # Of the paper's datasets the studies judge samples; parts of a sample are one family.
             family = b.family.removesuffix("_sample")
-            yield Observation(kind, family, f"{g.retriever}, {g.source}", b.cw, g.points, False)
+            yield Observation(kind, family, f"{g.cell.retriever}, {g.cell.source}", b.cw, g.points, False)
 
 
 def estimate(reports: Iterable[StudyReport]) -> list[Prior]:

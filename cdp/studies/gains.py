@@ -46,10 +46,7 @@ class Gain:
     """
 
     comparison: str
-    retriever: str
-    source: str
-    weighting: str
-    per_doc: int
+    cell: Cell
     benchmark: str
     cw: float
     points: float
@@ -61,15 +58,7 @@ class Gain:
     n_seeds: int
     seed_sd: float | None
     seeds_agree: bool
-    held: str = ""
     by_seed: tuple[float, ...] = ()
-    rate: float | None = None
-    loss: str = INFONCE
-    query_source: str = QUERY_ONLY
-
-    @property
-    def cell(self) -> Cell:
-        return Cell.of(self)
 
     @property
     def significant(self) -> bool:
@@ -80,9 +69,9 @@ class Gain:
     def condition(self) -> str:
         """What besides Q/Doc the condition is, in words."""
         # The comparison itself says that it is of CW weighting.
-        plain = self.comparison == WEIGHTING and self.weighting == "cw"
+        plain = self.comparison == WEIGHTING and self.cell.weighting == "cw"
         cell = self.cell._replace(weighting="none") if plain else self.cell
-        return f"{self.retriever}, {self.source}{cell.details}"
+        return f"{cell.retriever}, {cell.source}{cell.details}"
 
 
 def gains(scores: Mapping[Cell, Mapping[str, BySeed]], cw: Mapping[str, float]) -> list[Gain]:
@@ -105,8 +94,9 @@ def gains(scores: Mapping[Cell, Mapping[str, BySeed]], cw: Mapping[str, float]) 
     order = list(TITLES)
 
     def shown_order(g: Gain) -> tuple[int, str, str, bool, str, str, str, int, float]:
-        which = g.retriever, g.source, g.weighting != "none", g.weighting, f"{g.query_source} {g.loss}", g.held
-        return order.index(g.comparison), *which, g.per_doc, g.cw
+        c = g.cell
+        which = c.retriever, c.source, c.weighting != "none", c.weighting, f"{c.query_source} {c.loss}", c.held
+        return order.index(g.comparison), *which, c.per_doc, g.cw
 
     return sorted(compared, key=shown_order)
 
@@ -150,7 +140,7 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: BySeed
         p = 1.0 if len(per_query) < 2 else t_test(per_query) or 0.0
     return Gain(
         comparison=comparison,
-        **cell._asdict(),
+        cell=cell,
         benchmark=benchmark,
         cw=cw,
         points=points,

@@ -143,8 +143,8 @@ def run_study(
             "best_step": 60,
             "pairs_seen": 180,
         }
-        points = truth(condition.source, condition.per_doc)
-        made = record("static-minilm", points, of=(condition.source, condition.per_doc), training=training)
+        points = truth(condition.cell.source, condition.cell.per_doc)
+        made = record("static-minilm", points, of=(condition.cell.source, condition.cell.per_doc), training=training)
         records.save(folder, f"c{i}", condition, made)
     return job
 
