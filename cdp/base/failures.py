@@ -1,5 +1,4 @@
-"""Failures of an item, listed while the run goes on, and what ends a run: twenty in a row, a fatal error; kind and
-hint.
+"""Failures of an item, listed while the run goes on, and what ends a run: 20 in a row, a fatal error; kind and hint.
 
 An exception raised for one document, row or query is written to ``failures.jsonl`` with the item's id, text and
 traceback, counted, and the run continues::

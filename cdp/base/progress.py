@@ -1,4 +1,4 @@
-"""The one type of what long work calls between two batches, to say how far it is."""
+"""The type of what long work calls between two batches, to say how far it is."""
 
 from collections.abc import Callable
 
@@ -6,3 +6,7 @@ from collections.abc import Callable
 Progress = Callable[[str, int, int], None]
 # The same within one phase: called with what is done and the total.
 PhaseProgress = Callable[[int, int], None]
+
+
+def silent(*_: object) -> None:
+    """Say nothing: the default of both."""

@@ -1,6 +1,5 @@
 """Reading records and lines with typed fields, each damaged one with its place; ``Document`` (title and text joined),
-``Qrel``, the page in a passage's id.
-"""
+``Qrel``, the page in a passage's id."""
 
 from __future__ import annotations
 

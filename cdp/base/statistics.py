@@ -1,5 +1,4 @@
-"""Statistics that rooms share: 95% intervals, bootstrap, lines, regressions, correlations; paired, two-level, Holm
-tests.
+"""Statistics that rooms share: 95% intervals, bootstrap, lines, regressions, correlations; paired, two-level, Holm.
 
 Numbers in, numbers out. ``docs/METHODS.md`` says which statistic is used where, its source, and how well its interval
 covers.

@@ -24,7 +24,7 @@ from urllib.request import HTTPRedirectHandler, build_opener
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
 from cdp.base.text import typed_path
 from cdp.base.workspace import Workspace, now, sha256_file, write_bytes
@@ -282,7 +282,7 @@ def download_benchmark(
     *,
     revision: str = "",
     folder: Path | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = silent,
 ) -> Stored:
     """Store a benchmark of the registry under its name.
 

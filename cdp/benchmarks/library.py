@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
+from cdp.base.progress import silent
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.text import typed_folder, typed_path
@@ -116,7 +117,7 @@ def _info_file(folder: Path, workspace: Workspace) -> Path:
     return workspace.benchmarks / ".info" / f"{_key(folder)}.json"
 
 
-def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None] | None = None) -> BenchmarkInfo:
+def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None] = silent) -> BenchmarkInfo:
     """Read a benchmark once, as a stream, and check all its splits. InputError as ``load_benchmark`` raises it.
 
     ``progress`` is called with the documents read so far, now and then.

@@ -1,6 +1,5 @@
 """One look for all charts: a fixed colour per method (told apart with every common colour blindness), symbols, dashes,
-quiet axes; the look for a paper.
-"""
+quiet axes; the look for a paper."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The languages whose content words can be counted: the tokenizer of each, scripts without spaces. Forms and docs read
-the table.
-"""
+"""The languages whose content words can be counted, a table: tokenizer of each, scripts without spaces."""
 
 from __future__ import annotations
 

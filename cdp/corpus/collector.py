@@ -1,6 +1,5 @@
 """Collect accepted rows of an import: repeated ids dropped, queries found inside rows kept with their document, content
-hash, language sample; written in batches.
-"""
+hash, language sample; written in batches."""
 
 from __future__ import annotations
 

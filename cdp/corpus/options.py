@@ -1,6 +1,4 @@
-"""Import settings: the user's choices and limits (longest line, document, id) that keep one bad file from taking the
-machine down.
-"""
+"""Import settings: the user's choices, and limits (longest line, document, id) that protect the machine."""
 
 from __future__ import annotations
 

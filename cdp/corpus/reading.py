@@ -1,6 +1,4 @@
-"""An import from files to rows and passages, into a temporary Parquet file: ids, which repeats stay, notes, progress,
-failed files.
-"""
+"""An import from files to rows and passages (temporary Parquet): ids, which repeats stay, notes, progress, failures."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.text import counted
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import (
@@ -148,7 +146,7 @@ def read_documents(
     options: ReadOptions | None = None,
     *,
     scratch: Path | None = None,
-    watch: Progress | None = None,
+    watch: Progress = silent,
     passwords: Sequence[str] = (),
     earlier: Collection[int] = (),
 ) -> ReadResult:
@@ -189,7 +187,7 @@ class _Reading:
     """One run of ``read_documents``: documents are read to blocks, for what returns in most of them is left out of
     each; then, in the order of the files, rows are taken and documents cut."""
 
-    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Progress | None) -> None:
+    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Progress) -> None:
         self.path, self.options, self.folder, self.watch = path, options, folder, watch
         self.rejections = Rejections()
         self.failures = Failures(folder / FILE, "import", unit="row")
@@ -283,9 +281,8 @@ class _Reading:
 
     def _tell(self, share: float, source: Source) -> None:
         """Report what is done, with so much of this file."""
-        if self.watch is not None:
-            begins, part = self.place
-            self.watch(source.name, round(SHARES * (begins + part * share)), SHARES)
+        begins, part = self.place
+        self.watch(source.name, round(SHARES * (begins + part * share)), SHARES)
 
     def _reject_file(self, rejected: Rejected) -> None:
         self.n_files_failed += 1

@@ -1,6 +1,4 @@
-"""Corpora in the workspace, stored once: id by content, manifest, listing, finding by name, reading in bounded memory,
-deletion.
-"""
+"""Corpora in the workspace, stored once: id by content, manifest, listing, finding by name, reading, deletion."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A judge model corrected by people's labels: the difference of two systems with its interval, fewest labels, labels
-missing, κ.
+"""A judge model corrected by people's labels: difference of two systems, interval, fewest labels, labels missing, κ.
 
 A model judged all N queries, people a random sample of n whole queries. The unit is the query, because NDCG is not
 linear in single grades. The estimate is prediction-powered inference (Angelopoulos et al., Science 2023,

@@ -1,6 +1,5 @@
 """Encode, search, measure, for a worker and while training: similarity by protocol, order of ties, best passage of a
-file, unjudged, dev score.
-"""
+file, unjudged, dev score."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.records import place_of
 from cdp.base.worker import Job, Stopped
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
@@ -180,7 +179,7 @@ def evaluate_model(
     precision: str = "auto",
     store: EmbeddingStore | None = None,
     model_hash: str = "",
-    watch: Progress | None = None,
+    watch: Progress = silent,
 ) -> Evaluation:
     """Evaluate a loaded model on one split of a benchmark: encode queries and documents, search, and measure.
 
@@ -206,7 +205,7 @@ def evaluate_model(
 
 
 def evaluate_bm25(
-    benchmark: Benchmark, *, language: str = "", top_k: int = 100, watch: Progress | None = None
+    benchmark: Benchmark, *, language: str = "", top_k: int = 100, watch: Progress = silent
 ) -> Evaluation:
     """Evaluate BM25 on one split of a benchmark, as ``evaluate_model`` does a model.
 
@@ -251,7 +250,7 @@ def _evaluation(
 def retrieve(
     model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
     precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
-    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress | None = None,
+    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress = silent,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
     """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
 
@@ -268,7 +267,7 @@ def retrieve(
         ):  # fmt: skip
             began, phase = time.perf_counter(), f"encoding {plural}"
             encoding = Encoding(model_hash, role, prompts[role], protocol.normalise, length_of(model), precision)
-            options: dict[str, Any] = {"batch_size": batch_size, "progress": watch and partial(watch, phase)}
+            options: dict[str, Any] = {"batch_size": batch_size, "progress": partial(watch, phase)}
             if store is not None and model_hash:
                 options["redo"] = isinstance(model, ApiModel)  # asks again for texts that it could not embed
                 found.append(store.get(lambda: model, texts, encoding, hash_of_texts=known, **options))
@@ -279,8 +278,7 @@ def retrieve(
         model.train(was_training)
 
     def report(done: int) -> None:
-        if watch is not None:
-            watch("searching", done, len(documents))
+        watch("searching", done, len(documents))
 
     began = time.perf_counter()
     report(0)

@@ -1,5 +1,4 @@
-"""The judge's prompt, grades out of its answer (schema, strict parsing), a judge of one grade: relevance of one passage
-for one query.
+"""The judge's prompt, grades out of its answer (schema, strict parsing), a judge of one grade: passage and query.
 
 Grades and steps follow UMBRELA (Upadhyay et al. 2024, arXiv 2406.06519); the wording is ours. Query and passage are
 data: their frame cannot be closed from inside, and an answer holds one grade or is a failure.

@@ -1,5 +1,4 @@
-"""The endpoint in use, its parameters, which key belongs to it: one decision for commands, pages, jobs, studies;
-invalid addresses.
+"""The endpoint in use, its parameters, which key belongs to it: one decision for every caller; invalid addresses.
 
 The address is ``base_url``, else ``CDP_BASE_URL``, else ``OPENAI_BASE_URL``, else OpenAI. Each key of the environment
 belongs to one address and is sent nowhere else: ``CDP_API_KEY`` to that of ``CDP_BASE_URL`` (else ``OPENAI_BASE_URL``,

@@ -1,5 +1,4 @@
-"""Parsing the responses of endpoints: checks, keys cut out of fields, token counts, log-probabilities, prompts that a
-server cut.
+"""Parsing endpoints' responses: checks, keys cut out of fields, token counts, log-probabilities, prompts a server cut.
 
 The schema requires a first choice with text and nothing else: implausible metadata (model, finish reason, token counts)
 must not reject an answer that was paid for. JSON is parsed by pydantic, which rejects invalid UTF-8 and endless nesting

@@ -17,7 +17,7 @@ from cdp import query_sets
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.file_cache import ANSWERS
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.records import checked
 from cdp.base.workspace import Workspace, read_json, sha256_text, write_json
 from cdp.complexity import CwProfile, profile
@@ -57,7 +57,7 @@ def quick(
     query_set: QuerySet,
     *,
     human: QuerySet | None = None,
-    watch: Progress | None = None,
+    watch: Progress = silent,
     failures: Failures | None = None,
 ) -> QuickMeasures:
     """Return what is kept for the set as it is now, or measure and keep it.
@@ -78,7 +78,7 @@ def quick(
 
     def documents() -> Iterator[IdWithQueries]:
         for done, line in enumerate(query_sets.read_queries(workspace, query_set.id)):
-            if watch is not None and done % DOCUMENTS_A_REPORT == 0:
+            if done % DOCUMENTS_A_REPORT == 0:
                 watch("measuring", done, query_set.n_documents)
             yield line.document_id, line.queries
 

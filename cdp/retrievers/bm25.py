@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdp.base.errors import InputError, WorkspaceError
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.staging import staging
 from cdp.base.workspace import sha256_text
 from cdp.complexity import content_words, language_of
@@ -100,15 +100,15 @@ def _grams(words: Sequence[str]) -> list[str]:
     return [word[i : i + GRAM] for word in words for i in range(max(1, len(word) - GRAM + 1))]
 
 
-def _watched(items: Sequence[str], phase: str, interval: int, watch: Progress | None) -> Iterator[str]:
+def _watched(items: Sequence[str], phase: str, interval: int, watch: Progress) -> Iterator[str]:
     """The items, with a call of ``watch`` before every so many."""
     for number, item in enumerate(items):
-        if watch is not None and number % interval == 0:
+        if number % interval == 0:
             watch(phase, number, len(items))
         yield item
 
 
-def index(documents: Sequence[str], language: str = "en", *, watch: Progress | None = None) -> BM25:
+def index(documents: Sequence[str], language: str = "en", *, watch: Progress = silent) -> BM25:
     """Return a BM25 index of the documents, in their order. Raises InputError if none of them has a word."""
     return index_terms(terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language))
 
@@ -194,7 +194,7 @@ def rank(
     *,
     language: str = "en",
     exclude: Sequence[Sequence[int]] | None = None,
-    watch: Progress | None = None,
+    watch: Progress = silent,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(scores float32, document numbers int64), both (n_queries, top_k), best first, the lower number among equals.
 

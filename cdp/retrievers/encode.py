@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import Field
 
 from cdp.base.errors import ModelError
-from cdp.base.progress import PhaseProgress
+from cdp.base.progress import PhaseProgress, silent
 from cdp.base.records import fields, whole
 from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace, now, sha256_text, write_bytes, write_json
@@ -96,7 +96,7 @@ def encode(
     encoding: Encoding,
     *,
     batch_size: int = 128,
-    progress: PhaseProgress | None = None,
+    progress: PhaseProgress = silent,
 ) -> np.ndarray:
     """Embeddings of ``texts``, (n, dim), float16 for precision fp16, else float32. In memory, nothing is kept.
 
@@ -108,8 +108,7 @@ def encode(
     result = np.empty((len(texts), dim or 0), encoding.dtype)
     step = batch_size * BATCHES_PER_CALL
     for start in range(0, len(order), step):
-        if progress is not None:
-            progress(start, len(order))
+        progress(start, len(order))
         part = order[start : start + step]
         vectors = _embed(model, [texts[i] for i in part], encoding, batch_size)
         if not np.isfinite(vectors).all():
@@ -225,7 +224,7 @@ class EmbeddingStore:
         *,
         hash_of_texts: str = "",
         batch_size: int = 128,
-        progress: PhaseProgress | None = None,
+        progress: PhaseProgress = silent,
         redo: bool = False,
     ) -> Embedded:
         """The embeddings of ``texts`` as memory maps, computing the shards that are not there yet.
@@ -254,8 +253,7 @@ class EmbeddingStore:
             with closing(self.pool.encode(tasks, encoding, batch_size)) as made:
                 for path in made:
                     done += rows[path]
-                    if progress is not None:
-                        progress(done, len(texts))
+                    progress(done, len(texts))
             if not all(paths[i].exists() for i in missing):
                 raise Stopped
         for i in missing if self.pool is None else ():
@@ -265,8 +263,7 @@ class EmbeddingStore:
             done += wanted[i]
         parts = [_open(path, rows) for path, rows in zip(paths, wanted, strict=True)]
         reused = sum(rows for rows, was in zip(wanted, there, strict=True) if was)
-        if progress is not None:
-            progress(len(texts), len(texts))
+        progress(len(texts), len(texts))
         return Embedded([part for part in parts if part is not None], reused)
 
     def _shard_size(self, folder: Path, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
@@ -293,8 +290,8 @@ def _begun_with(folder: Path) -> int:
     return manifest["shard_texts"] if manifest else 0
 
 
-def _shifted(progress: PhaseProgress | None, start: int, total: int) -> PhaseProgress | None:
-    return None if progress is None else lambda done, _: progress(start + done, total)
+def _shifted(progress: PhaseProgress, start: int, total: int) -> PhaseProgress:
+    return lambda done, _: progress(start + done, total)
 
 
 def _npy(values: np.ndarray) -> bytes:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.progress import silent
 
 # Queries per product. A candidate's query is sorted as 16 bits.
 QUERY_BLOCK = 1024
@@ -79,7 +80,7 @@ def search(
     *,
     exclude: Sequence[Sequence[int]] | None = None,
     device: str = "cpu",
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = silent,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k best documents of each query by dot product, best first: (scores, indices).
 
@@ -131,8 +132,7 @@ def search(
         # The first block is looked at alone: it sets the floors that spare the others most of their work.
         for done in itertools.chain([look(first)], run(look, others)):
             seen += done
-            if progress is not None:
-                progress(seen)
+            progress(seen)
         for start, block in zip(starts, blocks, strict=True):
             block.prune()
             for row, (found, exact) in enumerate(run(block.best, range(len(block.queries))), start):

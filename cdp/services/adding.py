@@ -1,6 +1,5 @@
 """One import of all that a person brings: uploads, BEIR folder, file of queries, the next free name, split names,
-dividing off dev, what was left out.
-"""
+dividing off dev, what was left out."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from typing import Any, BinaryIO
 
 from cdp import query_sets
 from cdp.base.errors import CdpError, InputError
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
@@ -186,7 +185,7 @@ def add(
     options: AddOptions | None = None,
     reading: ReadOptions | None = None,
     passwords: Sequence[str] = (),
-    watch: Progress | None = None,
+    watch: Progress = silent,
 ) -> Added:
     """Import documents, with the queries and judgments that come with them or in the file ``queries``.
 

@@ -12,7 +12,7 @@ from cdp import projects as room
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.failures import FILE, FailedItems, failed_items
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.text import checked_title, counted
@@ -60,7 +60,7 @@ def add(
     name: str = "",
     options: ReadOptions | None = None,
     passwords: Sequence[str] = (),
-    watch: Progress | None = None,
+    watch: Progress = silent,
 ) -> AddedCorpus:
     """Read documents from a file or folder and store them once. Queries that come with the rows become a query set."""
     reading = read(workspace, path, name=name, options=options, passwords=passwords, watch=watch)
@@ -85,7 +85,7 @@ def read(
     name: str = "",
     options: ReadOptions | None = None,
     passwords: Sequence[str] = (),
-    watch: Progress | None = None,
+    watch: Progress = silent,
 ) -> Iterator[tuple[CorpusManifest, bool, dict[str, list[str]], Growth | None]]:
     """Read documents and store them once: the corpus, whether it existed, the queries that came with the rows, and what
     it has of an earlier version.

@@ -1,6 +1,5 @@
 """Jobs as users see them: kinds with worker and settings, log, results, stopping, resuming and its refusals, deleting,
-command to run again.
-"""
+command to run again."""
 
 from __future__ import annotations
 

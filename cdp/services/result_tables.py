@@ -1,5 +1,4 @@
-"""A paper's table: best bold, second underlined, daggers, rounding, means; CSV, Markdown, LaTeX, notes on training
-noise.
+"""A paper's table: best bold, second underlined, daggers, rounding, means; CSV, Markdown, LaTeX, notes on noise.
 
 Values are percent with one decimal, and compared as they are printed, so equal cells are marked alike. A group's mean
 over fewer benchmarks than the group has carries its coverage (``41.2 (12/14)``) and competes with no full mean.

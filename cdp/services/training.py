@@ -1,6 +1,4 @@
-"""Training a retriever: plan, time, offered retrievers, order of query sets, default name, evaluations before and
-after.
-"""
+"""Training a retriever: plan, time, offered retrievers, order of query sets, default name, evaluations around it."""
 
 from __future__ import annotations
 

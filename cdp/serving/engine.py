@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdp.base.errors import CdpError, InputError, ModelError, WorkspaceError
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.benchmark import texts_hash
@@ -269,13 +269,13 @@ class SearchEngine:
         interactive: bool = False,
         device: str | None = "cpu",
         download: bool = False,
-        progress: Progress | None = None,
+        progress: Progress = silent,
         pool: PoolEncoder | None = None,
         payer: Payer | None = None,
     ) -> None:
         self.workspace, self.interactive = workspace, interactive
         self.device, self.download, self.pool, self.payer = device, download, pool, payer
-        self.progress = progress or (lambda phase, done, total: None)
+        self.progress = progress
         self.cache = Cache(limit)
 
     def search(self, retriever: str, corpus: str, query: str, k: int) -> dict[str, Any]:
@@ -369,7 +369,7 @@ class SearchEngine:
                 self._check_length(title, corpus, missing[0], at_once)
             # Of a complete store only the number of texts is looked at.
             texts = [""] * len(documents) if complete else list(documents.contents())
-            report = None if complete else lambda done, total: self.progress("encoding documents", done, total)
+            report = silent if complete else partial(self.progress, "encoding documents")
             try:
                 return store.get(
                     lambda: encoder.model,

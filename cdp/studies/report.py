@@ -1,6 +1,4 @@
-"""A study's report: rows (untrained, BM25, hybrid), gains, findings and limits in sentences, best learning rate, what
-is missing.
-"""
+"""A study's report: rows (untrained, BM25, hybrid), gains, findings and limits in sentences, best learning rate."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Queries for one document, in preview and run: list at once or one by one, second attempts, repair prompt, what its
-answers cost.
-"""
+"""Queries for one document, in preview and run: a list or one by one, second attempts, repair prompt, answers' cost."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
@@ -61,7 +61,7 @@ Fits = Callable[[int, int], bool]
 
 
 def related_groups(
-    workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int], watch: Progress | None = None
+    workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int], watch: Progress = silent
 ) -> list[list[tuple[int, str]]]:
     """Return groups of (position, id), each and all in the corpus's order, of the documents at ``positions``.
 
@@ -131,7 +131,7 @@ def _fits(documents: Sequence[Document], corpus: CorpusManifest) -> Fits:
 
 
 def _nearest(
-    texts: Sequence[str], rows: Sequence[int], corpus: CorpusManifest, watch: Progress | None = None
+    texts: Sequence[str], rows: Sequence[int], corpus: CorpusManifest, watch: Progress = silent
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return (scores, numbers), each (n_rows, k), of the texts that BM25 ranks first for those at ``rows``, itself
     among them, and -1 where there are fewer."""

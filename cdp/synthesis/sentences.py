@@ -1,6 +1,4 @@
-"""Splitting a document into sentences: abbreviations, stripping markup, is it English; the words of
-``data/words/english.toml``.
-"""
+"""Splitting into sentences: abbreviations, stripping markup, is it English; words of ``data/words/english.toml``."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text, slug
@@ -106,7 +106,7 @@ class Work:
                     yield Item(position, document, tuple(line["queries"]))
                     break
 
-    def groups(self, workspace: Workspace, corpus: CorpusManifest, watch: Progress | None = None) -> Groups:
+    def groups(self, workspace: Workspace, corpus: CorpusManifest, watch: Progress = silent) -> Groups:
         """The groups of related documents that a joint method is asked about."""
         taken = [position for position in range(self.positions) if self.takes(position)]
         return related_groups(workspace, corpus, taken, watch)

@@ -1,6 +1,5 @@
 """``WeightedInfoNCELoss`` for sentence-transformers' trainer: ``cdp.training.infonce`` from texts' features, exact
-under gradient caching.
-"""
+under gradient caching."""
 
 from __future__ import annotations
 

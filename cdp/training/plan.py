@@ -1,6 +1,5 @@
 """A training before it starts: empty settings filled in, steps between evaluations, weights of pairs, licence and other
-notes. Loads no model.
-"""
+notes. Loads no model."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError
-from cdp.base.progress import Progress
+from cdp.base.progress import Progress, silent
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import PairSet
 
@@ -61,7 +61,7 @@ def tokenise(
     model: SentenceTransformer,
     texts: Sequence[str],
     prompt: str = "",
-    report: Callable[[int], None] = lambda done: None,
+    report: Callable[[int], None] = silent,
 ) -> TokenStore:
     """The texts as the model's own preprocessing turns them into tokens, prompt included; ``report`` hears progress.
 
@@ -137,11 +137,7 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
 Stores = tuple[TokenStore, TokenStore, TokenStore | None]
 
 
-def _silent(phase: str, done: int, total: int) -> None:
-    pass
-
-
-def stores_of(model: SentenceTransformer, pairs: PairSet, report: Progress = _silent) -> Stores:
+def stores_of(model: SentenceTransformer, pairs: PairSet, report: Progress = silent) -> Stores:
     """Return the tokens of a pair set's queries, documents and, where RI needs them, reasoned queries."""
 
     def store(role: str, phase: str, texts: list[str]) -> TokenStore:

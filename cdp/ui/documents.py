@@ -1,6 +1,4 @@
-"""The Documents page: import form, column dropdowns, first rows, passage length; documents, languages, rejected rows of
-a corpus.
-"""
+"""The Documents page: import form, column dropdowns, first rows, passage length; documents, languages, rejections."""
 
 from __future__ import annotations
 

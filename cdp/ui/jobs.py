@@ -1,6 +1,5 @@
 """The Jobs page and the strip of running jobs: progress, live curves, log, stop, resume with keys, run again, button to
-what was made.
-"""
+what was made."""
 
 from __future__ import annotations
 

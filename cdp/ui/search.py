@@ -1,6 +1,5 @@
 """Try a query: query field, choice of retrievers (all in the address), hits side by side, on a phone one below the
-other; index button. Documents are text, never markup.
-"""
+other; index button. Documents are text, never markup."""
 
 from __future__ import annotations
 

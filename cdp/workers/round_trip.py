@@ -1,5 +1,4 @@
-"""The worker that ranks queries' own documents (shares at 1, 10, 100): ``python -m cdp.workers.round_trip <job
-folder>``.
+"""The worker that ranks queries' own documents (at 1, 10, 100): ``python -m cdp.workers.round_trip <job folder>``.
 
 Settings are ``RoundTripConfig``. The ranks are stored beside the query set, keyed by its content;
 ``results/round-trip.json`` has the share of queries that find their document among the first 1, 10 and 100.

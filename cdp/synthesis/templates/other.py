@@ -1,5 +1,4 @@
-"""Queries by rule for other languages, without grammar: whole sentences, tags, quotations; sentences that point back
-are left out.
+"""Queries by rule for other languages, without grammar: whole sentences, tags, quotations; none that points back.
 
 A sentence that begins with the title is certain: it stands alone, and a tag behind it makes it a question. Others are
 looked for by their words, behind the title, but none that is damaged or goes on from another.

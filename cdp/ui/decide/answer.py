@@ -1,6 +1,5 @@
 """The answer on the Decide page: headline, badges' looks, options table; the test's button, plan, progress, failure;
-Home's sentence.
-"""
+Home's sentence."""
 
 from __future__ import annotations
 

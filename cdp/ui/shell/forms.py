@@ -1,6 +1,5 @@
 """The widget of a setting, buttons that read-only disables, upload and path, confirming deletion, downloads, failed
-items, "Show the command".
-"""
+items, "Show the command"."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The menu, page titles and questions, links that carry a selection, next-step box, error box, empty states, tooltips
-of terms.
-"""
+"""The menu, page titles and questions, links with a selection, next-step box, error box, empty states, tooltips."""
 
 from __future__ import annotations
 
