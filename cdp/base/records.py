@@ -1,5 +1,4 @@
-"""Reading records and lines with typed fields, each damaged one with its place; ``Document`` (title and text joined),
-``Qrel``, the page in a passage's id."""
+"""Reading records with typed fields, each damaged one with its place; ``Document``, ``Qrel``, a passage's page."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The files of a benchmark that a model judged: pool, model's grades, people's labels; order of labelling and the first
-queries that all label.
+"""A benchmark that a model judged: pool, model's grades, people's labels, order of labelling, the first that all label.
 
 ::
 

@@ -1,5 +1,4 @@
-"""Collect accepted rows of an import: repeated ids dropped, queries found inside rows kept with their document, content
-hash, language sample; written in batches."""
+"""Accepted rows of an import: repeated ids, queries found inside rows kept, content hash, language sample, batches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Encode, search, measure, for a worker and while training: similarity by protocol, order of ties, best passage of a
-file, unjudged, dev score."""
+"""Encode, search, measure: similarity by protocol, order of ties, best passage of a file, unjudged, dev score."""
 
 from __future__ import annotations
 
@@ -285,11 +284,9 @@ def retrieve(
     finally:
         model.train(was_training)
 
-    def report(done: int) -> None:
-        watch("searching", done, len(documents))
-
+    report = partial(watch, "searching")
     began = time.perf_counter()
-    report(0)
+    report(0, len(documents))
     device = model.device.type if model.device.type == "cuda" else "cpu"
     of_queries, of_documents = found
     failed = failed_texts(model)

@@ -38,8 +38,6 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 REASONING_ALONE = "Check the server's reasoning parser: it may put whole answers into the thought."
 
-_ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")
-
 
 @dataclass(frozen=True)
 class Usage:

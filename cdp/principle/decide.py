@@ -1,5 +1,4 @@
-"""The answer (one query per document, paraphrases or diverse ones; train at all?): choice, headline, badge, findings,
-limits, what would settle it.
+"""The answer (one query, paraphrases, diverse; train at all?): choice, headline, badge, findings, limits, settling.
 
 ``decide`` takes the cheapest option that none is shown to beat, from the evidence alone. Page, command line and exports
 render its ``Decision`` and decide nothing themselves. tests/principle/situations.yaml states what it must say when.

@@ -1,5 +1,4 @@
-"""Retrievers behind an ``/embeddings`` endpoint, ``api:MODEL@ADDRESS``: requests, vectors kept, budget, texts that a
-server cannot embed.
+"""Retrievers behind ``/embeddings``, ``api:MODEL@ADDRESS``: requests, vectors kept, budget, texts without a vector.
 
 ``ApiModel`` answers to the calls of ``SentenceTransformer`` that we make for an untrained retriever. Each text's vector
 is kept in the answer cache, keyed by model, address and text: no text is paid for twice, not by another collection that

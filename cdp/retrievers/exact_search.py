@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.progress import silent
+from cdp.base.progress import PhaseProgress, silent
 
 # Queries per product. A candidate's query is sorted as 16 bits.
 QUERY_BLOCK = 1024
@@ -80,7 +80,7 @@ def search(
     *,
     exclude: Sequence[Sequence[int]] | None = None,
     device: str = "cpu",
-    progress: Callable[[int], None] = silent,
+    progress: PhaseProgress = silent,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k best documents of each query by dot product, best first: (scores, indices).
 
@@ -90,7 +90,7 @@ def search(
     ``queries`` (n_queries, dim) and ``documents`` (n_documents, dim) are float32 or float16 arrays. Documents may be
     memory maps, a sequence of arrays whose rows follow each other, or ``Prepared`` (on the CPU). ``exclude[i]`` lists
     the documents that query i must not retrieve. ``device`` is a name that torch knows. ``progress`` is called with the
-    number of documents searched so far, and may raise to end the search.
+    documents searched so far and their number, and may raise to end the search.
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}.")
@@ -132,7 +132,7 @@ def search(
         # The first block is looked at alone: it sets the floors that spare the others most of their work.
         for done in itertools.chain([look(first)], run(look, others)):
             seen += done
-            progress(seen)
+            progress(seen, len(rows))
         for start, block in zip(starts, blocks, strict=True):
             block.prune()
             for row, (found, exact) in enumerate(run(block.best, range(len(block.queries))), start):

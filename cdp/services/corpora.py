@@ -80,7 +80,7 @@ def carry(
     """Carry over what was made of the earlier version, to the documents that stayed.
 
     ``imported`` takes query sets that came with the documents, ``judged`` benchmarks. Return the ids of the query sets,
-    the names of the benchmarks, and what was carried in sentences.
+    the names of the benchmarks, and sentences.
     """
     ids, of_sets = deriving.carry_query_sets(workspace, growth, corpus, imported=imported)
     names, of_benchmarks = subsets.carry_benchmarks(workspace, growth, corpus) if judged else ([], [])

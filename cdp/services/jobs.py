@@ -1,5 +1,4 @@
-"""Jobs as users see them: kinds with worker and settings, log, results, stopping, resuming and its refusals, deleting,
-command to run again."""
+"""Jobs as users see them: kinds with worker and settings, log, results, stop, resume, refusals, command to rerun."""
 
 from __future__ import annotations
 

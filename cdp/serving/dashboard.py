@@ -1,9 +1,8 @@
 """The dashboard's search process (one per workspace, its requests, when it ends): ``python -m cdp.serving.dashboard
 <workspace> <socket>``.
 
-Started by ``cdp.services.search``. It serves any retriever and corpus of one workspace over a Unix socket, and ends
-when idle, with its workspace, or on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes. A lock beside
-the socket allows one per workspace.
+Started by ``cdp.serving.client``. It serves any retriever and corpus over a Unix socket with a lock beside it, and ends
+when idle, with its workspace, or on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What a study takes before it starts: trainings, pairs, texts to encode, LLM requests, time, price; speeds of earlier
-studies or assumed; what the design cannot tell.
+"""What a study takes before it starts: trainings, pairs, texts, LLM requests, time, price; speeds; what it cannot tell.
 
 Time comes from earlier runs of the same retrievers on this machine, else from a measurement of the embedded one
 elsewhere, or the guess for a small transformer.

@@ -1,5 +1,4 @@
-""" "Test it on my data": whose queries judge (a benchmark's, else people's, else template queries), held-out share,
-plan, limits of time and price.
+""" "Test it on my data": whose queries judge (a benchmark's, people's, templates'), held-out share, plan, time, price.
 
 Of the last two a small benchmark is made first: the corpus's documents, or a sample of them, and queries that nothing
 is trained on.

@@ -1,5 +1,4 @@
-"""Queries out of a model's raw answer: numbering, JSON, preambles, refusals, longest query, what a cut answer keeps.
-Pure; what is dropped is counted.
+"""Queries out of a raw answer: numbering, JSON, preambles, refusals, longest query, a cut answer; drops are counted.
 
 The prompts end with an opened list ("1."), so an answer may begin with the first query itself, without its number.
 Understood: numbered lists in many styles and scripts, bullets, plain lines, JSON, code fences, thinking blocks,

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -483,4 +484,4 @@ def _states_of(
     if texts is None or store is None:
         return None
     prompt = lower.model.prompts[role.split()[-1]] or ""
-    return lower.states(texts, prompt, store, lambda done: report(f"lower layers, {role}", done, len(texts)))
+    return lower.states(texts, prompt, store, partial(report, f"lower layers, {role}"))

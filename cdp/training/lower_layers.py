@@ -11,7 +11,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cdp.base.errors import ConfigError, ModelError
-from cdp.base.progress import silent
+from cdp.base.progress import PhaseProgress, silent
 from cdp.base.workspace import folder_size, sha256_text, write_bytes
 from cdp.retrievers.encode import npy
 from cdp.training.tokens import TokenStore, groups, tokenise
@@ -146,7 +146,7 @@ class LowerLayers:
         return names <= {"embeddings", "encoder", "pooler"} and all(name.startswith("layer.") for name in inside)
 
     def states(
-        self, texts: Sequence[str], prompt: str, tokens: TokenStore, report: Callable[[int], None] = silent
+        self, texts: Sequence[str], prompt: str, tokens: TokenStore, report: PhaseProgress = silent
     ) -> StateStore:
         """Return the texts with the states below the trained layers; those that are not kept are computed.
 
@@ -156,7 +156,7 @@ class LowerLayers:
         unknown = {key: i for i, key in enumerate(keys) if key not in self._kept.places}
         missing = np.fromiter(unknown.values(), np.int64, len(unknown))
         done = len(texts) - len(missing)
-        report(done)
+        report(done, len(texts))
 
         part: list[NDArray[Any]] = []
         names: list[bytes] = []
@@ -164,7 +164,7 @@ class LowerLayers:
             part += self._computed(tokens, rows)
             names += [keys[row] for row in rows]
             done += len(rows)
-            report(done)
+            report(done, len(texts))
             if sum(state.nbytes for state in part) >= PART_BYTES:
                 self._kept.add(names, part)
                 part, names = [], []

@@ -1,5 +1,4 @@
-"""A training before it starts: empty settings filled in, steps between evaluations, weights of pairs, licence and other
-notes. Loads no model."""
+"""A training before it starts: empty settings filled in, steps between evaluations, pair weights, licence, notes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The Jobs page and the strip of running jobs: progress, live curves, log, stop, resume with keys, run again, button to
-what was made."""
+"""The Jobs page, the strip of running jobs: progress, live curves, log, stop, resume with keys, what was made."""
 
 from __future__ import annotations
 

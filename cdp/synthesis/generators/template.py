@@ -1,5 +1,4 @@
-"""The ``template`` generator: queries by rule, no LLM, always the same; English or other rules for a text, kinds by
-method, joined queries.
+"""The ``template`` generator: queries by rule, no LLM, always the same; English or other, kinds by method, joined.
 
 It is a stand-in, good enough to try every other step with, and labelled as such. English documents get claims, scenes,
 names and questions in their own words; documents in other languages whole sentences, also as questions or quoted.

@@ -1,5 +1,4 @@
-"""The answer on the Decide page: headline, badges' looks, options table; the test's button, plan, progress, failure;
-Home's sentence."""
+"""The answer on the Decide page: headline, badges, options; the test's button, plan, progress; Home's sentence."""
 
 from __future__ import annotations
 
