@@ -1,4 +1,4 @@
-"""What a study would run and take: missing query sets, drawing dev and test, checks, facts of benchmarks, sweep.
+"""What a study would run: missing query sets, drawing dev and test, checks, facts of benchmarks, learning-rate sweep.
 
 Nothing is started. A learning-rate sweep is such a study as well.
 """

@@ -1,4 +1,4 @@
-"""The worker that has a model judge (pool, targets, grades): ``python -m cdp.workers.judging <job folder>``.
+"""Judging by a model (pool, target queries, grades, benchmark): ``python -m cdp.workers.judging <job folder>``.
 
 Settings are ``JudgeConfig``; the API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
 Where no queries are given, a model writes them first, as a query set of the corpus. The job's folder holds
