@@ -28,8 +28,7 @@ from cdp.base.errors import ProviderError, RefusedError
 from cdp.base.redaction import clean, know
 from cdp.base.text import shown
 from cdp.base.worker import stop_grace_s
-from cdp.llm import proxies
-from cdp.llm.address import Endpoint, split_query
+from cdp.llm.address import Endpoint, is_loopback, proxy_for, split_query
 from cdp.llm.answers import (
     KEPT_RAW,
     Answer,
@@ -149,10 +148,10 @@ class ChatClient:
         self._started = False
         timeout = openai.Timeout(None, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-        self._proxy = proxies.proxy_for(endpoint.url)  # a bad one raises here; httpx's own error is a traceback
+        self._proxy = proxy_for(endpoint.url)  # a bad one raises here; httpx's own error is a traceback
         http = _Http(
             weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout,
-            follow_redirects=False, trust_env=not proxies.is_loopback(endpoint.url),
+            follow_redirects=False, trust_env=not is_loopback(endpoint.url),
         )  # fmt: skip
         base_url, query = split_query(endpoint.url)
         self._client = openai.AsyncOpenAI(

@@ -19,12 +19,11 @@ from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.complexity import count_content_words
 from cdp.corpus import get_documents, list_corpora, viewing
-from cdp.query_sets import QuerySet, measured
+from cdp.query_sets import QuerySet, store
 from cdp.query_sets import deriving as room
 from cdp.query_sets.deriving import Decisions
-from cdp.query_sets.measured import QueryScores
 from cdp.query_sets.nonsense import REASONS, QueryTable, query_table
-from cdp.query_sets.store import document_queries
+from cdp.query_sets.store import QueryScores, document_queries
 
 
 def references(sets: Sequence[QuerySet]) -> dict[str, str]:
@@ -41,7 +40,7 @@ def shared(query_set: QuerySet) -> list[str]:
 
 def round_trips(workspace: Workspace, query_set: QuerySet) -> dict[str, QueryScores]:
     """Return the round-trip ranks of the set's present content by retriever, BM25 first, then the newest."""
-    by = {item.by: item for item in measured.list_scores(workspace, query_set, measured.ROUND_TRIP)}
+    by = {item.by: item for item in store.list_scores(workspace, query_set, store.ROUND_TRIP)}
     return {name: by[name] for name in sorted(by, key=lambda name: name != BM25)}
 
 

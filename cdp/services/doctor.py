@@ -16,7 +16,7 @@ from cdp import catalog, jobs
 from cdp.base.errors import CdpError
 from cdp.base.registry import HOMES, installed_plugins, package_of, registry
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, new_id
-from cdp.llm import proxies
+from cdp.llm import address
 from cdp.llm.address import KEYS
 from cdp.retrievers.preset import minilm_folder
 from cdp.services import clusters
@@ -48,7 +48,7 @@ def check(workspace: Workspace) -> list[Check]:
         _run("devices", _devices),
         _run("cluster", lambda: clusters.trouble(workspace)),
         _run("LLM endpoint key", _key),
-        _run("proxies", lambda: (True, ", ".join(proxies.check().values()) or "none")),
+        _run("proxies", lambda: (True, ", ".join(address.check_proxies().values()) or "none")),
     ]
 
 

@@ -25,9 +25,8 @@ from cdp.llm.prices import Price, load_price
 from cdp.llm.prices import dollars as dollars
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.synthesis.generators import GENERATORS
-from cdp.synthesis.grouping import Group, documents_of
 from cdp.synthesis.methods import Method, method_of
-from cdp.synthesis.work import Work
+from cdp.synthesis.work import Group, Work, documents_of
 
 SAMPLE = 200
 Z_95 = 1.96

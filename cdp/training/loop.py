@@ -23,9 +23,11 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
-from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCE
-from cdp.training.optimiser import (
+from cdp.training.engine import (
+    Batches,
+    Engine,
+    StaticEngine,
+    TransformerEngine,
     accelerator_for,
     adamw,
     average_gradients,
@@ -33,6 +35,7 @@ from cdp.training.optimiser import (
     cosine_rate,
     repeatable,
 )
+from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
 from cdp.training.tokens import Stores

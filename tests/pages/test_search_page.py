@@ -32,7 +32,7 @@ def answered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return made.search(**request)
 
     monkeypatch.setenv(client.RUNTIME, str(tmp_path / "run"))
-    monkeypatch.setattr(search, "_ask", ask)
+    monkeypatch.setattr(search, "ask", ask)
 
 
 def html(at: AppTest) -> str:

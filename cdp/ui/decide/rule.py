@@ -15,7 +15,7 @@ from cdp.charts.quality_diversity import cw_histogram
 from cdp.complexity import LANGUAGES, language_of
 from cdp.corpus import viewing
 from cdp.principle import KINDS, Answer, Recommendation
-from cdp.principle.prior_work import prior_work
+from cdp.principle.tables import prior_work
 from cdp.services import benchmarks, commands, corpora, decide, queries
 from cdp.studies import target_queries
 from cdp.studies.target_queries import Profiled
