@@ -5,7 +5,7 @@ rest, all normal; datasets and ways of training are crossed. The variances are e
 likelihood (Patterson & Thompson 1971), the prediction for a new dataset and a new way of training adds all three to the
 error of the mean, its degrees of freedom are Satterthwaite's. What came of it is checked by leaving each dataset out.
 
-``make reproduction`` writes the table that the product reads (``cdp.principle.recommend``) from the studies that are kept.
+``make reproduction`` writes the table that the product reads (``cdp.principle.recommend``) from studies that are kept.
 """
 
 from __future__ import annotations
