@@ -185,11 +185,16 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         epochs = (record.get("settings") or {}).get("epochs") or 1
         pairs_seen = training.get("pairs_seen") or epochs * training["pairs"]
         took = [sum(e["seconds"].values()) for e in evaluations]
-        n = sum(e["n_texts"] for e in evaluations)
+        n = sum(e["n_texts"] - _reused(e.get("counts", {})) for e in evaluations)
         # Records hold whole milliseconds, of which a tiny study may take none.
         pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
         texts.setdefault(name, []).append(n / max(sum(took), 0.001))
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
+
+
+def _reused(counts: Mapping[str, Any]) -> int:
+    """Return how many texts of an evaluation were not encoded: their vectors were there."""
+    return int(counts.get("embeddings_reused", 0)) + int(counts.get("query_embeddings_reused", 0))
 
 
 def _notes(plan: StudyPlan) -> Iterator[str]:

@@ -53,6 +53,11 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
         )
     if complete.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
+    if complete.trained_layers is not None:
+        if retriever.preset is not None and retriever.preset.kind == "static":
+            raise ConfigError("'trained_layers' does not apply to a static retriever, which has no layers.")
+        if complete.lora_rank is not None:
+            raise ConfigError("'trained_layers' and 'lora_rank' are two ways to train less.", hint="Set one of them.")
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
     check_reasoned(complete, "")
