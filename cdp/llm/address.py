@@ -171,6 +171,11 @@ def _get(environment: Mapping[str, str], name: str) -> str:
     return environment.get(name, "").strip() if name else ""
 
 
+# The proxies of the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, in either case.
+#
+# httpx2 builds every proxy that is set, also one that no address needs: a value that it cannot use is an error of any
+# client. It sends loopback addresses through a proxy like others; here they never are.
+
 SCHEMES = ("http", "https", "socks5", "socks5h")
 
 

@@ -198,6 +198,11 @@ def _exact_p(x: Floats, y: Floats) -> float:
     return float((products >= products[0] - 1e-9).mean())
 
 
+# The differences that the principle rests on: how much more NDCG@10 one way of training reached than its control.
+#
+# Published ones are taken from the two-decimal scores; a study's own have the same form, and the same functions of
+# ``correlation`` read both.
+
 PARAPHRASE = "diverse_minus_paraphrase"
 SCALING = "qdoc_minus_one"
 WEIGHTING = "cw_weighted_minus_equal"

@@ -177,6 +177,11 @@ def _caveats(cw: NDArray[np.float64], possible: tuple[str, ...], level: str, sco
     return caveats
 
 
+# What to expect on a new dataset before anything is measured on it.
+#
+# Estimated by ``reproduction/prior.py`` from the published differences and those of the stored studies; docs/METHODS.md
+# says how, and how often it held for a dataset that was left out.
+
 FILE = SHIPPED_DATA / "evidence" / "prior.csv"
 
 EQUAL_DOCUMENTS = "equal documents"

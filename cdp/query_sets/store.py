@@ -41,7 +41,7 @@ from cdp.base.workspace import (
     write_jsonl,
 )
 from cdp.corpus import CorpusManifest
-from cdp.corpus.origin import written_by
+from cdp.corpus.options import written_by
 
 
 def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -430,6 +430,12 @@ def _manifest(path: Path) -> QuerySet:
 
 # Kinds of scores of every query: the rank of its own document, and how well a cross-encoder finds them to fit.
 ROUND_TRIP, CROSS_ENCODER = "round-trip", "cross-encoder"
+
+
+# Values of each query of a set that a model gave: the rank of its own document, a cross-encoder's score.
+#
+# They lie beside the set in ``measures/<kind>/<key>.npz``. The key is over the set's content, so what was measured of
+# another content is not found.
 
 
 @dataclass(frozen=True)

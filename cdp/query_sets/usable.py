@@ -18,7 +18,7 @@ from cdp.base.records import Document
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.complexity import count_content_words
-from cdp.corpus import get_documents, list_corpora, viewing
+from cdp.corpus import get_documents, list_corpora, looking
 from cdp.query_sets import QuerySet, store
 from cdp.query_sets import deriving as room
 from cdp.query_sets.deriving import Decisions
@@ -110,7 +110,7 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
     line = query_sets.read_at(workspace, query_set.id, int(table.offset[index]))
     name = str(line["document_id"])
     try:
-        content = viewing.document(workspace, query_set.corpus_id, name)
+        content = looking.document(workspace, query_set.corpus_id, name)
     except CdpError:
         content = None
     made = decisions(workspace, query_set)

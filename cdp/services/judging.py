@@ -26,8 +26,7 @@ from cdp.corpus import load_manifest, resolve_corpus
 from cdp.evaluation import judging
 from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, UNDO, Task, pool_of
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, price_of, priced
-from cdp.llm.tokens import estimate_tokens
+from cdp.llm.prices import Price, estimate_tokens, price_of, priced
 from cdp.retrievers import bm25, sending
 from cdp.retrievers.sending import Sending
 from cdp.services import access, clusters, decide, evaluation

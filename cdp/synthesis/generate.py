@@ -16,8 +16,8 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
+from cdp.llm.prices import cut
 from cdp.llm.reader import until
-from cdp.llm.tokens import cut
 from cdp.synthesis.generators import Generator, make_generator, usual_usage
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.parsing import Parsed, comparison_key, select, without_cut

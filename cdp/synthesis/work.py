@@ -177,6 +177,13 @@ def query_set_id(job_id: str, config: SynthesisConfig) -> str:
     return f"{slug(name)}-{sha256_text(job_id)[:8]}"
 
 
+# Disjoint groups of related documents, for a method that writes queries which need several of them.
+#
+# Relatedness is a ranking of the corpus for every document, by BM25 with the document's text as the query. The
+# strongest pair of documents that are still free makes a group, then the next one; a document left over joins the group
+# of its most related document. Near-duplicates and neighbouring passages of a file are no pair: one of them would
+# answer what both do. The corpus is held in memory.
+
 # Related documents of each that are looked at: with fewer, more documents are left over.
 CANDIDATES = 30
 # Share of the content words of the shorter text that the other one has too.

@@ -254,6 +254,10 @@ def _missing(others: list[Tensor | None], columns: list[Tensor]) -> Tensor:
     return torch.cat(parts)
 
 
+# The weighted InfoNCE of ``cdp.training.infonce`` for a model in sentence-transformers' trainer: from texts' features,
+# exact under gradient caching too.
+
+
 class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
     """Weighted InfoNCE with in-batch negatives, for the sentence-transformers trainer.
 

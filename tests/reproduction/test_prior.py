@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy
 
-from cdp.corpus.origin import written_by
+from cdp.corpus.options import written_by
 from cdp.principle.recommend import FILE, expected, priors
 from cdp.studies.report import StudyReport
 from reproduction import kept, prior, stages

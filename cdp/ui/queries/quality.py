@@ -13,7 +13,7 @@ import streamlit as st
 from cdp.base.config import MetricsConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.quality_diversity import by_queries_per_document
+from cdp.charts.evidence import by_queries_per_document
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
 from cdp.metrics.query_set import QuickMeasures
