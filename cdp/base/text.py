@@ -209,7 +209,6 @@ SNIPPET = 260  # characters: three or four lines of a column
 BEFORE = 50  # characters before the first match
 LOOKED_AT = 6000  # characters of a document
 
-
 # A character of Chinese, Japanese or Korean: no spaces between words.
 _JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 

@@ -8,14 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from cdp.charts.style import MUTED, PALETTE, SYMBOLS, figure, plain
-from cdp.principle import (
-    AVOID_BELOW,
-    COMPARISONS,
-    RECOMMEND_ABOVE,
-    Difference,
-    Threshold,
-    fit_of_means,
-)
+from cdp.principle import AVOID_BELOW, COMPARISONS, RECOMMEND_ABOVE, Difference, Threshold, fit_of_means
 
 
 def difference_against_cw(

@@ -23,7 +23,6 @@ MAX_ID_CHARACTERS = 512
 # Rejected rows kept with line and reason; all are counted.
 KEPT_REJECTIONS = 1_000
 
-
 # UTF-8, or the encoding that each file seems to be in.
 AUTO = "auto"
 

@@ -23,12 +23,7 @@ from cdp.corpus import load_documents, load_manifest
 from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, storable
 from cdp.corpus.options import AUTO, KIND_OF, ORIGINS, UNKNOWN, ReadOptions, check_encoding, check_origin, described
 from cdp.corpus.readers import BadRow, RowFormat, format_of
-from cdp.corpus.sources import (
-    Budget,
-    Source,
-    existing,
-    shown_name,
-)
+from cdp.corpus.sources import Budget, Source, existing, shown_name
 from cdp.query_sets import store
 from cdp.query_sets.store import Files, QuerySet, known_language
 

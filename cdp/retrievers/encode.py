@@ -39,7 +39,6 @@ HALF_PRECISION = (
 # Batches between two looks at the clock and at the request to stop.
 BATCHES_PER_CALL = 8
 
-
 # Called between batches with what is done and the total, in texts; may raise to end the work.
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
