@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
     from cdp.principle import recommend
     from cdp.synthesis.generate import generate
-    from cdp.training.loss import WeightedInfoNCELoss
+    from cdp.training.infonce import WeightedInfoNCELoss
 
 __all__ = [
     "WeightedInfoNCELoss",
@@ -38,7 +38,7 @@ __all__ = [
 
 _ROOMS = {
     "__version__": "cdp.base.version",
-    "WeightedInfoNCELoss": "cdp.training.loss",
+    "WeightedInfoNCELoss": "cdp.training.infonce",
     "content_words": "cdp.complexity",
     "cw_weights": "cdp.complexity",
     "dist_sim": "cdp.metrics",

@@ -5,7 +5,7 @@ rest, all normal; datasets and ways of training are crossed. The variances are e
 likelihood (Patterson & Thompson 1971), the prediction for a new dataset and a new way of training adds all three to the
 error of the mean, its degrees of freedom are Satterthwaite's. What came of it is checked by leaving each dataset out.
 
-``make reproduction`` writes the table that the product reads (``cdp.principle.prior``) from the studies that are kept.
+``make reproduction`` writes the table that the product reads (``cdp.principle.recommend``) from studies that are kept.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from cdp.base.statistics import stdtrit
 from cdp.base.text import signed
 from cdp.base.workspace import REPOSITORY, write_bytes
+from cdp.principle.correlation import ALL, MULTI_HOP, PARAPHRASE, SCALING, differences
 from cdp.principle.decide import SAME_STEPS
-from cdp.principle.differences import ALL, MULTI_HOP, PARAPHRASE, SCALING, differences
 from cdp.principle.evidence import EQUAL_PAIRS, TEMPLATE
-from cdp.principle.prior import EQUAL_DOCUMENTS, FILE, INFONCE, Prior, priors
+from cdp.principle.recommend import EQUAL_DOCUMENTS, FILE, INFONCE, Prior, priors
 from cdp.principle.tables import read
 from cdp.studies.gains import controls
 from cdp.studies.report import StudyReport

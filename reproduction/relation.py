@@ -2,7 +2,7 @@
 
 From the slope over independent datasets, its p and its interval; the sign of a slope alone concludes nothing: with the
 CW of its benchmarks shuffled at most one report in twenty says more than "cannot tell". The product's own report has
-one model over all conditions in its place (``cdp.studies.pooling``).
+one model over all conditions in its place (``cdp.studies.gains``).
 """
 
 from __future__ import annotations

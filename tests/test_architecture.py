@@ -56,8 +56,8 @@ PURE = {"principle", "complexity"}
 # checked where it is opened (``permission.to_read``).
 OPEN = PURE | {"results"}
 OPEN_FILES = {
-    "corpus.viewing", "evaluation.labelling", "llm.prices", "query_sets.usable", "retrievers.leakage",
-    "retrievers.sending", "serving.snippets", "studies.advice", "studies.config", "studies.own_test",
+    "corpus.looking", "evaluation.labelling", "llm.prices", "query_sets.usable", "retrievers.leakage",
+    "retrievers.sending", "studies.advice", "studies.config", "studies.own_test",
     "studies.target_queries", "studies.text", "synthesis.candidates", "synthesis.pricing",
     "training.plan",
 }  # fmt: skip

@@ -33,14 +33,7 @@ from cdp.base.workspace import (
 )
 from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.beir_files import SplitJudgments, write_beir
-from cdp.benchmarks.benchmark import (
-    load_benchmark,
-    part,
-    pick_split,
-    qrels_files,
-    read_parts,
-    split_of,
-)
+from cdp.benchmarks.benchmark import load_benchmark, part, pick_split, qrels_files, read_parts, split_of
 from cdp.corpus.folders import hidden
 from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 

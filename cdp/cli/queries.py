@@ -18,7 +18,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.query_sets import ImportOptions, QuerySet, usable
 from cdp.query_sets.exports import EXPORTS
 from cdp.retrievers import sending
@@ -46,7 +46,7 @@ def preview(
     set: Set,
 ) -> int:
     """Queries of several methods for one document, without storing them."""
-    document = doc or viewing.page(run.workspace, corpus, 0, 1)[0].id
+    document = doc or looking.page(run.workspace, corpus, 0, 1)[0].id
     names = [name.strip() for name in methods.split(",") if name.strip()]
     typed = {"per_doc": per_doc, "generator": generator}
     options: dict[str, Any] = {**{name: value for name, value in typed.items() if value not in (None, "")}, **set}

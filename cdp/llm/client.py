@@ -30,8 +30,7 @@ from cdp.base.hosts import loopback
 from cdp.base.redaction import clean, know
 from cdp.base.text import shown
 from cdp.base.worker import stop_grace_s
-from cdp.llm import proxies
-from cdp.llm.address import Endpoint, split_query
+from cdp.llm.address import Endpoint, proxy_for, split_query
 from cdp.llm.answers import (
     KEPT_RAW,
     Answer,
@@ -151,7 +150,7 @@ class ChatClient:
         self._started = False
         timeout = openai.Timeout(None, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-        self._proxy = proxies.proxy_for(endpoint.url)  # a bad one raises here; httpx's own error is a traceback
+        self._proxy = proxy_for(endpoint.url)  # a bad one raises here; httpx's own error is a traceback
         http = _Http(
             weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout,
             follow_redirects=False, trust_env=not loopback(endpoint.url),

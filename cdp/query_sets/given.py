@@ -14,7 +14,7 @@ from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
 from cdp.corpus.checks import queries_of
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, iter_rows, look
-from cdp.corpus.origin import ORIGINS
+from cdp.corpus.options import ORIGINS
 from cdp.corpus.readers import Row
 
 # Pages on which a file's first passage begins.

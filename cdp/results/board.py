@@ -33,13 +33,11 @@ from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 MEASURE = "ndcg@10"
 SEPARATOR = " · "
 
-
 # {run: all runs of its recipe, itself among them, by seed, the newest first}
 Families = Mapping[str, tuple[str, ...]]
 
 # By the paired t-test, or the two-level test where both sides have seeds.
 SIGNIFICANT = 0.05
-
 
 # Settings that say what a run is called or where it runs, or that its documents and pairs say better.
 NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget")

@@ -29,9 +29,8 @@ from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm import address
 from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import price_of
+from cdp.llm.prices import cut, estimate_tokens, price_of
 from cdp.llm.refusals import Learnt
-from cdp.llm.tokens import cut, estimate_tokens
 
 if TYPE_CHECKING:
     from cdp.llm.client import ChatClient

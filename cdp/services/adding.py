@@ -19,7 +19,7 @@ from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
-from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, viewing
+from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, looking
 from cdp.corpus.checks import GUESSES, column_named
 from cdp.corpus.folders import BEIR_CORPUS, hidden
 from cdp.corpus.looking import SHOWN, Glimpse, by_reason, look
@@ -63,7 +63,7 @@ class Added:
         """The files and rows that were not read, together by reason, and scans of which little was."""
         shown = [rejected for rejected in self.corpus.rejected if rejected.kind != REPEATED]
         lines = by_reason(shown, all_kept=len(self.corpus.rejected) == self.corpus.n_rejected)
-        return lines + [note.rstrip(".") for note in viewing.scanned(self.corpus)[:SHOWN]]
+        return lines + [note.rstrip(".") for note in looking.scanned(self.corpus)[:SHOWN]]
 
 
 @access.writes
@@ -155,7 +155,7 @@ def add(
     source = _folder_of(given)
     asked = permission.to_read(workspace, queries) if queries else None
     joined = projects.resolve(workspace, project) if project else None
-    title = checked_title(name).strip() or viewing.name_of(source)
+    title = checked_title(name).strip() or looking.name_of(source)
     splits = library.beir_splits(source)
     stated = _beside(given, source)
     if not splits:

@@ -27,8 +27,8 @@ from cdp.corpus import (
     storage,
     store,
 )
+from cdp.corpus.looking import name_of
 from cdp.corpus.storage import Growth
-from cdp.corpus.viewing import name_of
 from cdp.query_sets import deriving
 from cdp.services import access, projects
 

@@ -26,14 +26,7 @@ from cdp.services import access, clusters, training
 from cdp.services.training import RetrieverChoice
 from cdp.serving import engine
 from cdp.serving.client import WORKER, ask
-from cdp.serving.engine import (
-    DEFAULT_K,
-    MOST_K,
-    NotPreparedError,
-    SearchEngine,
-    available,
-    checked_query,
-)
+from cdp.serving.engine import DEFAULT_K, MOST_K, NotPreparedError, SearchEngine, available, checked_query
 
 MOST_RETRIEVERS = 3  # side by side
 

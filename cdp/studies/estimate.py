@@ -29,7 +29,6 @@ def speed_of(retriever: str, measured: Mapping[str, Speed]) -> Speed:
 # Where so many queries have no content word, the language is probably another one.
 DOUBTFUL = 0.5
 
-
 # What a design leaves mixed with Q/Doc.
 CONFOUNDS = {
     "equal documents": "Equal documents and steps: at fewer queries per document each pair is seen more often, and "

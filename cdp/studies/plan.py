@@ -37,7 +37,6 @@ DIVERSE, PARAPHRASED = "diverse", "paraphrase"
 # What is held equal in the conditions that `BOTH` adds to those of equal documents.
 EQUAL_PAIRS = "equal pairs"
 
-
 # Hard negatives per query with the losses that take some: with its document, a list of eight for the teacher to rank.
 MOST_NEGATIVES = 7
 

@@ -18,9 +18,21 @@ from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
 from cdp.retrievers import bm25
 from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
-from cdp.studies.gains import LOSS, REASONED, TITLES, TRAINING, BySeed, Gain, gains, read_scores
+from cdp.studies.gains import (
+    COVARIATES,
+    LOSS,
+    REASONED,
+    TITLES,
+    TRAINING,
+    BySeed,
+    Gain,
+    Observation,
+    Pooled,
+    gains,
+    over_datasets,
+    read_scores,
+)
 from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, flat, method_of, untrained
-from cdp.studies.pooling import COVARIATES, Observation, Pooled, over_datasets
 from cdp.training.plan import rate
 from cdp.training.reasoning import QUERY_ONLY
 

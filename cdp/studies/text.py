@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from cdp.base.text import counted, duration, escaped, interval, p_value, signed
 from cdp.llm.prices import dollars
 from cdp.studies.estimate import StudyPlan
-from cdp.studies.gains import TITLES, Gain
-from cdp.studies.pooling import COVARIATES, Pooled
+from cdp.studies.gains import COVARIATES, TITLES, Gain, Pooled
 from cdp.studies.report import StudyReport, StudyRow
 from cdp.training.plan import rate
 

@@ -23,11 +23,10 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Malformed, RequestError, read_batch_line
 from cdp.llm.cache import AnswerCache, cache_key
-from cdp.llm.tokens import cut
+from cdp.llm.prices import cut
 from cdp.synthesis.generators.openai_chat import parameters, request_body
-from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.work import Work
+from cdp.synthesis.work import Work, documents_of
 
 PREFIX = "cdp-"
 _CUSTOM_ID = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")

@@ -41,7 +41,6 @@ METRIC_EVERY_S = 5.0
 SHOWN_ANSWER = 200
 LOOK = "Try one document in the preview, and change the model, the prompt or max_output_tokens."
 
-
 # What happened to one document: what was written for it, or the error that kept it from that.
 ItemOutcome = tuple[Item, Generation | Exception]
 

@@ -28,10 +28,11 @@ from cdp.base.failures import Streak
 from cdp.base.progress import Progress
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
-from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCE
-from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
-from cdp.training.optimiser import (
+from cdp.training.engine import (
+    Batches,
+    Engine,
+    StaticEngine,
+    TransformerEngine,
     accelerator_for,
     adamw,
     average_gradients,
@@ -39,6 +40,8 @@ from cdp.training.optimiser import (
     cosine_rate,
     repeatable,
 )
+from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
 from cdp.training.tokens import Stores, TokenStore

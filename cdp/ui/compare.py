@@ -15,7 +15,7 @@ from cdp.charts.results import GainPoint, gains
 from cdp.results import board, differences, naming, paper
 from cdp.results.board import ResultRow
 from cdp.results.differences import MOST, Comparison
-from cdp.services import commands, evaluation, results
+from cdp.services import commands, evaluation
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
@@ -226,7 +226,7 @@ def _rename(workspace: Workspace, row: ResultRow) -> None:
         name = st.text_input("Name", given, placeholder=row.retriever, key=f"name_{key}", max_chars=120)
         if forms.button("Save", key="board_save", type="primary"):
             with frame.guarded():
-                results.rename(workspace, row.runs, name)
+                evaluation.rename(workspace, row.runs, name)
                 st.rerun()
 
 

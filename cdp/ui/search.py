@@ -8,6 +8,7 @@ from html import escape
 
 import streamlit as st
 
+from cdp.base import text
 from cdp.base.config import IndexConfig
 from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
@@ -15,7 +16,6 @@ from cdp.retrievers import sending
 from cdp.services import commands, search
 from cdp.services.projects import Members
 from cdp.services.search import Hit, SearchAnswer
-from cdp.serving import snippets
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import cut, md
@@ -103,7 +103,7 @@ def _hit(hit: Hit, corpus: str) -> None:
         st.markdown(f"**{hit.rank}**", width="content")
         frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
     # Every character is escaped.
-    pieces = snippets.snippet(hit.text, hit.words)
+    pieces = text.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
     file, page = place_of(hit.id)

@@ -34,8 +34,7 @@ from cdp.evaluation import combined, judging
 from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded
 from cdp.llm.answers import Answer, Cancelled, RequestError, prompts_cut
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import price_of
-from cdp.llm.tokens import cut
+from cdp.llm.prices import cut, price_of
 from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore

@@ -54,7 +54,7 @@ def main(job: Job) -> None:
 def conducted(job: Job, inputs: Inputs) -> Counter[str]:
     """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
     from cdp.studies.run import Study
-    from cdp.training.optimiser import keep_freed_memory
+    from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
         keep_freed_memory()
@@ -92,7 +92,7 @@ class _Task(Job):
 @lru_cache(1)
 def _study(folder: str) -> Study:
     from cdp.studies.run import Study
-    from cdp.training.optimiser import keep_freed_memory
+    from cdp.training.engine import keep_freed_memory
 
     keep_freed_memory()
     job = _Task(Path(folder))

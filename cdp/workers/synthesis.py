@@ -13,7 +13,7 @@ from cdp.base import worker
 from cdp.base.errors import CdpError
 from cdp.base.failures import describe, is_fatal
 from cdp.base.worker import Job, Stopped
-from cdp.metrics.quick import quick
+from cdp.metrics.query_set import quick
 from cdp.synthesis.ranking import label_corpus
 from cdp.synthesis.run import SynthesisRun
 

@@ -25,7 +25,7 @@ from cdp.base.file_cache import ANSWERS, RECORDS
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.benchmarks import judged
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.evaluation import labelling as labels
 from cdp.llm.answers import Answer, Usage
 from cdp.llm.cache import AnswerCache
@@ -38,14 +38,13 @@ from cdp.services import (
     corpora,
     decide,
     demo,
+    doctor,
     evaluation,
     jobs,
     judging,
     metrics,
     projects,
-    prune,
     queries,
-    results,
     review,
     search,
     studies,
@@ -122,7 +121,7 @@ def template(root: Path) -> Workspace:
     review.decide(workspace, first.id, list(table.ids[:3]), "accept", by="ann")
     review.decide(workspace, first.id, [table.ids[4]], "edit", text="What is it?", by="ann")
     metrics.quick(workspace, first.id)
-    results.rename(workspace, ["training-1-diverse"], "my run")
+    evaluation.rename(workspace, ["training-1-diverse"], "my run")
     projects.use(workspace, "demo")
     write_json(workspace.root / "prices.json", {"as_of": "2026-01-01", "models": {"m": {"input": 1.0, "output": 2.0}}})
     with AnswerCache(workspace) as cache:
@@ -276,10 +275,10 @@ READINGS: Mapping[str, Callable[[Names], object]] = {
     "prompts": lambda n: candidates.synthesis_of(tuning.result(n.workspace, "prompts-1")),
     "benchmarks": lambda n: (benchmarks.list_own(n.workspace), benchmarks.list_registry(n.workspace)),
     "benchmark": lambda n: [asdict(benchmarks.show(n.workspace, name).info) for name in ("made", "demo")],
-    "corpora": lambda n: (corpora.list_corpora(n.workspace), viewing.page(n.workspace, n.corpus)),
+    "corpora": lambda n: (corpora.list_corpora(n.workspace), looking.page(n.workspace, n.corpus)),
     "projects": lambda n: (projects.list_projects(n.workspace), projects.members(n.workspace, "demo"),
                            projects.default(n.workspace)),
-    "prune": lambda n: prune.prunable(n.workspace),
+    "prune": lambda n: doctor.prunable(n.workspace),
     "prices": lambda n: pricing.estimate(n.workspace, SynthesisConfig.from_dict(
         {"corpus": n.corpus, "generator": "openai", "model": "m", "base_url": "http://localhost:1/v1"})),
     "resume": _worker,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cdp.studies.pooling import MEAN, Observation, over_datasets
+from cdp.studies.gains import MEAN, Observation, over_datasets
 from cdp.studies.text import to_markdown
 from tests.studies.support import BENCHMARKS, N_QUERIES, study
 

@@ -12,7 +12,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.llm.cache import AnswerCache
-from cdp.llm.tokens import estimate_tokens
+from cdp.llm.prices import estimate_tokens
 from cdp.synthesis import METHODS, generate_for, get_method, make_generator
 from cdp.synthesis.generators import Generator
 from cdp.synthesis.methods.examples import EXAMPLES

@@ -15,16 +15,16 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest
-from cdp.llm.tokens import estimate_tokens
+from cdp.llm.prices import estimate_tokens
 from cdp.query_sets import QuerySet, exports, usable
 from cdp.services import queries, review, tuning
 from cdp.services import queries as query_services
 from cdp.synthesis.batch import read_batch, write_batch
 from cdp.synthesis.generate import generate
-from cdp.synthesis.grouping import grouped, related_groups
 from cdp.synthesis.preview import previews
 from cdp.synthesis.pricing import estimate
 from cdp.synthesis.run import SynthesisRun
+from cdp.synthesis.work import grouped, related_groups
 from cdp.training.pairs import load_pairs
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer, asked_for

@@ -18,7 +18,6 @@ RECORDINGS = SHIPPED_DATA / "demo" / "generations"
 # For passages of public benchmarks, known by their content alone; see the README there.
 PASSAGES = SHIPPED_DATA / "recorded"
 
-
 # The model of a recorded answer: an LLM wrote it, and which one is not known.
 NOT_RECORDED = "not recorded"
 

@@ -9,7 +9,7 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.evaluation import labelling as labels
 from cdp.evaluation.labelling import MEANINGS
-from cdp.services import commands, decide, labelling
+from cdp.services import commands, decide, judging
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, workbench
 from cdp.ui.shell.tables import md
@@ -43,7 +43,7 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
             st.caption("Enter your name to begin. Whole queries come in a random order: stop whenever you like.")
         elif (task := labels.task(workspace, name, by)) is None:
             st.success("You have labelled every query.", icon=":material/check_circle:")
-            workbench.answers([UNDO], "label", lambda _: labelling.undo(workspace, name, by), quiet=True)
+            workbench.answers([UNDO], "label", lambda _: judging.undo(workspace, name, by), quiet=True)
         else:
             _task(workspace, name, task, by)
         _decided(workspace, name)
@@ -52,7 +52,7 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
 
 
 def _task(workspace: Workspace, name: str, task: labels.LabelTask, by: str) -> None:
-    passage, answer = task.open[0], partial(labelling.answer, workspace, name, by, task)
+    passage, answer = task.open[0], partial(judging.answer, workspace, name, by, task)
     st.markdown(f"#### {md(task.text)}")
     st.caption(f"Passage {task.proposed - len(task.open) + 1} of {task.proposed}")
     workbench.text(passage.title, passage.text, task.words)

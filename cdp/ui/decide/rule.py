@@ -11,12 +11,11 @@ from cdp import principle
 from cdp.base.permission import read_only
 from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
-from cdp.charts.evidence import difference_against_cw
-from cdp.charts.quality_diversity import cw_histogram
+from cdp.charts.evidence import cw_histogram, difference_against_cw
 from cdp.complexity import LANGUAGES, language_of
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.principle import KINDS, Decision, Recommendation
-from cdp.principle.prior_work import prior_work
+from cdp.principle.tables import prior_work
 from cdp.services import benchmarks, commands, corpora, decide, queries
 from cdp.studies import target_queries
 from cdp.studies.target_queries import Profiled
@@ -62,7 +61,7 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
         BENCHMARK: ({b.name: b.name for b in stored}, "target_benchmark"),
         QUERY_SET: (stored_sets.set_names(workspace, own), "target_set"),
     }
-    corpus = viewing.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
+    corpus = looking.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
     chosen = name = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if corpus:

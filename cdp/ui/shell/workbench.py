@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from cdp.base.text import marked
 from cdp.evaluation.calibration import Agreement
-from cdp.serving.snippets import marked
 from cdp.ui.shell import forms, frame, tables
 from cdp.ui.shell.tables import MISSING, md
 
