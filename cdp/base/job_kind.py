@@ -1,4 +1,4 @@
-"""A kind of job, declared in one file: its words, settings, inputs and device, the checks before a start, its worker.
+"""A kind of job, declared in one file: words, settings, inputs, device, checks before a start, its worker.
 
     KIND = JobKind(
         "count", "Counting words", "The words of each query of a set.", CountConfig, main,
@@ -50,7 +50,7 @@ CPU, LIGHT = Device(), Device(light=True)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedJob:
     """A job that was checked: its settings with ids, its name where the kind's does not do, further ``inputs``."""
 
     config: Config
@@ -60,7 +60,7 @@ class Prepared:
 
 # (workspace, settings with the ids of their inputs, jobs that end first) -> what is submitted. Raises CdpError.
 # What those jobs make is not there yet.
-Prepare = Callable[[Workspace, Any, Sequence[str]], Prepared]
+Prepare = Callable[[Workspace, Any, Sequence[str]], PreparedJob]
 
 
 @dataclass(frozen=True)

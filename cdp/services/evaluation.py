@@ -1,18 +1,21 @@
-"""Evaluations of retrievers on benchmarks: their settings, results that are there, strong baselines."""
+"""Evaluations: their settings, reuse of a result, which of BM25, hybrid, reranked is missing; names of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cdp import catalog
 from cdp.base.config import EvaluationConfig
-from cdp.base.workspace import Workspace
+from cdp.base.locks import locked
+from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import describe, list_benchmarks, resolve_benchmark
+from cdp.catalog import query as query
 from cdp.evaluation import combined
 from cdp.jobs import JobView
-from cdp.results import board
+from cdp.results import board, naming
 from cdp.retrievers import bm25, in_cache
 from cdp.retrievers.resolve import CROSS_ENCODER
 from cdp.services import access, jobs
@@ -58,7 +61,7 @@ def compared(job: JobView) -> dict[str, str]:
 
 
 def strong_baselines(
-    workspace: Workspace, rows: Sequence[board.Row], baseline: str
+    workspace: Workspace, rows: Sequence[board.ResultRow], baseline: str
 ) -> dict[str, list[EvaluationConfig]]:
     """Return the missing ones of ``BM25``, ``hybrid`` and ``reranked`` beside these rows of one benchmark.
 
@@ -88,3 +91,18 @@ def strong_baselines(
 def _row_of(config: EvaluationConfig) -> str:
     """The retriever's id of the result."""
     return combined.retriever_id(config.retriever, config.hybrid, config.rerank)
+
+
+@access.writes
+def rebuild(workspace: Workspace) -> dict[str, Any]:
+    """Rebuild the catalogue from the files; what was read."""
+    return asdict(catalog.rebuild(workspace))
+
+
+@access.writes
+def rename(workspace: Workspace, runs: Sequence[str], name: str) -> None:
+    """Call these runs (retrievers' ids) ``name``; empty: by their recipe again."""
+    path = naming.names_file(workspace)
+    with locked(path.with_name(".runs.lock"), "The names of runs"):
+        names = {**naming.given_names(workspace), **dict.fromkeys(runs, name.strip())}
+        write_json(path, {"schema": 1, "runs": {run: {"name": given} for run, given in sorted(names.items()) if given}})

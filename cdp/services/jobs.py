@@ -1,4 +1,4 @@
-"""Jobs as users see them: what runs, how far it is, its log, stopping, resuming and deleting."""
+"""Jobs as users see them: starting any kind, log, results, stop, resume and its refusals, command to rerun."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.file_cache import ANSWERS
-from cdp.base.job_kind import BENCHMARK, CORPUS, RESULT, WHOLE_SET, JobKind, Prepared
+from cdp.base.job_kind import BENCHMARK, CORPUS, RESULT, WHOLE_SET, JobKind, PreparedJob
 from cdp.base.permission import Action, NotAllowedError, may
 from cdp.base.records import Count, Real, fields, lines, whole
 from cdp.base.registry import Registry, registry
 from cdp.base.settings import Config
-from cdp.base.text import shown, typed_path
+from cdp.base.text import name_and_split, shown, typed_path
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged_on
 from cdp.corpus import resolve_corpus
@@ -59,7 +59,7 @@ def without_command(name: str) -> JobKind:
 
 
 @access.reads
-def prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequence[str] = ()) -> Prepared:
+def prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequence[str] = ()) -> PreparedJob:
     """Return a job as it would be submitted: its settings with ids, its name and its inputs.
 
     ``after`` are jobs that end first: what they make need not be there yet. Raises CdpError for settings that cannot
@@ -67,9 +67,9 @@ def prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequence
     """
     declared = kinds().named(kind)
     config, found, names = _inputs(workspace, declared, config)
-    ready = declared.prepare(workspace, config, after) if declared.prepare else Prepared(config)
+    ready = declared.prepare(workspace, config, after) if declared.prepare else PreparedJob(config)
     name = ready.name or declared.called.format(**names, config=ready.config)
-    return Prepared(ready.config, name or declared.title, {**found, **ready.inputs})
+    return PreparedJob(ready.config, name or declared.title, {**found, **ready.inputs})
 
 
 def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config, dict[str, Any], dict[str, str]]:
@@ -425,8 +425,8 @@ def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: S
     try:
         # A relative path starts where the job was submitted: the worker reads it from there.
         path = Path(spec.cwd or os.getcwd(), typed_path(text))
-        if holds == "benchmark" and ":" in text and not path.exists():
-            path = path.with_name(path.name.rpartition(":")[0])  # name:split
+        if holds == "benchmark" and not path.exists():
+            path = Path(spec.cwd or os.getcwd(), typed_path(name_and_split(text)[0]))
         if holds != "path" and not permission.is_path(text) and not path.exists():
             return True  # the name of a model of the hub, of a benchmark, of a training
         path = path.resolve()

@@ -1,4 +1,4 @@
-"""Query sets: previews, import, selections, batches and exports, and the sets themselves."""
+"""Query sets: preview, import, best by log-probability, leaving out judged queries, batch files, exports, deletion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cdp.base.permission import Action, require
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
-from cdp.corpus import resolve_corpus, viewing
+from cdp.corpus import looking, resolve_corpus
 from cdp.llm.answers import Usage
 from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
@@ -79,7 +79,7 @@ def preview(
         require(Action.ASK)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
     config = config.replace(base_url=endpoint.url or config.base_url)
-    document = viewing.document(workspace, manifest.id, document_id)
+    document = looking.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
     price = price_of(workspace, config.model_name) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)

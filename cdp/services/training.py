@@ -1,4 +1,4 @@
-"""Training a retriever, with its evaluation before and after."""
+"""Training a retriever: its time, offered retrievers, evaluations around it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,7 @@ from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
 from cdp.retrievers.resolve import is_reserved
 from cdp.services import access, completeness, evaluation, jobs
-from cdp.training.plan import (
-    DEFAULT_SPEEDS,
-    STARTING_S,
-    TrainingPlan,
-    defaults_for,
-    plan_of,
-    trained_on,
-)
+from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on
 from cdp.training.reasoning import resolved_reasoning
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights

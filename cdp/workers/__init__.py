@@ -1,6 +1,6 @@
-"""Every kind of job in one file: its declaration, and what its background process does from start to end.
+"""Every kind of job in one file: its declaration and checks, and its background process. Workers compose the stages.
 
-Workers compose the stages. Other rooms reach them by ``registry("job kind")``.
+Other rooms reach them by ``registry("job kind")``.
 """
 
 from cdp.base.job_kind import JobKind

@@ -1,4 +1,4 @@
-"""The download worker: ``python -m cdp.workers.download <job folder>``.
+"""The download worker and its progress: ``python -m cdp.workers.download <job folder>``.
 
 Stores the benchmark under ``benchmarks/``. A resume continues with the files that are missing.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cdp.base import permission
 from cdp.base.config import DownloadConfig
-from cdp.base.job_kind import LIGHT, JobKind, Prepared
+from cdp.base.job_kind import LIGHT, JobKind, PreparedJob
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import manifests, registry
@@ -46,7 +46,7 @@ def main(job: Job) -> None:
     job.progress("done", 1, 1, "benchmarks")
 
 
-def prepare(workspace: Workspace, config: DownloadConfig, after: Sequence[str] = ()) -> Prepared:
+def prepare(workspace: Workspace, config: DownloadConfig, after: Sequence[str] = ()) -> PreparedJob:
     """Raise for what is known to fail without the network."""
     entry = registry.downloadable(config.benchmark)
     config = config.replace(benchmark=entry.name)
@@ -54,7 +54,7 @@ def prepare(workspace: Workspace, config: DownloadConfig, after: Sequence[str] =
         folder = permission.to_read(workspace, config.folder).resolve()
         in_folder(entry, folder)
         config = config.replace(folder=str(folder))
-    return Prepared(config, entry.title)
+    return PreparedJob(config, entry.title)
 
 
 KIND = JobKind(

@@ -1,4 +1,4 @@
-"""The evaluation worker: ``python -m cdp.workers.evaluation <job folder>``.
+"""The evaluation worker (model, BM25, hybrid, reranked; its record): ``python -m cdp.workers.evaluation <job folder>``.
 
 Writes ``results/evaluation.json`` (means and the score of every query) and ``results/run.parquet`` (what was retrieved:
 query_id, document_id, rank, score).
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import BENCHMARK, RESULT, Device, JobKind, Prepared
+from cdp.base.job_kind import BENCHMARK, RESULT, Device, JobKind, PreparedJob
 from cdp.base.records import JOB_FACTS, whole
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, sha256_text
@@ -119,7 +119,7 @@ def combine(
     }
 
 
-def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str] = ()) -> Prepared:
+def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str] = ()) -> PreparedJob:
     """Check the retriever, its fusion and the cross-encoder. A training in ``after`` makes the retriever first."""
     if config.hybrid and bm25.language_in(config.retriever) is not None:
         raise ConfigError("BM25 cannot be fused with itself.", hint="Name a dense retriever to make a hybrid of.")
@@ -129,7 +129,7 @@ def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str]
     name, label = named(workspace, config.retriever, after)
     title = combined.title(label, config.hybrid, config.rerank)
     split = "" if config.split == "test" else f" {config.split}"
-    return Prepared(config.replace(retriever=name), f"{title} on {Path(config.benchmark).name}{split}")
+    return PreparedJob(config.replace(retriever=name), f"{title} on {Path(config.benchmark).name}{split}")
 
 
 def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[str, str]:

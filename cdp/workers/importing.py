@@ -1,4 +1,4 @@
-"""The worker that imports another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
+"""The worker that reads and scores another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
 
 The run is scored with our measures and becomes an evaluation like any other.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from cdp.base import permission
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.job_kind import BENCHMARK, LIGHT, RESULT, JobKind, Prepared
+from cdp.base.job_kind import BENCHMARK, LIGHT, RESULT, JobKind, PreparedJob
 from cdp.base.text import shown
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, is_name, sha256_file
@@ -27,8 +27,6 @@ from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge, unjudged
 from cdp.evaluation.results import write_result
 from cdp.retrievers.resolve import is_reserved
-
-Run = dict[str, dict[str, float]]
 
 
 def main(job: Job) -> None:
@@ -67,10 +65,10 @@ def main(job: Job) -> None:
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 
 
-def read_run(path: Path, judged: Set[str]) -> Run:
+def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
     """Read a TREC run; unjudged queries get no documents. InputError with the line."""
     # Line by line: a compressed file can be a thousand times larger unpacked.
-    run: Run = {}
+    run: dict[str, dict[str, float]] = {}
     for number, line in lines_of(path):
         fields = (line or "").split()
         if len(fields) != 6:
@@ -92,7 +90,7 @@ def read_run(path: Path, judged: Set[str]) -> Run:
     return run
 
 
-def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[str, int]]:
+def ranked(run: dict[str, dict[str, float]], benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[str, int]]:
     """Return the run as a ranking in trec_eval's order, and the counts of skipped items.
 
     Queries that the split does not judge, and documents that a query must not retrieve, are skipped. InputError for
@@ -128,7 +126,7 @@ def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[st
     return Ranking(documents, values), {"queries_not_judged": len(run) - len(judged), "excluded_pairs": excluded}
 
 
-def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[str] = ()) -> Prepared:
+def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[str] = ()) -> PreparedJob:
     name = " ".join(config.retriever.split())
     own = is_name(name) and workspace.job(name).is_dir()
     if not name or own or is_reserved(name):
@@ -140,7 +138,7 @@ def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[st
     if not source.is_file():
         raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
     config = config.replace(path=str(source.resolve()), retriever=name)
-    return Prepared(config, f"{name} on {Path(config.benchmark).name}")
+    return PreparedJob(config, f"{name} on {Path(config.benchmark).name}")
 
 
 KIND = JobKind(

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 from cdp.base.config import IndexConfig
-from cdp.base.job_kind import CORPUS, Device, JobKind, Prepared
+from cdp.base.job_kind import CORPUS, Device, JobKind, PreparedJob
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
@@ -18,7 +18,7 @@ from cdp.retrievers import bm25
 from cdp.retrievers.api import Payer, record_failed
 from cdp.retrievers.encode import PoolEncoder
 from cdp.retrievers.resolve import is_loaded, resolve_any
-from cdp.serving.engine import DenseIndex, Engine, memory_limit
+from cdp.serving.engine import DenseIndex, SearchEngine, memory_limit
 
 
 def main(job: Job) -> None:
@@ -30,7 +30,9 @@ def main(job: Job) -> None:
 
     pool = PoolEncoder(job.pool.map, config.retriever, None, job.stop_requested) if job.pool else None
     payer = Payer.of(job, config.budget)
-    engine = Engine(job.workspace, memory_limit(), device=None, download=True, progress=report, pool=pool, payer=payer)
+    engine = SearchEngine(
+        job.workspace, memory_limit(), device=None, download=True, progress=report, pool=pool, payer=payer
+    )
     opened = engine.open(config.retriever, config.corpus)
     documents = len(opened.documents)
     if isinstance(opened.index, DenseIndex):
@@ -42,12 +44,12 @@ def main(job: Job) -> None:
     job.progress("done", documents, documents, "documents")
 
 
-def prepare(workspace: Workspace, config: IndexConfig, after: Sequence[str] = ()) -> Prepared:
+def prepare(workspace: Workspace, config: IndexConfig, after: Sequence[str] = ()) -> PreparedJob:
     corpus = load_manifest(workspace, config.corpus).name
     found = resolve_any(config.retriever, workspace)
     if found is not None and found.origin == "folder":  # the worker may start in another one
         config = config.replace(retriever=found.source)
-    return Prepared(config, f"{found.title if found else bm25.TITLE} on {corpus}")
+    return PreparedJob(config, f"{found.title if found else bm25.TITLE} on {corpus}")
 
 
 def device(config: IndexConfig) -> Device:

@@ -1,4 +1,4 @@
-"""The worker that mines hard negatives: ``python -m cdp.workers.mining <job folder>``.
+"""The worker that mines hard negatives and soft labels: ``python -m cdp.workers.mining <job folder>``.
 
 Writes a new query set with the negatives (``cdp.training.mining``), and ``results/mining.json``; with a teacher or a
 cross-encoder also its scores as soft labels.
@@ -15,7 +15,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MiningConfig
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, Prepared
+from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, PreparedJob
 from cdp.base.text import public
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
@@ -107,11 +107,11 @@ def soft_labels(
     return labels
 
 
-def prepare(workspace: Workspace, config: MiningConfig, after: Sequence[str] = ()) -> Prepared:
+def prepare(workspace: Workspace, config: MiningConfig, after: Sequence[str] = ()) -> PreparedJob:
     resolve(config.retriever, workspace)
     if config.cross_encoder:
         check_cross_encoder(workspace, config.cross_encoder)
-    return Prepared(config)
+    return PreparedJob(config)
 
 
 def device(config: MiningConfig) -> Device:

@@ -1,4 +1,4 @@
-"""The worker of synthesis jobs: ``python -m cdp.workers.synthesis <job folder>``.
+"""The worker that writes queries, then measures them: ``python -m cdp.workers.synthesis <job folder>``.
 
 The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
 """
@@ -14,21 +14,21 @@ from cdp.base import worker
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.failures import describe, is_fatal
-from cdp.base.job_kind import CORPUS, LIGHT, QUERY_SET, Device, JobKind, Prepared
+from cdp.base.job_kind import CORPUS, LIGHT, QUERY_SET, Device, JobKind, PreparedJob
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.llm.address import NO_KEY
-from cdp.metrics.quick import quick
+from cdp.metrics.query_set import quick
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.pricing import estimate
 from cdp.synthesis.ranking import label_corpus, teachers_of
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 
 
 def main(job: Job) -> None:
-    result = label_corpus(job) if job.config.get("method") == "dragon_s_faithful" else Run(job).execute()
+    result = label_corpus(job) if job.config.get("method") == "dragon_s_faithful" else SynthesisRun(job).execute()
     print(
         f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
         f"{result['seconds']:.1f} s: {result['query_set']}",
@@ -43,7 +43,7 @@ def measure(job: Job, result: dict[str, Any]) -> None:
         return
 
     query_set = query_sets.load(job.workspace, result["query_set"])
-    watch = partial(job.advance, "measuring", total=query_set.n_documents, unit="documents")
+    watch = partial(job.advance, unit="documents")
     try:
         quick(job.workspace, query_set, watch=watch, failures=job.failures("measuring"))
     except Stopped:
@@ -54,7 +54,7 @@ def measure(job: Job, result: dict[str, Any]) -> None:
         print(f"The set could not be measured: {describe(error)}", flush=True)
 
 
-def prepare(workspace: Workspace, config: SynthesisConfig, after: Sequence[str] = ()) -> Prepared:
+def prepare(workspace: Workspace, config: SynthesisConfig, after: Sequence[str] = ()) -> PreparedJob:
     """Check method, ranking and generator; the expected cost is kept with the job, to be compared with the actual."""
     corpus, method = load_manifest(workspace, config.corpus), method_of(config)
     if method.generator == "ranking":
@@ -64,7 +64,7 @@ def prepare(workspace: Workspace, config: SynthesisConfig, after: Sequence[str] 
     expected = estimate(workspace, config)
     facts = {name: getattr(expected, name) for name in ("requests", "input_tokens", "output_tokens", "cost")}
     name = config.name or f"{corpus.name} {method.name} {config.per_doc}"
-    return Prepared(config, name, {"prompt_hash": method.prompt_hash, "estimate": facts})
+    return PreparedJob(config, name, {"prompt_hash": method.prompt_hash, "estimate": facts})
 
 
 def device(config: SynthesisConfig) -> Device:

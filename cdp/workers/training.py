@@ -1,4 +1,5 @@
-"""The training worker: ``accelerate launch … -m cdp.workers.training <job folder>``, or plain ``python -m``.
+"""The training worker (processes, model folder, its card, training.json): ``accelerate launch … -m cdp.workers.training
+<job folder>``, or plain ``python -m``.
 
 Trains, writes ``checkpoints/``, ``model/`` (a sentence-transformers model with a model card) and
 ``results/training.json``. A stop keeps what was learnt so far; a new attempt in the same folder continues from the last
@@ -16,7 +17,7 @@ from typing import Any
 from cdp import __version__, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import QUERY_SET, Device, JobKind, Prepared
+from cdp.base.job_kind import QUERY_SET, Device, JobKind, PreparedJob
 from cdp.base.text import counted, public
 from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.base.workspace import Workspace
@@ -62,8 +63,8 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     from cdp.evaluation.evaluate import dev_evaluation
     from cdp.retrievers.static import TokenMemo
     from cdp.training.checkpoint import write_folder
+    from cdp.training.engine import keep_freed_memory
     from cdp.training.loop import States, base_model, make_retriever
-    from cdp.training.optimiser import keep_freed_memory
     from cdp.training.tokens import stores_of
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
@@ -169,10 +170,10 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> Prepared:
+def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> PreparedJob:
     query_set = query_sets.load(workspace, config.query_set)
     name = config.name or f"{public(config.retriever)} trained on {query_set.name}"
-    return Prepared(resolved_reasoning(workspace, config, query_set), name, {"corpus": query_set.corpus_id})
+    return PreparedJob(resolved_reasoning(workspace, config, query_set), name, {"corpus": query_set.corpus_id})
 
 
 KIND = JobKind(
