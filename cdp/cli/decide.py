@@ -241,7 +241,7 @@ def follow_study(run: Run, config: StudyConfig, *, allow_incomplete: bool, allow
     if not run.json:
         note(plan_text(studies.plan(run.workspace, config)))
     begun = studies.run(run.workspace, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
-    warn_incomplete(run.workspace, *config.items("query_sets"))
+    warn_incomplete(run.workspace, *config.query_sets)
     note(*(f"also queued: {job_id}" for job_id in begun.generations))
     done = run.started(begun.job_id)
     if run.wait and not run.json:

@@ -54,7 +54,7 @@ def train(
 def _plan(plan: TrainingPlan) -> dict[str, Any]:
     return {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
-        "steps": f"{plan.steps:,} of {plan.settings.batch_size} pairs",
+        "steps": f"{plan.steps:,} of {plan.settings.loop.batch_size} pairs",
         "time": "unknown" if plan.seconds is None else f"{duration(plan.seconds)} without evaluations",
         **{f"licence, {what}": text for what, text in plan.licences.items()},
         "note": plan.notes,
@@ -75,9 +75,9 @@ def sweep(
     """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
-    benchmark, split = _benchmark_split(config.benchmark)
-    config = config.replace(benchmark=benchmark, split=split or config.split)
-    lora = config.lora_rank is not None
+    benchmark, split = _benchmark_split(config.dev.benchmark)
+    config = config.replace(benchmark=benchmark, split=split or config.dev.split)
+    lora = config.loop.lora_rank is not None
     chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
     study = studies.sweep(run.workspace, config, chosen)
     return follow_study(run, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)

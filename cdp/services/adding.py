@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from cdp import query_sets
 from cdp.base.errors import CdpError, InputError
-from cdp.base.settings import Config, option
+from cdp.base.settings import Config, altered, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, shuffle_key, slug
@@ -53,11 +53,17 @@ Answers = dict[str, dict[str, int]]
 class AddOptions(Config):
     """The role of each column, and how queries are divided. Columns left out are found by their names."""
 
-    id_field: str | None = option(None, "The column with a document's id; - numbers the rows.")
-    title_field: str | None = option(None, "The column with a document's title; - leaves it out.")
-    text_field: str | None = option(None, "The column with a document's text.")
-    query_field: str | None = option(None, "The column with queries: beside the text, or in the file of queries.")
-    document_field: str | None = option(None, "In a file of queries: the column with the id of the document.")
+    id_field: str | None = altered(ReadOptions, "id_field", help="The column with a document's id; - numbers the rows.")
+    title_field: str | None = altered(
+        ReadOptions, "title_field", help="The column with a document's title; - leaves it out."
+    )
+    text_field: str | None = altered(ReadOptions, "text_field", help="The column with a document's text.")
+    query_field: str | None = altered(
+        ReadOptions, "query_field", help="The column with queries: beside the text, or in the file of queries."
+    )
+    document_field: str | None = altered(
+        ImportOptions, "document_field", help="In a file of queries: the column with the id of the document."
+    )
     split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
     grade_field: str | None = option(
         None, "In a file of queries: the column with the grade of the judgment; 0 is judged not relevant."

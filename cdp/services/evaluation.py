@@ -68,12 +68,12 @@ def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
 @access.reads
 def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     """Return the id of the newest result for the same model, judgments and settings, or None."""
-    info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
+    info = describe(resolve_benchmark(config.judged.benchmark, workspace), workspace)
     for row in catalog.evaluations(workspace, studies=True):
         same = (
             row["retriever_id"] == _row_of(config)
             and row["benchmark_hash"] == info.content_hash
-            and row["split"] == config.split
+            and row["split"] == config.judged.split
             and row["protocol"] == config.protocol
             and row["settings"].get("max_length") == config.max_length
             and row["settings"].get("top_k", config.top_k) == config.top_k
@@ -102,10 +102,10 @@ def start_after(workspace: Workspace, config: EvaluationConfig, job: str) -> str
 def compared(job: jobs.JobView) -> dict[str, str]:
     """The row of an evaluation's result on Compare: its ``run`` and its ``benchmark``."""
     config = EvaluationConfig.from_dict(job.config)
-    name = Path(config.benchmark).name
+    name = Path(config.judged.benchmark).name
     return {
         "run": _row_of(config),
-        "benchmark": results.benchmark_label(name, config.split, config.protocol),
+        "benchmark": results.benchmark_label(name, config.judged.split, config.protocol),
     }
 
 
@@ -155,7 +155,7 @@ def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
     source = access.to_read(workspace, config.path)
     if not source.is_file():
         raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
-    benchmark, split, info = judged_on(workspace, config.benchmark, config.split)
+    benchmark, split, info = judged_on(workspace, config.judged.benchmark, config.judged.split)
     config = config.replace(path=str(source.resolve()), retriever=name, benchmark=benchmark, split=split)
     return jobs.submit(
         workspace,
@@ -164,12 +164,12 @@ def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
         module="cdp.workers.importing",
         config=config.to_dict(),
         device=jobs.DeviceRequest.light(),
-        inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
+        inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.judged.split},
     )
 
 
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
-    info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
+    info = describe(resolve_benchmark(config.judged.benchmark, workspace), workspace)
     # BM25 and an API have no use for a GPU; a cross-encoder has.
     elsewhere = bm25.language_in(config.retriever) is not None or api.parse(config.retriever) is not None
     device = clusters.request(workspace, 0 if elsewhere and not config.rerank and config.gpus is None else config.gpus)
@@ -177,11 +177,11 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         workspace,
         kind="evaluation",
         name=f"{combined.title(label, config.hybrid, config.rerank)} on {info.name}"
-        + ("" if config.split == "test" else f" {config.split}"),
+        + ("" if config.judged.split == "test" else f" {config.judged.split}"),
         module="cdp.workers.evaluation",
         config=config.to_dict(),
         device=device,
-        inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
+        inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.judged.split},
         after=after,
         uses_pool=not elsewhere,
         env_secrets=access.environment_for(config.to_dict()),

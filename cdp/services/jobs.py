@@ -218,7 +218,8 @@ def again(view: JobView) -> list[str]:
         return []
     with suppress(CdpError):  # settings of a stranger's workspace
         config = kind.from_dict(view.config)
-        return [commands.line(*words.split(), getattr(config, place, ""), config=config, without=(place,), wait=True)]
+        named = config.to_dict().get(place, "")
+        return [commands.line(*words.split(), named, config=config, without=(place,), wait=True)]
     return []
 
 

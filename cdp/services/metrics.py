@@ -45,8 +45,8 @@ def values(measured: QuickMeasures, result: dict[str, Any] | None) -> dict[str, 
 def start(workspace: Workspace, config: MetricsConfig) -> str:
     """Start the model-based measures; return the job's id."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
-    human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
-    checked = MetricsConfig.from_dict({**config.to_dict(), "query_set": query_set.id, "human": human})
+    human = query_sets.resolve_query_set(workspace, config.scoring.human).id if config.scoring.human else ""
+    checked = config.replace(query_set=query_set.id, human=human)
     return jobs.submit(
         workspace,
         kind="metrics",

@@ -71,10 +71,10 @@ def preview(
     if GENERATORS[generator].is_llm or needs_process(config, methods):
         require(Action.ASK)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
-    config = config.replace(base_url=endpoint.url or config.base_url)
+    config = config.replace(base_url=endpoint.url or config.endpoint.base_url)
     document = corpora.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
-    price = price_of(workspace, config.model_name) if GENERATORS[generator].endpoint else None
+    price = price_of(workspace, config.endpoint.model_name) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
     language = manifest.counted_language
     described = {}
@@ -103,12 +103,12 @@ def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = ""
     method = method_of(checked)
     endpoint = access.endpoint_for(checked.to_dict(), api_key)
     # The job's record says where its documents were sent.
-    checked = checked.replace(base_url=endpoint.url or config.base_url)
+    checked = checked.replace(base_url=endpoint.url or config.endpoint.base_url)
     if method.generator == "ranking":
         teachers_of(checked)
     make_generator(checked, api_key=endpoint.key)
     expected = synthesis.estimate(workspace, checked)
-    local = bool(method.generator) or GENERATORS[checked.generator].local
+    local = bool(method.generator) or GENERATORS[checked.endpoint.generator].local
     return jobs.submit(
         workspace,
         kind="synthesis",

@@ -120,10 +120,10 @@ def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
 
     ConfigError for a malformed address of an endpoint, as from the job itself.
     """
-    if GENERATORS[config.generator].endpoint:
-        address.address(config.base_url)
+    if GENERATORS[config.endpoint.generator].endpoint:
+        address.address(config.endpoint.base_url)
     config = resolved(workspace, config)
-    question = ("estimate", config, load_price(config.model_name, workspace))
+    question = ("estimate", config, load_price(config.endpoint.model_name, workspace))
     return ANSWERS.get(workspace.corpora / config.corpus, question, lambda: estimates.estimate(workspace, config))
 
 

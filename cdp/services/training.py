@@ -159,7 +159,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
     settings = complete(with_ids, retriever)
-    if settings.distil:
+    if settings.loop.distil:
         check_teacher(query_set)
     if query_set.complete and config.per_doc is None:
         pairs, documents = query_set.n_queries, query_set.n_documents
@@ -185,9 +185,9 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
         notes.append(unreasoned_note(unreasoned, settings))
     if config.max_documents is not None and there < config.max_documents:
         notes.append(f"The set has {there:,} documents with queries, fewer than the {config.max_documents:,} asked.")
-    if settings.benchmark:
-        evaluation.checked(workspace, retriever.name, settings.benchmark, settings.split)
-    elif settings.epochs == PAPER_EPOCHS.value:
+    if settings.dev.benchmark:
+        evaluation.checked(workspace, retriever.name, settings.dev.benchmark, settings.dev.split)
+    elif settings.loop.epochs == PAPER_EPOCHS.value:
         notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
     licences = licence_notes(retriever, query_set, workspace)
     seconds = _seconds(workspace, retriever.name, order.steps * order.global_rows)
@@ -260,7 +260,7 @@ def start(
     completeness.require(workspace, trained_on(config), allow_incomplete)
     base = resolve(config.retriever, workspace)
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
-    leaks = leakage.of_training(workspace, config, [(wish.benchmark, wish.split) for wish in wanted])
+    leaks = leakage.of_training(workspace, config, [(wish.judged.benchmark, wish.judged.split) for wish in wanted])
     leakage.require(leaks, allow_leakage)
     reused: list[str] = []
     evaluations: list[str] = []

@@ -77,7 +77,7 @@ class JudgedBy:
 
 def judged_by(workspace: Workspace, manifest: CorpusManifest, config: TrialConfig) -> JudgedBy:
     """What decides a test on a corpus. InputError for a benchmark that cannot be used."""
-    info = _named(workspace, config.benchmark) if config.benchmark else _of_project(workspace, manifest)
+    info = _named(workspace, config.judged.benchmark) if config.judged.benchmark else _of_project(workspace, manifest)
     if info is not None:
         return _benchmark(workspace, info, config)
     human = _human(workspace, manifest)
@@ -136,7 +136,7 @@ def has_judged(workspace: Workspace, corpus: str) -> bool:
 
 
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
-    splits = studies.splits_of(workspace, info, config.split, queries=config.queries, documents=MOST_DOCUMENTS)
+    splits = studies.splits_of(workspace, info, config.judged.split, queries=config.queries, documents=MOST_DOCUMENTS)
     notes = []
     if splits.benchmark != info.name:
         queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
@@ -329,7 +329,7 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         )
     if study_plan.requests:
         notes.append("The time of the endpoint's answers comes on top.")
-    if config.generator == "template":
+    if config.endpoint.generator == "template":
         notes.append("The template generator stands in for an LLM: what a model's queries would gain may differ.")
     problem = ""
     if seconds > 60 * config.minutes:
@@ -401,7 +401,12 @@ def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
 
 
 def _study(
-    config: TrialConfig, manifest: CorpusManifest, judged: JudgedBy, documents: int, human: str, priced: bool = False
+    config: TrialConfig,
+    manifest: CorpusManifest,
+    judged: JudgedBy,
+    documents: int,
+    human: Sequence[str],
+    priced: bool = False,
 ) -> StudyConfig:
     splits = judged.splits
     test, dev = f"{splits.benchmark}:{splits.test}", f"{splits.benchmark}:{splits.dev}"
@@ -457,9 +462,4 @@ def at_work(workspace: Workspace, study: JobView) -> JobView:
 
 def command(config: TrialConfig) -> str:
     """``study test`` as it does the same."""
-    values = {
-        name: getattr(config, name)
-        for name, setting in config.settings().items()
-        if getattr(config, name) not in ("", setting.default)
-    }
-    return commands.line("study", "test", **values, yes=True, wait=True)
+    return commands.line("study", "test", **commands.changed(config), yes=True, wait=True)

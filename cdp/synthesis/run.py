@@ -142,7 +142,9 @@ class Run:
         return self.spent - self._spent_before
 
     def _open_account(self, cache: AnswerCache) -> None:
-        charged = not GENERATORS[self.config.generator].local  # a local model's answers are lost too, and cost nothing
+        charged = not GENERATORS[
+            self.config.endpoint.generator
+        ].local  # a local model's answers are lost too, and cost nothing
         lost = cache.take_lost(self.job.id, charged=charged)
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"
@@ -179,7 +181,7 @@ class Run:
                 self.method,
                 self.config.per_doc,
                 self.source,
-                max_document_tokens=self.config.max_document_tokens,
+                max_document_tokens=self.config.endpoint.max_document_tokens,
                 cache=cache,
                 account=self.account,
                 queries=item.queries,

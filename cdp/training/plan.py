@@ -38,29 +38,27 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
 
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
-    defaults = defaults_for(retriever.defaults, lora=config.lora_rank is not None)
-    filled = {
-        name: defaults[name].value for name in FROM_RETRIEVER if getattr(config, name) is None and name in defaults
-    }
+    values, defaults = config.to_dict(), defaults_for(retriever.defaults, lora=config.loop.lora_rank is not None)
+    filled = {name: defaults[name].value for name in FROM_RETRIEVER if values[name] is None and name in defaults}
     complete = config.replace(**filled)
-    if complete.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
+    if complete.loop.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError(
             "'mini_batch' (GradCache) does not apply to a static retriever, which needs hardly any memory per text.",
             hint="Leave it empty.",
         )
-    if complete.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
+    if complete.loop.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
     check_reasoned(complete, "")
-    if complete.distil and (complete.query_source != "query-only" or complete.hard_negatives == 0):
+    if complete.loop.distil and (complete.query_source != "query-only" or complete.loop.hard_negatives == 0):
         raise ConfigError(
             "'distil' compares each query's document with its hard negatives, by the labels of the query itself.",
             hint="Leave query_source at query-only, and hard_negatives empty or above 0.",
         )
     if complete.learning_rate == 0:
         raise ConfigError("With 'learning_rate' 0 nothing is learnt.", hint="Leave it empty for the retriever's own.")
-    if complete.patience is not None and not complete.benchmark:
+    if complete.loop.patience is not None and not complete.dev.benchmark:
         raise ConfigError("'patience' needs a 'benchmark' to evaluate on while training.")
     return complete
 
@@ -72,11 +70,11 @@ def on_device(config: TrainingConfig, retriever: ResolvedRetriever, device: str)
     """
     if device != "cuda":
         return config
-    left_open = {"precision": "auto", "gradient_checkpointing": None}
+    values, left_open = config.to_dict(), {"precision": "auto", "gradient_checkpointing": None}
     filled = {
         name: retriever.defaults[name].value
         for name, value in left_open.items()
-        if getattr(config, name) == value and name in retriever.defaults
+        if values[name] == value and name in retriever.defaults
     }
     return config.replace(**filled)
 
@@ -84,13 +82,15 @@ def on_device(config: TrainingConfig, retriever: ResolvedRetriever, device: str)
 def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchOrder:
     """The order in which a training with these complete settings sees so many pairs. ConfigError where a batch would
     leave a query without a negative, or a process without a query."""
-    assert settings.batch_size is not None
-    assert settings.epochs is not None
-    order = BatchOrder(pairs, settings.batch_size, settings.epochs, settings.seed, processes, settings.steps)
+    assert settings.loop.batch_size is not None
+    assert settings.loop.epochs is not None
+    order = BatchOrder(
+        pairs, settings.loop.batch_size, settings.loop.epochs, settings.seed, processes, settings.loop.steps
+    )
     if order.rows < 1 or order.global_rows < 2:
         shared = f" for {processes} processes" if processes > 1 else ": a pair alone has no negatives"
         raise ConfigError(
-            f"A batch of {min(settings.batch_size, pairs)} is too small{shared}.",
+            f"A batch of {min(settings.loop.batch_size, pairs)} is too small{shared}.",
             hint="Use a larger batch_size or fewer GPUs." if processes > 1 else "Use a larger batch_size.",
         )
     return order
@@ -98,7 +98,7 @@ def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchO
 
 def eval_steps_of(settings: TrainingConfig, steps: int) -> int:
     """Steps between two evaluations of a training of so many."""
-    return settings.eval_steps or max(1, min(MOST_BETWEEN, -(-steps // EVALUATIONS)))
+    return settings.loop.eval_steps or max(1, min(MOST_BETWEEN, -(-steps // EVALUATIONS)))
 
 
 def rate(value: float) -> str:
@@ -147,10 +147,10 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
         budget=settings.pairs,
         failures=failures,
     )
-    pairs = with_negatives(pairs, workspace, settings.hard_negatives)
+    pairs = with_negatives(pairs, workspace, settings.loop.hard_negatives)
     # One form for one recipe: None and 0 are the same training where the set has no hard negatives.
     settings = settings.replace(hard_negatives=0 if pairs.negatives is None else pairs.negatives.shape[1])
-    if settings.distil:
+    if settings.loop.distil:
         pairs = with_teacher(pairs, workspace)
     if uses_reasoned(settings):
         check_reasoned(settings, pairs.query_set.method)

@@ -30,8 +30,8 @@ def main(job: Job) -> None:
     language = bm25.language_in(config.retriever)
     retriever = resolve(config.retriever, job.workspace) if language is None else None
     job.progress("reading the benchmark", 0, 0, "")
-    folder = resolve_benchmark(config.benchmark, job.workspace)
-    benchmark = load_benchmark(folder, config.split, allow_unknown=config.allow_unknown)
+    folder = resolve_benchmark(config.judged.benchmark, job.workspace)
+    benchmark = load_benchmark(folder, config.judged.split, allow_unknown=config.allow_unknown)
     for warning in benchmark.warnings:
         print(f"Note: {warning}", flush=True)
     print(
