@@ -394,7 +394,7 @@ def study_of(
     changes: dict[str, Any] = {
         "benchmarks": test,
         "dev": dev,
-        "query_sets": [*human],
+        "query_sets": human,
         "corpus": config.corpus,
         "endpoint": config.endpoint,
         "per_doc": (1, config.per_doc),

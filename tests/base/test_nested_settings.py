@@ -17,7 +17,7 @@ from cdp.base.settings import Config, altered, member, option
 from cdp.studies.config import StudyConfig
 
 for module in (
-    "cdp.base.config", "cdp.studies.config", "cdp.corpus.options", "cdp.services.adding", "cdp.query_sets.imports",
+    "cdp.base.config", "cdp.studies.config", "cdp.corpus.options", "cdp.query_sets.given", "cdp.query_sets.imports",
     "cdp.cli.decide",
 ):  # fmt: skip
     importlib.import_module(module)

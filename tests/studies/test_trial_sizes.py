@@ -10,7 +10,7 @@ from cdp.studies.config import TrialConfig, reported_split, study_of
 
 def test_the_study_of_a_test_holds_documents_and_pairs_equal_beside_bm25() -> None:
     config = TrialConfig.from_dict({"corpus": "c", "generator": "openai", "model": "m", "per_doc": 4})
-    study = study_of(config, "b:test", "b:dev", 300, human=["asked"], spend=True)
+    study = study_of(config, "b:test", "b:dev", 300, human="asked", spend=True)
     assert (study.held_equal, study.bm25, study.methods, study.max_documents) == (
         "documents and pairs", True, ("diverse", "paraphrase"), 300,
     )  # fmt: skip
