@@ -134,7 +134,7 @@ def test_diverging_training_is_such_a_failure(
 ) -> None:
     folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0", per_doc="1")
     spec = dict(Job(folder).spec)
-    spec["config"]["batch_size"] = 1000000
+    spec["config"]["batch_size"] = 65536
     spec["config"]["max_documents"] = 1
     write_json(folder / "spec.json", spec)
     with pytest.raises(ConfigError, match="1 of 2 conditions failed"):
