@@ -207,9 +207,8 @@ class Command:
             except ConfigError as error:
                 raise UsageError(str(error), self.program) from None
             if isinstance(made, SynthesisConfig | PromptTuningConfig):
-                check_generator(
-                    made.endpoint.generator, getattr(made, "method", ""), [key.rpartition(".")[2] for key in own]
-                )
+                names = [key.rpartition(".")[2] for key in own]
+                check_generator(made.endpoint.generator, getattr(made, "method", ""), names)
         return bound
 
 

@@ -96,7 +96,7 @@ def start(
     make(workspace, manifest, trial.judged)
     priced = bool(trial.plan.requests) and trial.plan.cost is not None
     human = trial.plan.config.query_sets
-    study = study_of_test(trial.config, manifest, trial.judged, trial.documents, human, priced)
+    study = study_of_test(trial.config, trial.judged.splits, trial.documents, human, manifest.name, priced)
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
 
 

@@ -374,34 +374,3 @@ class TrialConfig(Config):
 def reported_split(splits: Sequence[str]) -> str:
     """The split that results are reported on: test, else one that is named as dev, else the first."""
     return next((name for name in ("test", *DEV_SPLITS) if name in splits), splits[0])
-
-
-def study_of(
-    config: TrialConfig,
-    test: str,
-    dev: str,
-    documents: int,
-    *,
-    human: Sequence[str] = (),
-    name: str = "",
-    spend: bool = False,
-) -> StudyConfig:
-    """The study that a test is: on so many documents, reported on ``test`` with checkpoints by ``dev`` (name:split).
-
-    ``human`` are query sets of people that are trained on too; ``spend`` whether the budget is kept, which takes a
-    model with a known price.
-    """
-    changes: dict[str, Any] = {
-        "benchmarks": test,
-        "dev": dev,
-        "query_sets": human,
-        "corpus": config.corpus,
-        "endpoint": config.endpoint,
-        "per_doc": (1, config.per_doc),
-        "max_documents": documents,
-        "retrievers": config.retriever,
-        "seeds": tuple(range(config.seeds)),
-        "spend": config.spend if spend else None,
-        "name": name,
-    }
-    return read_plan(OWN_DATA, changes)

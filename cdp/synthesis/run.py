@@ -142,9 +142,8 @@ class Run:
         return self.spent - self._spent_before
 
     def _open_account(self, cache: AnswerCache) -> None:
-        charged = not GENERATORS[
-            self.config.endpoint.generator
-        ].local  # a local model's answers are lost too, and cost nothing
+        # A local model's answers are lost too, and cost nothing.
+        charged = not GENERATORS[self.config.endpoint.generator].local
         lost = cache.take_lost(self.job.id, charged=charged)
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"

@@ -153,9 +153,8 @@ class Training:
                 propagate=self.accelerator.backward,
             )  # fmt: skip
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self.optimiser = self.accelerator.prepare_optimizer(
-            adamw(model, config.learning_rate, config.loop.weight_decay)
-        )
+        optimiser = adamw(model, config.learning_rate, config.loop.weight_decay)
+        self.optimiser = self.accelerator.prepare_optimizer(optimiser)
         self.eval_steps = eval_steps_of(config, order.steps)
         self.outcome = Outcome(steps=order.steps)
         self._ends = max(1, min(ENDS, order.steps // 2))

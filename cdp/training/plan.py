@@ -41,9 +41,7 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
 
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
-    values, defaults = config.to_dict(), defaults_for(retriever.defaults, lora=config.loop.lora_rank is not None)
-    filled = {name: defaults[name].value for name in FROM_RETRIEVER if values[name] is None and name in defaults}
-    complete = config.replace(**filled)
+    complete = _filled(config, FROM_RETRIEVER, defaults_for(retriever.defaults, lora=config.loop.lora_rank is not None))
     if complete.loop.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError(
             "'mini_batch' (GradCache) does not apply to a static retriever, which needs hardly any memory per text.",
@@ -78,27 +76,27 @@ def on_device(config: TrainingConfig, retriever: ResolvedRetriever, device: str)
     """
     if device != "cuda":
         return config
-    values, left_open = config.to_dict(), {"precision": "auto", "gradient_checkpointing": None}
-    filled = {
-        name: retriever.defaults[name].value
-        for name, value in left_open.items()
-        if values[name] == value and name in retriever.defaults
-    }
-    return config.replace(**filled)
+    return _filled(config, ("precision", "gradient_checkpointing"), retriever.defaults)
+
+
+def _filled(config: TrainingConfig, names: Sequence[str], defaults: Mapping[str, Default]) -> TrainingConfig:
+    """Return ``config`` with the retriever's values for those of the settings that are left open."""
+    values, settings = config.to_dict(), config.settings()
+    left_open = [name for name in names if values[name] == settings[name].default and name in defaults]
+    return config.replace(**{name: defaults[name].value for name in left_open})
 
 
 def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchOrder:
     """The order in which a training with these complete settings sees so many pairs. ConfigError where a batch would
     leave a query without a negative, or a process without a query."""
-    assert settings.loop.batch_size is not None
-    assert settings.loop.epochs is not None
-    order = BatchOrder(
-        pairs, settings.loop.batch_size, settings.loop.epochs, settings.seed, processes, settings.loop.steps
-    )
+    loop = settings.loop
+    assert loop.batch_size is not None
+    assert loop.epochs is not None
+    order = BatchOrder(pairs, loop.batch_size, loop.epochs, settings.seed, processes, loop.steps)
     if order.rows < 1 or order.global_rows < 2:
         shared = f" for {processes} processes" if processes > 1 else ": a pair alone has no negatives"
         raise ConfigError(
-            f"A batch of {min(settings.loop.batch_size, pairs)} is too small{shared}.",
+            f"A batch of {min(loop.batch_size, pairs)} is too small{shared}.",
             hint="Use a larger batch_size or fewer GPUs." if processes > 1 else "Use a larger batch_size.",
         )
     return order
