@@ -322,7 +322,7 @@ class SynthesisConfig(Config):
     teachers: tuple[str, ...] = option(
         ("static-minilm", "minilm"),
         "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
-        reason="The two retrievers that come with the installation.", advanced=True, holds="retrievers",
+        reason="The two retrievers that come with the installation.", advanced=True, holds="retriever",
     )
     gpus: int | None = GPUS
     seed: int = seed_of("sampling and of the template generator's choices")
@@ -353,7 +353,7 @@ class JudgeConfig(Config):
         (BM25, "static-minilm"),
         "The retrievers whose first documents are judged, separated by commas; also api:MODEL@ADDRESS. Each is also "
         "fused with BM25 where that is among them.", reason="One by words and one by meaning, both here at once.",
-        holds="retrievers",
+        holds="retriever",
     )
     runs: tuple[str, ...] = option(
         (), "With a benchmark: evaluations and studies (job ids, separated by commas) whose first ten documents are "

@@ -49,10 +49,10 @@ class Setting:
     """The facts of one setting for forms, command line and docs.
 
     ``reason`` explains the default. ``choices`` may be a registry's ``Names``, which are read at each use. ``advanced``
-    settings are folded in forms. ``holds`` is the kind of object that a text names (path, endpoint, model, models,
-    retriever, retrievers, benchmark, benchmarks, filters), for access checks; a retriever may be behind an API, a model
-    may not. ``kind`` is str, int, float or bool; ``default`` may be ``REQUIRED``. A list is a text (``kind`` str) whose
-    entries are of the kind ``entries``; its range and choices are those of an entry.
+    settings are folded in forms. ``holds`` is the kind of object that a text names (path, endpoint, model, retriever,
+    benchmark), for access checks; a retriever may be behind an API, a model may not. ``kind`` is str, int, float or
+    bool; ``default`` may be ``REQUIRED``. A list is a text (``kind`` str) whose entries are of the kind ``entries``;
+    what it holds, its range and its choices are those of an entry.
     """
 
     help: str
@@ -118,9 +118,9 @@ class Config(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         """Raise TypeError for a class that has two settings of one name."""
-        names = [name for name in cls.model_fields if name not in cls.members()]
-        names += [name for kind in cls.members().values() for name in kind.settings()]
-        if twice := {name for name in names if names.count(name) > 1 or name in cls.members()}:
+        kinds = cls.members().values()
+        names = [*cls.model_fields, *(name for kind in kinds for name in (*kind.settings(), *kind.members()))]
+        if twice := {name for name in names if names.count(name) > 1}:
             raise TypeError(f"{cls.__name__} has two settings of one name: {', '.join(sorted(twice))}")
 
     @classmethod

@@ -95,8 +95,8 @@ def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
             continue
         if holds == "endpoint" and not (generator and generator.endpoint):
             continue
-        items = value.split(",") if holds in ("models", "retrievers", "benchmarks") else [value]
-        yield from ((setting.name, holds.removesuffix("s"), item.strip()) for item in items if item.strip())
+        items = value.split(",") if setting.entries else [value]
+        yield from ((setting.name, holds, item.strip()) for item in items if item.strip())
 
 
 # models and benchmarks

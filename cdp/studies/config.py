@@ -61,7 +61,7 @@ class StudyConfig(Config):
     """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
 
     benchmarks: tuple[str, ...] = option(
-        REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmarks",
+        REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmark",
     )  # fmt: skip
     query_sets: tuple[str, ...] = option((), "Query sets to train on (ids or names).")
     corpus: tuple[str, ...] = option(
@@ -116,7 +116,7 @@ class StudyConfig(Config):
     )  # fmt: skip
     retrievers: tuple[str, ...] = option(
         ("static-minilm",), "Retrievers to train: presets, or models by name or folder.",
-        reason="It comes with the installation and trains in seconds on a CPU.", holds="models",
+        reason="It comes with the installation and trains in seconds on a CPU.", holds="model",
     )  # fmt: skip
     seeds: tuple[int, ...] = option(
         (0, 1, 2), "Seeds: each combination is trained once per seed. One seed shows no spread.",
@@ -158,7 +158,7 @@ class StudyConfig(Config):
         "of the training's queries. Empty: the dev split of the first benchmark (with same_language, of each); where "
         "it has none, a part of its queries is split off as dev and the others are reported.",
         reason="The paper keeps the checkpoint with the best dev NDCG@10; dev and test queries differ.",
-        holds="benchmarks",
+        holds="benchmark",
     )  # fmt: skip
     training: Loop = member()
     learning_rate: tuple[float, ...] = option(
