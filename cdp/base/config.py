@@ -1,4 +1,4 @@
-"""Settings of every kind of job.
+"""Settings of every kind of job but studies: defaults, the reason for each, help.
 
 Forms, command-line options and the reference are derived from them. Each default has its reason beside it; the help of
 an empty one says what happens then. What several kinds of job share is declared once, at the top: one setting as a
@@ -66,7 +66,7 @@ def seed_of(what: str, *, advanced: bool = True) -> Any:
     return option(0, f"Seed of {what}.", reason=reason, minimum=0, advanced=advanced)
 
 
-class Endpoint(Config):
+class EndpointSettings(Config):
     """A writer of texts: a generator, and for some its model and address."""
 
     generator: str = option(
@@ -92,7 +92,7 @@ class Endpoint(Config):
         return self.model or str(registry("generator").named(self.generator).model)
 
 
-class Client(Endpoint):
+class Client(EndpointSettings):
     """A writer of texts, and how it is asked."""
 
     concurrency: int = option(
@@ -163,7 +163,7 @@ class Scoring(Config):
     seed: int = seed_of("the sample and of the bootstrap")
 
 
-class Judgments(Config):
+class JudgedOn(Config):
     """Judged queries: a benchmark and one of its splits."""
 
     benchmark: str = option(
@@ -172,15 +172,15 @@ class Judgments(Config):
     split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
 
 
-class Dev(Judgments):
+class Dev(JudgedOn):
     """The judged queries that choose a training's checkpoint."""
 
     benchmark: str = altered(
-        Judgments, "benchmark", default="",
+        JudgedOn, "benchmark", default="",
         help="Evaluate on this benchmark while training and keep the best model (optional).",
     )
     split: str = altered(
-        Judgments, "split", help="The split of that benchmark; its only or first one if empty.", advanced=True,
+        JudgedOn, "split", help="The split of that benchmark; its only or first one if empty.", advanced=True,
     )
 
 
@@ -454,7 +454,7 @@ class PromptTuningConfig(Config):
         reason="The size of the sample in the paper's Algorithm 1.", unit="documents", minimum=2,
     )
     per_doc: int = altered(SynthesisConfig, "per_doc", minimum=2, reason="As for the synthesis that follows.")
-    endpoint: Endpoint = member()
+    endpoint: EndpointSettings = member()
     scoring: Scoring = member()
 
 
@@ -618,7 +618,7 @@ class EvaluationConfig(Config):
     """Evaluating a retriever on a benchmark in BEIR layout."""
 
     retriever: str = SEARCHED_WITH
-    judged: Judgments = member()
+    judged: JudgedOn = member()
     hybrid: bool = option(
         False, "Fuse its ranking with BM25's, by reciprocal rank fusion of the first top_k documents of both.",
         reason="Another retriever than the one that was named; its result is a row of its own.",
@@ -682,7 +682,7 @@ class ResultImportConfig(Config):
 
     path: str = option(REQUIRED, "A TREC run: query Q0 document rank score tag; also .gz.", holds="path")
     retriever: str = option(REQUIRED, "What the retriever is called in results; no preset and no training job.")
-    judged: Judgments = member()
+    judged: JudgedOn = member()
     protocol: str = PROTOCOL
 
 

@@ -1,9 +1,9 @@
-"""Settings as pydantic fields with help, unit, range, choices and the reason for the default; they nest.
+"""Settings that nest (`option`, `member`): help, unit, range, choices, default's reason, lists; words for invalid ones.
 
 Pydantic validates types; this adds the facts that it has no place for, and error messages in our words. The settings
 themselves are in ``cdp.base.config`` and beside the code that reads them.
 
-A field may be another configuration, its *member*: ``endpoint: Endpoint = member()``. Code reads
+A field may be another configuration, its *member*: ``endpoint: EndpointSettings = member()``. Code reads
 ``config.endpoint.model``. Files, forms, commands and stored jobs know the settings of members by their own names,
 beside the others: ``model``. A field of ``tuple[int, ...]`` is a list, which they write as text with commas.
 """

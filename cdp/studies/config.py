@@ -1,4 +1,4 @@
-"""What a study compares: the settings behind a plan in YAML, a form, and ``study plan --set``."""
+"""Study settings and defaults: designs, losses, reading plan files, learning-rate grid; the test as a plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdp.base.config import CORPUS, MAX_DOCUMENTS, ONE_GPU, PROTOCOL, Endpoint, Judgments, Loop, TrainingConfig
+from cdp.base.config import CORPUS, MAX_DOCUMENTS, ONE_GPU, PROTOCOL, EndpointSettings, JudgedOn, Loop, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.file_cache import RECORDS
 from cdp.base.registry import Names, registry
@@ -45,15 +45,16 @@ LOSSES = (INFONCE, HARD_NEGATIVES, DISTIL)
 DEV_SPLITS = ("dev", "validation", "valid", "val")
 
 
-class Writer(Endpoint):
+class Writer(EndpointSettings):
     """A writer of the queries that a study lacks."""
 
     generator: str = altered(
-        Endpoint, "generator", help="What writes missing queries.",
+        EndpointSettings, "generator", help="What writes missing queries.",
         choices=Names("generator", leave_out=("transformers",)),
     )  # fmt: skip
     model: str = altered(
-        Endpoint, "model", help="The model's name at the endpoint (generator openai). Empty: the generator's default.",
+        EndpointSettings, "model",
+        help="The model's name at the endpoint (generator openai). Empty: the generator's default.",
     )  # fmt: skip
 
 
@@ -325,14 +326,14 @@ def _read(file: Path) -> dict[str, Any]:
     return values
 
 
-class Reported(Judgments):
+class Reported(JudgedOn):
     """The judged queries that a test is reported on."""
 
     benchmark: str = altered(
-        Judgments, "benchmark", default="",
+        JudgedOn, "benchmark", default="",
         help="Whose judged queries decide; empty: the project's, else people's of the corpus, else template queries.",
     )  # fmt: skip
-    split: str = altered(Judgments, "split", help="The split that is reported; empty: test, or the only one.")
+    split: str = altered(JudgedOn, "split", help="The split that is reported; empty: test, or the only one.")
 
 
 class TrialConfig(Config):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cdp.base.config import Client, Endpoint, JudgeConfig, Loop, Scoring, SynthesisConfig, TrainingConfig
+from cdp.base.config import Client, EndpointSettings, JudgeConfig, Loop, Scoring, SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, altered, member, option
 from cdp.studies.config import StudyConfig
@@ -198,7 +198,7 @@ def test_no_class_repeats_the_setting_of_another() -> None:
 
 def test_what_belongs_together_stands_in_one_class() -> None:
     """A second class that needs a generator with its model and address takes the endpoint as its member."""
-    for name, of in (("base_url", Endpoint), ("timeout", Client), ("scorer", Scoring), ("weight_decay", Loop)):
+    for name, of in (("base_url", EndpointSettings), ("timeout", Client), ("scorer", Scoring), ("weight_decay", Loop)):
         assert [kind for kind in _classes() if name in kind.__annotations__] == [of]
 
 
