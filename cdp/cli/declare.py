@@ -156,7 +156,7 @@ class Command:
                 setting.kind,
                 word=name in self.places,
                 required=setting.required and not filled,
-                choices=setting.choices,
+                choices=() if setting.entries else setting.choices,
                 hidden=setting.advanced,
                 setting=True,
                 reads=Reads() if setting.holds == "path" and name in ("path", "file") else None,
@@ -204,14 +204,16 @@ class Command:
         typed, last = given | sets, [*self.configs][-1:]
         for name, config in self.configs.items():
             # A setting of two models goes to the first. One of no model goes to the last, which names the nearest.
-            mine = [key for key in typed if key in config.settings() or (name in last and key in sets)]
+            known = {*config.settings(), *config.members()}
+            mine = [key for key in typed if key.partition(".")[0] in known or (name in last and key in sets)]
             own = {key: typed.pop(key) for key in mine}
             try:
                 made = bound[name] = config.from_dict({**self.defaults, **own})
             except ConfigError as error:
                 raise UsageError(str(error), self.program) from None
             if isinstance(made, SynthesisConfig | PromptTuningConfig):
-                check_generator(made.generator, getattr(made, "method", ""), own)
+                names = [key.rpartition(".")[2] for key in own]
+                check_generator(made.endpoint.generator, getattr(made, "method", ""), names)
         return bound
 
 

@@ -77,7 +77,7 @@ def estimate(run: Run, config: SynthesisConfig) -> int:
     """Tokens and price of writing queries for a corpus, before it starts; generator openai if omitted."""
     expected = pricing.estimate(run.workspace, config)
     if expected.cost is None:
-        cost = f"unknown: {config.model_name} has no price; write it into prices.json in the workspace"
+        cost = f"unknown: {config.endpoint.model_name} has no price; write it into prices.json in the workspace"
     elif expected.price is not None:
         dated = f"prices as of {expected.price.as_of}"
         cost = f"${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} ({dated})"
@@ -312,9 +312,9 @@ def metrics(
     run: Run, config: MetricsConfig, *, quick: Annotated[bool, "only the measures that need no model"] = False
 ) -> int:
     """Q-D metrics of a query set: the quick ones at once, the model-based ones as a job."""
-    measured = measuring.quick(run.workspace, config.query_set, human=config.human)
+    measured = measuring.quick(run.workspace, config.query_set, human=config.scoring.human)
     warn_incomplete(run.workspace, config.query_set)
-    reference = queries.show(run.workspace, config.human) if config.human else None
+    reference = queries.show(run.workspace, config.scoring.human) if config.scoring.human else None
     if reference is not None and reference.kind != "human":
         warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
     if measured.n_failed:

@@ -67,7 +67,7 @@ def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sendi
     """Return what an evaluation sends."""
     if api.parse(config.retriever) is None:
         return []
-    name, split, info = judged_on(workspace, config.benchmark, config.split)
+    name, split, info = judged_on(workspace, config.judged.benchmark, config.judged.split)
     folder = resolve_benchmark(name, workspace)
     queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
     texts = [of_benchmark(workspace, folder), _mean(info.judged[split], queries)]

@@ -34,12 +34,12 @@ def checked(
 @access.reads
 def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     """Return the id of the newest result for the same model, judgments and settings, or None."""
-    info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
+    info = describe(resolve_benchmark(config.judged.benchmark, workspace), workspace)
     for row in catalog.evaluations(workspace, studies=True):
         same = (
             row["retriever_id"] == _row_of(config)
             and row["benchmark_hash"] == info.content_hash
-            and row["split"] == config.split
+            and row["split"] == config.judged.split
             and row["protocol"] == config.protocol
             and row["settings"].get("max_length") == config.max_length
             and row["settings"].get("top_k", config.top_k) == config.top_k
@@ -53,10 +53,10 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
 def compared(job: JobView) -> dict[str, str]:
     """The row of an evaluation's result on Compare: its ``run`` and its ``benchmark``."""
     config = EvaluationConfig.from_dict(job.config)
-    name = Path(config.benchmark).name
+    name = Path(config.judged.benchmark).name
     return {
         "run": _row_of(config),
-        "benchmark": board.benchmark_label(name, config.split, config.protocol),
+        "benchmark": board.benchmark_label(name, config.judged.split, config.protocol),
     }
 
 

@@ -77,8 +77,9 @@ def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config
     ids: dict[str, str] = {}
     found: dict[str, Any] = {}
     names: dict[str, str] = {}
+    values = config.to_dict()
     for setting, what in kind.inputs.items():
-        named = str(getattr(config, setting))
+        named = str(values[setting])
         if not named and not config.settings()[setting].required:
             continue
 
@@ -86,7 +87,7 @@ def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config
             manifest = resolve_corpus(workspace, named)
             ids[setting], content, names[setting] = manifest.id, manifest.content_hash, manifest.name
         elif what == BENCHMARK:
-            ids[setting], split, info = judged_on(workspace, named, getattr(config, "split", ""))
+            ids[setting], split, info = judged_on(workspace, named, values.get("split", ""))
             ids |= {"split": split} if "split" in config.settings() else {}
             content, names[setting], found["split"] = info.content_hash, info.name, split
         else:

@@ -62,12 +62,12 @@ class JudgePlan:
     @property
     def local(self) -> bool:
         """Whether the texts stay on this machine, which needs no key."""
-        return GENERATORS[self.config.generator].local
+        return GENERATORS[self.config.endpoint.generator].local
 
     @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
-        place = "stay on this machine" if self.local else f"are sent to {self.config.base_url}"
+        place = "stay on this machine" if self.local else f"are sent to {self.config.endpoint.base_url}"
         queries = counted(self.n_queries, "query", "queries")
         parts = [sending.sentence for sending in self.embedding]
         if (writing := self.writing) is not None:
@@ -75,13 +75,13 @@ class JudgePlan:
             documents = counted(writing.n_documents, "document")
             parts.insert(0, f"{documents} {place}: {writer_of(self.config)} writes {queries}{price}.")
         price = "" if self.local else f", {priced(self.cost, self.price, 'at most')}"
-        judge = f"{self.config.synthesis.model_name} judges at most {self.pairs:,} pairs{price}"
+        judge = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs{price}"
         return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judge}."])
 
 
 def writer_of(config: JudgeConfig) -> str:
     """Return the model that writes the target queries where none are given."""
-    return config.writer or config.synthesis.model_name
+    return config.writer or config.synthesis.endpoint.model_name
 
 
 @access.reads
@@ -89,16 +89,16 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     """Return what a job with these settings sends where. Raises ConfigError and InputError as the job would."""
     config, queries, log = _resolved(workspace, config)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
-    config = config.replace(base_url=endpoint.url or config.base_url)
+    config = config.replace(base_url=endpoint.url or config.endpoint.base_url)
     n, writing, sent = len(queries), None, list[Sending]()
     length = float(np.mean([estimate_tokens(query) for query in queries])) if queries else TARGET_TOKENS
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        documents = sending.of_benchmark(workspace, folder, config.max_document_tokens)
-        pairs = len(missing(workspace, config.benchmark, config.items("runs")))
+        documents = sending.of_benchmark(workspace, folder, config.endpoint.max_document_tokens)
+        pairs = len(missing(workspace, config.benchmark, config.runs))
     else:
-        documents = sending.of_corpus(workspace, config.corpus, config.max_document_tokens)
-        retrievers = config.items("retrievers")
+        documents = sending.of_corpus(workspace, config.corpus, config.endpoint.max_document_tokens)
+        retrievers = config.retrievers
         dense = sum(bm25.language_in(name) is None for name in retrievers)
         # Each dense retriever is also fused where BM25 is there.
         rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
@@ -109,8 +109,8 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
         pairs = n * min(config.depth * rankings, documents.n)
         sent = sending.sendings(workspace, retrievers, [documents, sending.Texts(n, length)])
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
-    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.model_name
-    local = GENERATORS[config.generator].local
+    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
+    local = GENERATORS[config.endpoint.generator].local
     price = None if local else price_of(workspace, model)
     cost = 0.0 if local else price.cost(usage) if price else None
     warnings = tuple(_warnings(workspace, config, model, log))
@@ -148,7 +148,7 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     """Return the settings with ids and names, the target queries, and the log that they were drawn from."""
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        if not (lacking := {query for query, _ in missing(workspace, folder.name, config.items("runs"))}):
+        if not (lacking := {query for query, _ in missing(workspace, folder.name, config.runs)}):
             raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
         queries = [line.text for query, line in read_queries(part(folder, "queries")).items() if query in lacking]
         return config.replace(benchmark=folder.name, name=folder.name), queries, None
@@ -213,7 +213,7 @@ def repeated(workspace: Workspace, name: str, runs: Sequence[str]) -> JudgeConfi
     folder = _judged_folder(workspace, name)
     source = manifests.read(folder).source
     kept = {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
-    return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": ", ".join(runs)})
+    return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": [*runs]})
 
 
 @access.runs

@@ -78,10 +78,10 @@ def preview(
     if GENERATORS[generator].is_llm or needs_process(config, methods):
         require(Action.ASK)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
-    config = config.replace(base_url=endpoint.url or config.base_url)
+    config = config.replace(base_url=endpoint.url or config.endpoint.base_url)
     document = looking.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
-    price = price_of(workspace, config.model_name) if GENERATORS[generator].endpoint else None
+    price = price_of(workspace, config.endpoint.model_name) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
     language = manifest.counted_language
     described = {}

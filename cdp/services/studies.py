@@ -33,7 +33,7 @@ class StudyStart:
 @access.reads
 def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started."""
-    incomplete = [item.note for item in completeness.list_incomplete(workspace, config.items("query_sets"))]
+    incomplete = [item.note for item in completeness.list_incomplete(workspace, config.query_sets)]
     return planning.plan(workspace, config, speeds(workspace), incomplete=incomplete)
 
 
@@ -74,7 +74,7 @@ def run(
     """
     plan(workspace, config)
     config, splits = with_dev(workspace, config)
-    completeness.require(workspace, config.items("query_sets"), allow_incomplete)
+    completeness.require(workspace, config.query_sets, allow_incomplete)
     for each in splits:
         draw(workspace, each)
     sources, _ = sources_of(workspace, config)

@@ -82,8 +82,8 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
     found = plan_of(workspace, with_ids, retriever, query_set)
-    if config.benchmark:
-        evaluation.checked(workspace, retriever.name, config.benchmark, found.settings.split)
+    if config.dev.benchmark:
+        evaluation.checked(workspace, retriever.name, config.dev.benchmark, found.settings.dev.split)
     return dataclasses.replace(found, seconds=_seconds(workspace, retriever.name, found.seen))
 
 
@@ -115,7 +115,7 @@ def start(
     completeness.require(workspace, trained_on(config), allow_incomplete)
     base = resolve(config.retriever, workspace)
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
-    leaks = leakage.of_training(workspace, config, [(wish.benchmark, wish.split) for wish in wanted])
+    leaks = leakage.of_training(workspace, config, [(wish.judged.benchmark, wish.judged.split) for wish in wanted])
     leakage.require(leaks, allow_leakage)
     reused: list[str] = []
     evaluations: list[str] = []

@@ -97,7 +97,7 @@ def start(
     make(workspace, manifest, trial.judged)
     priced = bool(trial.plan.requests) and trial.plan.cost is not None
     human = trial.plan.config.query_sets
-    study = study_of_test(trial.config, manifest, trial.judged, trial.documents, human, priced)
+    study = study_of_test(trial.config, trial.judged.splits, trial.documents, human, manifest.name, priced)
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
 
 
@@ -128,9 +128,4 @@ def at_work(workspace: Workspace, study: JobView) -> JobView:
 
 def command(config: TrialConfig) -> str:
     """``study test`` as it does the same."""
-    values = {
-        name: getattr(config, name)
-        for name, setting in config.settings().items()
-        if getattr(config, name) not in ("", setting.default)
-    }
-    return commands.line("study", "test", **values, yes=True, wait=True)
+    return commands.line("study", "test", **commands.changed(config), yes=True, wait=True)

@@ -47,13 +47,13 @@ def start(
     """Have each candidate write queries for the same sample, ``prompts`` (name → template) among them, and choose one;
     the id of the job that chooses."""
     manifest = resolve_corpus(workspace, config.corpus)
-    human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
+    human = query_sets.resolve_query_set(workspace, config.scoring.human).id if config.scoring.human else ""
     config = config.replace(corpus=manifest.id, human=human)
     own = {slug(name): text for name, text in (prompts or {}).items()}
     candidates = []
     for name, settings in candidates_of(config, own).items():
         whole = settings.replace(limit=None, draw=None)
-        cost = pricing.estimate(workspace, whole).cost if GENERATORS[config.generator].endpoint else None
+        cost = pricing.estimate(workspace, whole).cost if GENERATORS[config.endpoint.generator].endpoint else None
         candidates.append(
             {
                 "name": name,

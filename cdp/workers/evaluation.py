@@ -36,8 +36,8 @@ def main(job: Job) -> None:
     language = bm25.language_in(config.retriever)
     retriever = resolve(config.retriever, job.workspace) if language is None else None
     job.progress("reading the benchmark", 0, 0, "")
-    folder = resolve_benchmark(config.benchmark, job.workspace)
-    benchmark = load_benchmark(folder, config.split, allow_unknown=config.allow_unknown)
+    folder = resolve_benchmark(config.judged.benchmark, job.workspace)
+    benchmark = load_benchmark(folder, config.judged.split, allow_unknown=config.allow_unknown)
     for warning in benchmark.warnings:
         print(f"Note: {warning}", flush=True)
     print(
@@ -128,8 +128,8 @@ def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str]
 
     name, label = named(workspace, config.retriever, after)
     title = combined.title(label, config.hybrid, config.rerank)
-    split = "" if config.split == "test" else f" {config.split}"
-    return PreparedJob(config.replace(retriever=name), f"{title} on {Path(config.benchmark).name}{split}")
+    split = "" if config.judged.split == "test" else f" {config.judged.split}"
+    return PreparedJob(config.replace(retriever=name), f"{title} on {Path(config.judged.benchmark).name}{split}")
 
 
 def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[str, str]:

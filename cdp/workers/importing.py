@@ -34,8 +34,8 @@ def main(job: Job) -> None:
     config = ResultImportConfig.from_dict(job.config)
     source = Path(config.path)
     job.progress("reading the benchmark", 0, 0, "")
-    folder = resolve_benchmark(config.benchmark, job.workspace)
-    benchmark = load_benchmark(folder, config.split)
+    folder = resolve_benchmark(config.judged.benchmark, job.workspace)
+    benchmark = load_benchmark(folder, config.judged.split)
     job.progress("reading the file", 0, 0, "")
     ranking, left_out = ranked(read_run(source, set(benchmark.query_ids)), benchmark, source)
     measures, per_query, absent = judge(benchmark, ranking)
@@ -57,7 +57,7 @@ def main(job: Job) -> None:
             "top_k": ranking.documents.shape[1],
         },
     )
-    settings = EvaluationConfig(retriever=config.retriever, benchmark=config.benchmark, protocol=config.protocol)
+    settings = EvaluationConfig(retriever=config.retriever, judged=config.judged, protocol=config.protocol)
     who = {"id": config.retriever, "name": config.retriever, "kind": "imported", "hash": digest}
     write_result(job, settings, who, benchmark, evaluation, time.perf_counter() - began)
     left = (f"Left out: {n:,} {name.replace('_', ' ')}" for name, n in left_out.items() if n)
@@ -138,7 +138,7 @@ def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[st
     if not source.is_file():
         raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
     config = config.replace(path=str(source.resolve()), retriever=name)
-    return PreparedJob(config, f"{name} on {Path(config.benchmark).name}")
+    return PreparedJob(config, f"{name} on {Path(config.judged.benchmark).name}")
 
 
 KIND = JobKind(

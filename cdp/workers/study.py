@@ -181,7 +181,7 @@ def kinship(
     }
     documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
     family = families({str(i): origin_of(b) for i, b in enumerate(benchmarks)}, documents)
-    told = set(config.items("in_domain"))
+    told = set(config.in_domain)
 
     def own(i: str, b: Benchmark) -> list[str]:
         return [s.label for s in sources if b.name in told or overlap(documents[i], trained[s.corpus]) >= OVERLAP]

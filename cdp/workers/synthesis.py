@@ -69,7 +69,7 @@ def prepare(workspace: Workspace, config: SynthesisConfig, after: Sequence[str] 
 
 def device(config: SynthesisConfig) -> Device:
     """Return a device for what is loaded here: a local model, or retrievers that rank."""
-    local = bool(method_of(config).generator) or GENERATORS[config.generator].local
+    local = bool(method_of(config).generator) or GENERATORS[config.endpoint.generator].local
     return Device(config.gpus) if local else LIGHT
 
 

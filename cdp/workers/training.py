@@ -79,7 +79,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     if state.device.type == "cpu":
         keep_freed_memory()
     config = on_device(config, retriever, state.device.type)
-    memo = TokenMemo() if config.benchmark else None  # its texts are encoded again at each evaluation
+    memo = TokenMemo() if config.dev.benchmark else None  # its texts are encoded again at each evaluation
     model = base_model(retriever, config, str(state.device), memo)
     base_hash = model_hash(model)
 
@@ -95,7 +95,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         return
 
     job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
-    limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.max_length  # inf: no limit
+    limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.loop.max_length  # inf: no limit
     filled = 0 if limit is None else int((documents.lengths >= limit).sum())
     own_notes = leaked_notes(job)
     if outcome.stopped:
@@ -121,7 +121,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "filled_the_limit": filled,
         "steps": outcome.step,
         "steps_planned": outcome.steps,
-        "epochs": config.epochs,
+        "epochs": config.loop.epochs,
         "seconds": round(outcome.seconds, 3),
         **{name: getattr(outcome, name) for name in OUTCOME},
         "pairs_per_second": round(outcome.pairs_seen / outcome.seconds, 1) if outcome.seconds else None,

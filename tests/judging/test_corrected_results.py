@@ -99,4 +99,4 @@ def test_a_retriever_outside_of_the_pool_is_not_corrected_before_its_documents_a
     assert differences.unjudged(workspace, differences.compare(workspace, "up")) == [job]
     assert len(judging.missing(workspace, "made", [job])) == N
     again = judging.repeated(workspace, "made", [job])
-    assert (again.benchmark, again.runs) == ("made", job)
+    assert (again.benchmark, again.runs) == ("made", (job,))

@@ -153,7 +153,7 @@ def cost_before(workspace: Workspace, config: SynthesisConfig, unit: str) -> Non
         ("Cost as a batch", dollars(estimate.batch_cost)) if batch else None,
     )
     if estimate.cost is None:
-        st.caption(f"{md(config.model_name)} has no price. Write it into `prices.json` in the workspace.")
+        st.caption(f"{md(config.endpoint.model_name)} has no price. Write it into `prices.json` in the workspace.")
     elif estimate.price is not None:
         st.caption(f"Prices as of {md(estimate.price.as_of)}. Output tokens are {ASSUMED}.")
 
