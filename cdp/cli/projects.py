@@ -138,6 +138,7 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
         f"{unit} per {manifest.unit}": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",
         "languages": ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items()),
         "problem": corpora.problem(manifest),
+        "missing": corpora.losses(manifest),
         "note": manifest.notes,
         "rejected": display.first_of(manifest.n_rejected, rejected),
     }

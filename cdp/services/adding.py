@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from cdp import query_sets
 from cdp.base.errors import CdpError, InputError
+from cdp.base.records import place_of
 from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
@@ -33,9 +34,6 @@ from cdp.services.growing import Growth
 
 # Folders below the given one in which a BEIR layout is looked for.
 DEEPEST = 3
-
-# Pages on which a file's first passage begins.
-FIRST_PAGES = 10
 
 TEST, DEV, TRAIN = "test", "dev", "train"
 SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
@@ -101,10 +99,11 @@ class Added:
 
     @property
     def not_read(self) -> list[str]:
-        """The files and rows that were not read, together by reason, and scans of which little was."""
+        """The files and rows that were not read, together by reason, and files of which a part was not."""
         shown = [rejected for rejected in self.corpus.rejected if rejected.kind != REPEATED]
         lines = by_reason(shown, all_kept=len(self.corpus.rejected) == self.corpus.n_rejected)
-        return lines + [note.rstrip(".") for note in corpora.scanned(self.corpus)[:SHOWN]]
+        lines += [note.rstrip(".") for note in corpora.scanned(self.corpus)[:SHOWN]]
+        return lines + corpora.losses(self.corpus)[:SHOWN]
 
 
 @access.writes
@@ -315,6 +314,7 @@ def _of_file(path: Path, known: Collection[str], options: AddOptions, encoding: 
     """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
     text_field, document_field, split_field, grade_field = _columns_of(path, options, encoding)
     judged = _Judged(named=split_field is not None)
+    files = {place_of(id)[0] for id in known if "#" in id}
     for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
         if not isinstance(row, Row):
             judged.left_out["rows of queries that cannot be read"] += 1
@@ -327,8 +327,8 @@ def _of_file(path: Path, known: Collection[str], options: AddOptions, encoding: 
         judged.left_out["rows without a query"] += not texts
         judged.left_out["entries among queries that are no text"] += unusable if texts else 0
         if document not in known:
-            whole = f"{document}#1" in known or any(f"{document}#p{page}-1" in known for page in range(1, FIRST_PAGES))
-            reason = "that was cut into passages (keep files whole for them)" if whole else "that is not here"
+            cut = document in files
+            reason = "that was cut into passages (keep files whole for them)" if cut else "that is not here"
             judged.left_out[f"queries for a document {reason}"] += len(texts)
         elif grade is None:
             judged.left_out["judgments without a whole number as their grade"] += len(texts)
