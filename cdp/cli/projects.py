@@ -111,7 +111,8 @@ def corpus_add(
     path: Annotated[
         str,
         Reads(),
-        "PDF, Word, slides, web pages, EPUB, text, Markdown, JSON Lines, CSV, Parquet; a zip or folder of them; BEIR",
+        "PDF, Word, slides, Excel, OpenDocument, web pages, EPUB, text, Markdown, JSON Lines, CSV, Parquet; "
+        "a zip or folder of them; BEIR",
     ],
     options: ReadOptions,
     *,
