@@ -17,7 +17,7 @@ from cdp.corpus.readers.files import MOST_CHARACTERS, office_format
 from cdp.corpus.readers.packages import Kind, Package, all_text, attribute, graphic, name, paragraphs, unescaped, within
 
 PARTS = {
-    r"/comments[^/]*\.xml$": Kind.COMMENTS, r"/drawings/drawing\d*\.xml$": "drawings",
+    r"/comments?\d*\.xml$": Kind.COMMENTS, r"/drawings/drawing\d*\.xml$": "drawings",
     r"/charts/chart\d*\.xml$": "charts",
 }  # fmt: skip
 # Dates in the order of the reader's country: here the one that cannot be misread.
