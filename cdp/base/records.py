@@ -97,13 +97,18 @@ TRAINING = fields(
 
 
 # The id of a passage: its file, the page on which it begins where the format has pages, and its number in the file.
-PASSAGE_ID = re.compile(r"(?P<file>.+)#(?:p(?P<page>\d+)-)?(?P<number>\d+)", re.DOTALL)
+PASSAGE_ID = re.compile(r"(?P<file>.+)#(?:p(?P<page>\d+)(?:\.\.(?P<last>\d+))?-)?(?P<number>\d+)", re.DOTALL)
 
 
-def place_of(id: str) -> tuple[str, int]:
-    """(file, page) of a passage's id, 0 where the format has no pages; any other id and 0."""
+def place_of(id: str) -> tuple[str, str]:
+    """(file, "page 3" or "pages 3–4") of a passage's id, "" where the format has no pages; any other id and ""."""
     match = PASSAGE_ID.fullmatch(id)
-    return (match["file"], int(match["page"] or 0)) if match else (id, 0)
+    if not match:
+        return id, ""
+
+    first, last = (int(match[name] or 0) for name in ("page", "last"))
+    pages = f"pages {first:,}–{last:,}" if last else f"page {first:,}"
+    return match["file"], pages if first else ""
 
 
 @dataclass(frozen=True, slots=True)

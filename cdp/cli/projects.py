@@ -111,7 +111,8 @@ def corpus_add(
     path: Annotated[
         str,
         Reads(),
-        "PDF, Word, slides, web pages, EPUB, text, Markdown, JSON Lines, CSV, Parquet; a zip or folder of them; BEIR",
+        "PDF, Word, slides, Excel, OpenDocument, web pages, EPUB, text, Markdown, JSON Lines, CSV, Parquet; "
+        "a zip or folder of them; BEIR",
     ],
     options: ReadOptions,
     *,
@@ -138,6 +139,7 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
         f"{unit} per {manifest.unit}": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",
         "languages": ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items()),
         "problem": looking.problem(manifest),
+        "missing": looking.losses(manifest),
         "note": manifest.notes,
         "rejected": display.first_of(manifest.n_rejected, rejected),
     }

@@ -161,9 +161,10 @@ def permutation(n_documents: int, seed: int) -> NDArray[np.int64]:
 
 
 # Scripts without spaces between words: Han, kana, Thai, Lao, Khmer, Burmese.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+UNSPACED_LETTERS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+_UNSPACED = re.compile(f"[{UNSPACED_LETTERS}]+")
 
 
 def count_words(text: str) -> int:

@@ -234,6 +234,11 @@ def scanned(manifest: CorpusManifest) -> list[str]:
     return [note for note in manifest.notes if note.startswith(begin)]
 
 
+def losses(manifest: CorpusManifest) -> list[str]:
+    """Return the files of which less than 98% of the words came out, each with what is missing."""
+    return [f"{file.name}: {file.loss}" for file in manifest.files if file.loss]
+
+
 def problem(manifest: CorpusManifest) -> str:
     """Return which share was not read, in a sentence; empty where nothing is missing but a few rows."""
     failed, said = manifest.n_files_failed, []
@@ -244,6 +249,8 @@ def problem(manifest: CorpusManifest) -> str:
         said.append(f"{counted(rows, 'row')} could not be read.")
     if scans := scanned(manifest):
         said.append(f"Most pages of {counted(len(scans), 'PDF')} have no text: run OCR first (for example OCRmyPDF).")
+    if lost := losses(manifest):
+        said.append(f"Words of {counted(len(lost), 'file')} are missing.")
     return " ".join(said)
 
 

@@ -9,9 +9,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
@@ -41,9 +41,11 @@ from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
 from cdp.corpus.languages import guess_language, language_shares
+from cdp.corpus.losses import described
 from cdp.corpus.options import AUTO, PASSAGE_WORDS, ReadOptions
 from cdp.corpus.passages import LONGEST_HEADING, cut
 from cdp.corpus.readers import (
+    READERS,
     BadRow,
     Block,
     DocumentFormat,
@@ -85,6 +87,15 @@ class FileRead:
     # Of a PDF, and those of them that are images without text.
     n_pages: int = 0
     n_scanned: int = 0
+    # Words that stand in the file, those left out on purpose, and those that did not come out, by kind.
+    n_words: int = 0
+    removed: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def loss(self) -> str:
+        """What of the words is missing, in words; empty where at least 98% came out."""
+        return described(self.n_words, self.missing)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,8 +343,9 @@ class _Reading:
             n_documents = self.collector.n_added - n
             language = guess_language(self.sample)
             spooled = self.spooled.get(source.name)
-            pages = (spooled.report.pages, spooled.report.scanned) if spooled else ()
-            self.files.append(FileRead(source.name, reader.name, source.encoding, language, n_documents, *pages))
+            said = spooled.report if spooled else Report()
+            counts = (said.pages, said.scanned, said.n_words, said.removed, said.missing)
+            self.files.append(FileRead(source.name, reader.name, source.encoding, language, n_documents, *counts))
 
     def _find_stayed(self, sources: Sequence[Source], earlier: Collection[int]) -> None:
         """Register the passages of the earlier version first: files that come before them may repeat them."""
@@ -356,17 +368,19 @@ class _Reading:
                 self._take(source, row, _OWN_FIELDS, file, "")
 
     def _passages(self, source: Source) -> Iterator[Row]:
-        """The passages of a document. ``report.pdf#p12-3`` is its third, and begins on page 12."""
+        """The passages of a document. ``report.pdf#p12-3`` is its third, on page 12; ``#p12..13-3`` ends on 13."""
         spooled = self.spooled[source.name]
         keep = self.options.keep_repeated
         running = set[int]() if keep else self.repeated.running(source.name, spooled.format, self._blocks(spooled))
         words = PASSAGE_WORDS if self.options.passages is None else self.options.passages
-        passages = cut(self.repeated.without(running, self._blocks(spooled)), words)
+        apart = cast(DocumentFormat, READERS[spooled.format]).apart
+        passages = cut(self.repeated.without(running, self._blocks(spooled)), words, apart, spooled.title)
         first, second = next(passages, None), next(passages, None)
         if first is None:
-            raise RefusedValueError("empty text", "it holds nothing but headings")
+            raise RefusedValueError("empty text", "it holds no text")
         for n, passage in enumerate(itertools.chain(filter(None, (first, second)), passages), start=1):
-            place = f"#p{passage.page}-{n}" if passage.page else f"#{n}" if second else ""
+            pages = f"{passage.page}..{passage.last}" if passage.last > passage.page else f"{passage.page}"
+            place = f"#p{pages}-{n}" if passage.page else f"#{n}" if second else ""
             id, line = source.name + place, passage.page or (n if second else None)
             sections = [name for name in passage.section if name != spooled.title]
             yield Row(line, {"_id": id, "title": " › ".join([spooled.title, *sections]), "text": passage.text})

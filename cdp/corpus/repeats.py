@@ -71,8 +71,9 @@ class RepeatedLines:
 
     @staticmethod
     def hashes(block: Block) -> Iterator[int]:
-        """The lines of a block that are compared. Headings are left aside: most files have an introduction."""
-        for line in () if block.level else block.text.split("\n"):
+        """The lines of a block that are compared. Headings are left aside: most files have an introduction. So is the
+        header of a table, which is the same in all files of a kind."""
+        for line in () if block.level else block.text.split("\n")[max(0, block.header) :]:
             if len(line) > LONGEST_LINE or len(line.replace("|", " ").split()) < LEAST_LINE_WORDS:
                 continue  # most lines of a table or a word list: the key takes ten times as long
             key = line_key(line)
@@ -87,9 +88,9 @@ class RepeatedLines:
         shown: dict[int, str] = {}
         total = removed = 0
         for block in blocks:
-            for line in block.text.split("\n"):
+            for line in block.text.split("\n")[max(0, block.header) :]:
                 total += len(line)
-                for key in self.hashes(block._replace(text=line)):
+                for key in self.hashes(Block(line, block.level)):
                     if self._counts[format, key] >= least:
                         removed += len(line)
                         shown[key] = " ".join(line.split())
@@ -103,7 +104,10 @@ class RepeatedLines:
         """The blocks less these lines."""
         for block in blocks:
             lines = block.text.split("\n")
-            kept = [x for x in lines if running.isdisjoint(self.hashes(block._replace(text=x)))] if running else lines
+            kept = lines[: max(0, block.header)]
+            for line in lines[len(kept) :]:
+                if not running or running.isdisjoint(self.hashes(Block(line, block.level))):
+                    kept.append(line)
             if kept:
                 yield block._replace(text="\n".join(kept).strip())
 

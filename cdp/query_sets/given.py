@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
+from cdp.base.records import place_of
 from cdp.base.settings import Config, altered, option
 from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
@@ -17,9 +18,6 @@ from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, iter_rows, look
 from cdp.corpus.options import ORIGINS
 from cdp.corpus.readers import Row
 from cdp.query_sets.imports import ImportOptions
-
-# Pages on which a file's first passage begins.
-FIRST_PAGES = 10
 
 TEST, DEV, TRAIN = "test", "dev", "train"
 SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
@@ -94,6 +92,7 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
     """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
     text_field, document_field, split_field, grade_field = columns_of(path, options, encoding)
     judged = GivenQueries(named=split_field is not None)
+    files = {place_of(id)[0] for id in known if "#" in id}
     for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
         if not isinstance(row, Row):
             judged.left_out["rows of queries that cannot be read"] += 1
@@ -106,8 +105,8 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
         judged.left_out["rows without a query"] += not texts
         judged.left_out["entries among queries that are no text"] += unusable if texts else 0
         if document not in known:
-            whole = f"{document}#1" in known or any(f"{document}#p{page}-1" in known for page in range(1, FIRST_PAGES))
-            reason = "that was cut into passages (keep files whole for them)" if whole else "that is not here"
+            cut = document in files
+            reason = "that was cut into passages (keep files whole for them)" if cut else "that is not here"
             judged.left_out[f"queries for a document {reason}"] += len(texts)
         elif grade is None:
             judged.left_out["judgments without a whole number as their grade"] += len(texts)

@@ -60,10 +60,11 @@ class Added:
 
     @property
     def not_read(self) -> list[str]:
-        """The files and rows that were not read, together by reason, and scans of which little was."""
+        """The files and rows that were not read, together by reason, and files of which a part was not."""
         shown = [rejected for rejected in self.corpus.rejected if rejected.kind != REPEATED]
         lines = by_reason(shown, all_kept=len(self.corpus.rejected) == self.corpus.n_rejected)
-        return lines + [note.rstrip(".") for note in looking.scanned(self.corpus)[:SHOWN]]
+        lines += [note.rstrip(".") for note in looking.scanned(self.corpus)[:SHOWN]]
+        return lines + looking.losses(self.corpus)[:SHOWN]
 
 
 @access.writes

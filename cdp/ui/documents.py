@@ -385,9 +385,9 @@ def linked(workspace: Workspace, manifest: CorpusManifest) -> None:
 def _whole(manifest: CorpusManifest, document: Document) -> None:
     with st.container(border=True):
         st.markdown(f"**{md(document.title or document.id)}**")
-        file, page = place_of(document.id)
+        file, pages = place_of(document.id)
         if file != document.id:
-            st.caption(f"{md(file)}{f', page {page:,}' if page else ''}")
+            st.caption(f"{md(file)}{pages and f', {pages}'}")
         st.text(document.text)
         state.keep("document", document.id)
         frame.link("queries", "See queries for this document", corpus=manifest.id, document=document.id)
@@ -395,7 +395,7 @@ def _whole(manifest: CorpusManifest, document: Document) -> None:
 
 def files(manifest: CorpusManifest) -> None:
     """The files that were read, each with its format, encoding and language."""
-    if manifest.n_files < 2:
+    if manifest.n_files < 2 and not looking.losses(manifest):
         return
     with st.expander(f"{count(manifest.n_files, 'file')} read", type="compact"):
         tables.show(
@@ -405,8 +405,12 @@ def files(manifest: CorpusManifest) -> None:
                 "Encoding": [file.encoding for file in manifest.files],
                 "Language": [LANGUAGES.get(file.language, file.language) for file in manifest.files],
                 "Documents": [file.n_documents for file in manifest.files],
+                "Left out": [", ".join(f"{kind} {n:,}" for kind, n in file.removed.items()) for file in manifest.files],
+                "Missing": [[file.loss] if file.loss else [] for file in manifest.files],
             },
-            alt="Files that were read, with format, encoding and language",
+            about={"Left out": "Words that were left out on purpose, by kind."},
+            config={"Missing": st.column_config.MultiselectColumn(color="orange", disabled=True)},
+            alt="Files that were read, with format, encoding, language and the words that are missing",
         )
         if len(manifest.files) < manifest.n_files:
             st.caption(f"Showing the first {len(manifest.files):,}.")

@@ -106,8 +106,8 @@ def _hit(hit: Hit, corpus: str) -> None:
     pieces = text.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
-    file, page = place_of(hit.id)
-    place = f"{md(cut(file, 60))}{f', page {page:,}' if page else ''} · " if file != hit.id else ""
+    file, pages = place_of(hit.id)
+    place = f"{md(cut(file, 60))}{pages and f', {pages}'} · " if file != hit.id else ""
     st.caption(f"{place}score {hit.score:.3f}")
 
 

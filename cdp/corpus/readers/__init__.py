@@ -6,6 +6,7 @@ cut into passages.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from cdp.base.errors import InputError
 from cdp.base.progress import PhaseProgress, silent
 from cdp.base.registry import Registered, Registry
+from cdp.corpus.losses import words
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block
 from cdp.corpus.sources import Source
@@ -40,6 +42,10 @@ class Report:
 
     ``title`` is the document's own, empty where its headings tell it. ``running`` are removed headers and footers, an
     example by its key; none are removed where ``keep_repeated``. ``scanned`` of the ``pages`` are images without text.
+
+    ``inside`` are the words of the file by kind of place ("text", "footnotes", …) as ``count`` is told them: by a count
+    of its own, for what the walk that makes the blocks passes over would be missing from its own count, too. Of these
+    ``n_words``, ``removed`` were left out on purpose, by kind, and ``missing`` in no block.
     """
 
     notes: list[str] = field(default_factory=list)
@@ -49,6 +55,24 @@ class Report:
     running: dict[str, str] = field(default_factory=dict)
     pages: int = 0
     scanned: int = 0
+    inside: dict[str, Counter[str]] = field(default_factory=dict)
+    outside: Counter[str] = field(default_factory=Counter)
+    removed: dict[str, int] = field(default_factory=dict)
+    n_words: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
+
+    def count(self, text: str, kind: str = "text", times: int = 1) -> None:
+        """Count the words of a text that stands in the file so many times."""
+        counts = self.inside.setdefault(kind, Counter())
+        for word, n in Counter(words(text)).items():
+            counts[word] += n * times
+
+    def remove(self, text: str, kind: str) -> None:
+        """Count the words of a text that is left out on purpose; ``kind`` says what it is, in words."""
+        found = words(text)
+        self.outside.update(found)
+        if found:
+            self.removed[kind] = self.removed.get(kind, 0) + len(found)
 
 
 @dataclass(frozen=True)
@@ -63,11 +87,13 @@ class RowFormat(Registered):
 class DocumentFormat(Registered):
     """A format whose files are documents. ``blocks(source, options, report)`` yields them in reading order.
 
-    It raises RefusedValueError or InputError for a file that cannot be read.
+    It raises RefusedValueError or InputError for a file that cannot be read. ``apart``: no passage crosses a page, as a
+    slide or a sheet.
     """
 
     suffixes: tuple[str, ...]
     blocks: Callable[[Source, ReadOptions, Report], Iterator[Block]]
+    apart: bool = False
 
 
 FileFormat = RowFormat | DocumentFormat

@@ -1,0 +1,166 @@
+"""Word: the blocks of a document's main part, with its notes and text boxes where they are named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from cdp.corpus.readers import Block, Report
+from cdp.corpus.readers.files import office_format
+from cdp.corpus.readers.packages import (
+    Kind,
+    Package,
+    all_text,
+    attribute,
+    child,
+    formula,
+    graphic,
+    is_hidden,
+    name,
+    prune,
+    raised,
+    within,
+)
+from cdp.corpus.readers.walk import Walk
+
+# Parts that hold text, by their place in the package of every writer.
+PARTS = {
+    r"/document\d*\.xml$": "text", r"/footnotes\d*\.xml$": "footnotes", r"/endnotes\d*\.xml$": "endnotes",
+    r"/comments\d*\.xml$": Kind.COMMENTS, r"/(header|footer)\d*\.xml$": Kind.HEADERS,
+    r"/charts/chart\d*\.xml$": "charts", r"/diagrams/data\d*\.xml$": "SmartArt",
+}  # fmt: skip
+UNREAD = "it holds other documents (altChunk), which are not read"
+LINES = {"w:tab": " ", "w:ptab": " ", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "-"}
+NOTES = {"w:footnoteReference": "footnotes", "w:endnoteReference": "endnotes"}
+
+
+def docx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
+    """Paragraphs, headings, tables, text boxes, formulas and charts of a Word file in their order.
+
+    Tracked insertions are in and deletions out. A note follows the paragraph that names it. Comments, headers, footers
+    and the table of contents, which repeats the headings, are left out and counted.
+    """
+    package = Package(path)
+    package.count(PARTS, report)
+    yield from _Word(package, report).document()
+    report.title = report.title or package.title()
+
+
+class _Word(Walk):
+    def __init__(self, package: Package, report: Report) -> None:
+        super().__init__(report)
+        self.package = package
+        self.part = package.of_kind("officeDocument")[0]
+        # {id: (name, level of outline or 0, style it is based on)}. Names of built-in styles are always English.
+        self.styles: dict[str, tuple[str, int, str]] = {}
+        for style in (style for root in self._related("styles") for style in within(root, "w:style")):
+            level = _value(style, "w:pPr", "w:outlineLvl")
+            of = (_value(style, "w:name").lower(), int(level) + 1 if level.isdigit() else 0, _value(style, "w:basedOn"))
+            self.styles[attribute(style, "w:styleId")] = of
+        self.notes = {
+            (kind, attribute(note, "w:id")): note
+            for kind in NOTES.values()
+            for root in self._related(kind)
+            for note in root
+            if attribute(note, "w:type", "normal") == "normal"
+        }
+
+    def _related(self, kind: str) -> Iterator[Any]:
+        for part in self.package.of_kind(kind, self.part):
+            if (root := self.package.xml(part)) is not None:
+                yield root
+
+    def document(self) -> Iterator[Block]:
+        yield from self.blocks(prune(self.package.xml(self.part), self._left_out, self.report))
+        yield from [Block(self.waiting)] if self.waiting.strip() else ()
+        for note in self.notes.values():
+            self.report.remove(all_text(note), "notes without a mark")
+        for kind, removed in (("comments", Kind.COMMENTS), ("header", Kind.HEADERS), ("footer", Kind.HEADERS)):
+            for root in self._related(kind):
+                self.report.remove(all_text(root), removed)
+
+    def _left_out(self, item: Any, kind: str) -> str | None:
+        if kind in ("w:del", "w:moveFrom") and name(item.getparent()) not in ("w:rPr", "w:trPr"):
+            return Kind.DELETED
+        if kind == "w:tr" and child(item, "w:trPr", "w:del") is not None:
+            return Kind.DELETED
+        if kind == "w:sdt" and child(item, "w:sdtPr", "w:showingPlcHdr") is not None:
+            return Kind.TEMPLATE
+        gallery = _value(item, "w:sdtPr", "w:docPartObj", "w:docPartGallery") if kind == "w:sdt" else ""
+        if gallery == "Table of Contents" or (kind == "w:p" and re.fullmatch(r"toc \d", self._style(item)[0])):
+            return Kind.CONTENTS
+        if kind == "w:r" and is_hidden(item):
+            return Kind.HIDDEN
+        if name(item.getparent()) == "w:tc" and kind != "w:tcPr":
+            merged = child(item.getparent(), "w:tcPr", "w:vMerge")
+            if merged is not None and attribute(merged, "w:val", "continue") == "continue":
+                return Kind.HIDDEN
+        return "phonetic guides" if kind == "w:rt" else None
+
+    def _style(self, paragraph: Any) -> tuple[str, int]:
+        """(name of the style or of that it is based on, level of the heading or 0)."""
+        id, title, level = _value(paragraph, "w:pPr", "w:pStyle"), "", 0
+        for _ in range(10 if id else 0):  # styles of a damaged file may be based on one another in a circle
+            named, own_level, base = self.styles.get(id, (id.lower(), 0, ""))
+            heading = re.fullmatch(r"heading ?([1-9])", named)
+            title = title or (named if named == "title" or named.startswith("toc ") else "")
+            level = level or (int(heading[1]) if heading else own_level)
+            id = base
+        outline = _value(paragraph, "w:pPr", "w:outlineLvl")
+        level = int(outline) + 1 if outline.isdigit() else level
+        return title, 0 if level > 9 else level
+
+    def heading(self, paragraph: Any) -> tuple[int, bool]:
+        title, level = self._style(paragraph)
+        return level, title == "title"
+
+    def goes_on(self, paragraph: Any) -> bool:
+        # The mark that ended it was deleted.
+        return any(child(paragraph, "w:pPr", "w:rPr", mark) is not None for mark in ("w:del", "w:moveFrom"))
+
+    def inline(self, item: Any, kind: str) -> str | None:
+        match kind:
+            case "w:t":
+                return item.text or ""
+            case "w:sym":
+                code = int(attribute(item, "w:char", "0"), 16)
+                return "" if 0xE000 <= code < 0xF900 else chr(code)  # a sign of a font of its own
+            case "m:oMath" | "m:oMathPara":
+                return f" {formula(item)} "
+            case "w:r" if _value(item, "w:rPr", "w:vertAlign") == "superscript":
+                return raised(self.line(item))
+            case "w:txbxContent":
+                return self.apart(item)
+            case "c:chart" | "dgm:relIds":
+                self.below += graphic(item, self.package, self.part)
+            case "w:footnoteReference" | "w:endnoteReference":
+                note = self.notes.pop((NOTES[kind], attribute(item, "w:id")), None)
+                return "" if note is None else self.apart(prune(note, self._left_out, self.report))
+        return LINES.get(kind)
+
+    def beside(self, item: Any, kind: str) -> Iterable[Block] | None:
+        if kind == "w:altChunk":
+            self.report.notes.append(UNREAD)
+        return None
+
+    def places(self, cell: Any) -> tuple[int, int]:
+        return 1, _number(cell, "w:tcPr", "w:gridSpan", default=1) - 1
+
+    def row(self, row: Any) -> tuple[int, bool]:
+        return _number(row, "w:trPr", "w:gridBefore"), child(row, "w:trPr", "w:tblHeader") is not None
+
+
+def _value(element: Any, *path: str) -> str:
+    """The value of a property; "" where it is not set."""
+    found = child(element, *path)
+    return "" if found is None else attribute(found, "w:val")
+
+
+def _number(element: Any, *path: str, default: int = 0) -> int:
+    value = _value(element, *path)
+    return min(int(value), 1000) if value.isdigit() else default
+
+
+DOCX = office_format("docx", "Word", "Word (.docx), cut into passages", (".docx",), docx_blocks, 63, zipped=True)

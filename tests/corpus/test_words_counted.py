@@ -1,0 +1,68 @@
+"""The words of a file are counted apart from reading it; what did not come out is said with its kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cdp.corpus.extraction import blocks_of, reading_process
+from cdp.corpus.losses import described, missing, words
+from cdp.corpus.readers import Report
+from tests.support import install_plugins
+
+LOSSY = """
+from cdp.corpus.passages import Block
+from cdp.corpus.readers.files import office_format
+
+
+def blocks(path, passwords, report):
+    text = path.read_text()
+    report.count(text)
+    report.count("A note below the page.", "footnotes")
+    report.count("Internal", "header")
+    report.remove("Internal", "header")
+    yield Block(text.replace("gone", ""))
+
+
+LOSSY = office_format("lossy", "Lossy", "a reader that loses words", (".lossy",), blocks, 200)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The fee is 45 euros.", ["the", "fee", "is", "45", "euros"]),
+        ("港口 crane", ["港", "口", "crane"]),
+        ("co\u00adoperate ﬁle", ["cooperate", "file"]),
+        ("snake_case", ["snake", "case"]),
+        ("Café", ["café"]),
+    ],
+)
+def test_a_word_is_a_run_of_letters_or_one_character_of_a_script_without_spaces(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_what_came_twice_makes_up_for_nothing_and_is_lost_where_most_of_it_is() -> None:
+    inside = {"text": Counter(words("the fee is of the port")), "notes": Counter(words("the quay"))}
+    came = Counter(words("the fee is of the port port port port"))
+    assert missing(inside, came) == {"notes": 2}
+    assert described(8, {"notes": 2}) == "2 of 8 words (25%) did not come out: notes (2)"
+    assert described(100, {"notes": 2}) == ""
+    assert described(0, {}) == ""
+
+
+@pytest.mark.slow
+def test_the_reading_process_says_what_its_reader_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lossy.py").write_text(LOSSY)
+    install_plugins(tmp_path, "lossy")
+    monkeypatch.syspath_prepend(tmp_path)  # the reading process loads it
+    (tmp_path / "a.lossy").write_text("The word gone is lost.")
+    report = Report()
+    with reading_process():
+        list(blocks_of("lossy", tmp_path / "a.lossy", report))
+    assert report.removed == {"header": 1}
+    assert report.missing == {"footnotes": 5, "text": 1}
+    assert report.n_words == 11
+    assert not report.inside  # the words themselves stay in the process
