@@ -51,9 +51,12 @@ def table(rows: Iterable[Sequence[str]], page: int = 0, header: int = 1) -> Iter
         yield from (Block(cell, 0, page) for row in filled for cell in row if cell)
         return
 
-    # A first empty cell shows as a bar at the beginning of its line.
-    cut = [[row[i] if i < len(row) else "" for i in full] for row in filled]
-    yield Block("\n".join(" | ".join(row).strip() for row in cut), 0, page, max(0, header))
+    # A first empty cell shows as a bar at the beginning of its line; those at its end say nothing.
+    text = []
+    for row in filled:
+        last = max(i for i, cell in enumerate(row) if cell)
+        text.append(" | ".join(row[i] for i in full if i <= last).strip())
+    yield Block("\n".join(text), 0, page, max(0, header))
 
 
 def neighbours(ids: Iterable[str]) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ def test_empty_cells_and_equal_neighbours_keep_their_columns() -> None:
         ([["", "2023"], ["Ships", "4"]], [Block("| 2023\nShips | 4", 0, 0, 1)]),
         ([["A", "", "B"], ["1", "", "2"]], [Block("A | B\n1 | 2", 0, 0, 1)]),
         ([["", ""], ["A", "B"], ["1", "2"]], [Block("A | B\n1 | 2", 0, 0, 0)]),
-        ([["A", "B"], ["1"]], [Block("A | B\n1 |", 0, 0, 1)]),
+        ([["A", "B"], ["1"]], [Block("A | B\n1", 0, 0, 1)]),
         ([["A paragraph\nin a box."], [""], ["Another."]], [Block("A paragraph in a box."), Block("Another.")]),
         ([[""]], []),
         ([], []),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.corpus.extraction import blocks_of, reading_process
 from cdp.corpus.losses import described, missing, words
-from cdp.corpus.reading import read_documents
+from cdp.corpus.readers import Report
 from tests.support import install_plugins
 
 LOSSY = """
@@ -53,17 +54,15 @@ def test_what_came_twice_makes_up_for_nothing_and_is_lost_where_most_of_it_is() 
 
 
 @pytest.mark.slow
-def test_a_file_says_what_its_reader_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reading_process_says_what_its_reader_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lossy.py").write_text(LOSSY)
     install_plugins(tmp_path, "lossy")
     monkeypatch.syspath_prepend(tmp_path)  # the reading process loads it
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "a.lossy").write_text("The word gone is lost.")
-    (folder / "b.lossy").write_text("Nothing here is lost.")
-    with read_documents(folder) as result:
-        first, second = result.files
-    assert first.removed == {"header": 1}
-    assert first.missing == {"footnotes": 5, "text": 1}
-    assert first.loss == "6 of 11 words (55%) did not come out: footnotes (5), text (1)"
-    assert second.missing == {"footnotes": 5}
+    (tmp_path / "a.lossy").write_text("The word gone is lost.")
+    report = Report()
+    with reading_process():
+        list(blocks_of("lossy", tmp_path / "a.lossy", report))
+    assert report.removed == {"header": 1}
+    assert report.missing == {"footnotes": 5, "text": 1}
+    assert report.n_words == 11
+    assert not report.inside  # the words themselves stay in the process

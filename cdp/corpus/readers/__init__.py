@@ -68,7 +68,8 @@ class Report:
         """Count the words of a text that is left out on purpose; ``kind`` says what it is, in words."""
         found = words(text)
         self.outside.update(found)
-        self.removed[kind] = self.removed.get(kind, 0) + len(found)
+        if found:
+            self.removed[kind] = self.removed.get(kind, 0) + len(found)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,131 @@
+"""Slides: titles, text, tables, charts and speaker notes, slide by slide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from cdp.corpus.passages import table
+from cdp.corpus.readers import Block, Report
+from cdp.corpus.readers.files import office_format
+from cdp.corpus.readers.ooxml import (
+    Kind,
+    Package,
+    all_text,
+    attribute,
+    child,
+    chosen,
+    graphic,
+    name,
+    paragraphs,
+    within,
+)
+
+PARTS = {
+    r"/slides/[^/]+\.xml$": "text", r"/notesSlides/[^/]+\.xml$": "notes", r"/comments/[^/]+\.xml$": Kind.COMMENTS,
+    r"/charts/chart[^/]*\.xml$": "charts", r"/diagrams/data[^/]*\.xml$": "SmartArt",
+}  # fmt: skip
+# Placeholders of the date, footer and number of a slide, and of its picture on a page of notes.
+FURNITURE = ("dt", "ftr", "sldNum", "hdr", "sldImg")
+TITLES = ("title", "ctrTitle")
+
+
+def pptx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
+    """Titles, text, tables, charts and speaker notes of each slide; ``page`` is the slide's number.
+
+    Hidden slides, comments, and the date, footer and number of a slide are left out and counted.
+    """
+    package = Package(path)
+    package.count(PARTS, report)
+    show = package.of_kind("officeDocument")[0]
+    related = package.related(show)
+    entries = within(package.xml(show), "p:sldId")
+    for number, part in enumerate((related[attribute(entry, "r:id")][1] for entry in entries), start=1):
+        slide = package.xml(part)
+        notes = [(note, package.xml(note)) for note in package.of_kind("notesSlide", part)]
+        for comments in package.of_kind("comments", part):
+            report.remove(all_text(package.xml(comments)), Kind.COMMENTS)
+        if slide.get("show") in ("0", "false"):
+            report.remove("\n".join(all_text(root) for root in (slide, *(note for _, note in notes))), "hidden slides")
+            continue
+
+        for at, root in ((part, slide), *notes):
+            shapes = _in_order(list(_shapes(child(root, "p:cSld", "p:spTree"), report)))
+            shapes.sort(key=lambda shape: _placeholder(shape) not in TITLES)
+            for shape in shapes:
+                yield from _shape(shape, package, at, number, report)
+
+
+def _placeholder(shape: Any) -> str:
+    """The type of a placeholder, "" for any other shape."""
+    mark = next(within(shape, "p:ph"), None)
+    return "" if mark is None else str(mark.get("type", "obj"))
+
+
+def _shapes(tree: Any, report: Report) -> Iterator[Any]:
+    """The shapes of a slide or group; of alternate content those that today's programs show."""
+    for item in tree:
+        if name(item) == "mc:AlternateContent":
+            kept = chosen(item)
+            report.remove("\n".join(all_text(part) for part in item if part is not kept), Kind.COPIES)
+            yield from _shapes(kept if kept is not None else (), report)
+        elif name(item) in ("p:sp", "p:grpSp", "p:graphicFrame", "p:cxnSp", "p:contentPart"):
+            yield item
+
+
+def _in_order(shapes: Sequence[Any]) -> list[Any]:
+    """Shapes in the order of the file, which is that of screen readers; but one that lies wholly above another, in the
+    same column, before it."""
+    ordered: list[Any] = []
+    for shape in shapes:
+        left, _, right, bottom = _box(shape)
+        below = (
+            place
+            for place, (x, y, x_end, _) in enumerate(map(_box, ordered))
+            if bottom <= y and left < x_end and x < right
+        )
+        ordered.insert(next(below, len(ordered)), shape)
+    return ordered
+
+
+def _box(shape: Any) -> tuple[float, float, float, float]:
+    """(left, top, right, bottom) of a shape; not a number where its layout has the place."""
+    frame = next((part for part in within(shape, "a:xfrm", "p:xfrm")), None)
+    offset, size = (None, None) if frame is None else (child(frame, "a:off"), child(frame, "a:ext"))
+    if offset is None or size is None:
+        return (float("nan"),) * 4
+    x, y, width, height = (
+        float(part.get(key, 0)) for part, key in ((offset, "x"), (offset, "y"), (size, "cx"), (size, "cy"))
+    )
+    return x, y, x + width, y + height
+
+
+def _shape(shape: Any, package: Package, part: str, page: int, report: Report) -> Iterator[Block]:
+    kind = _placeholder(shape)
+    if name(shape) == "p:grpSp":
+        for inner in _in_order(list(_shapes(shape, report))):
+            yield from _shape(inner, package, part, page, report)
+    elif kind in FURNITURE:
+        report.remove(all_text(shape), Kind.HEADERS)
+    elif name(shape) == "p:graphicFrame":
+        for grid in within(shape, "a:tbl"):
+            yield from table((_cells(row, report) for row in grid if name(row) == "a:tr"), page)
+        yield from graphic(shape, package, part, page, report)
+    elif text := paragraphs(shape, report):
+        yield Block(" ".join(text.split()) if kind in TITLES else text, 2 if kind in TITLES else 0, page)
+
+
+def _cells(row: Any, report: Report) -> list[str]:
+    """The cells of a row, those that a merged one covers empty."""
+    cells = []
+    for cell in row:
+        if name(cell) == "a:tc":
+            covered = {cell.get("hMerge"), cell.get("vMerge")} & {"1", "true"}
+            cells.append("" if covered else paragraphs(cell, report))
+    return cells
+
+
+PPTX = office_format(
+    "pptx", "Slides", "PowerPoint (.pptx), cut into passages", (".pptx",), pptx_blocks, 64, zipped=True, apart=True
+)
