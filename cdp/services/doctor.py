@@ -16,6 +16,7 @@ from cdp import catalog, jobs
 from cdp.base.errors import CdpError
 from cdp.base.registry import HOMES, installed_plugins, package_of, registry
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, new_id
+from cdp.corpus import recognition
 from cdp.llm import proxies
 from cdp.llm.address import KEYS
 from cdp.retrievers.preset import minilm_folder
@@ -48,6 +49,7 @@ def check(workspace: Workspace) -> list[Check]:
         _run("devices", _devices),
         _run("cluster", lambda: clusters.trouble(workspace)),
         _run("LLM endpoint key", _key),
+        _run("scanned pages", _scans),
         _run("proxies", lambda: (True, ", ".join(proxies.check().values()) or "none")),
     ]
 
@@ -103,6 +105,12 @@ def _devices() -> tuple[bool, str]:
     names = "; ".join(f"{gpu.label} ({gpu.uuid})" for gpu in gpus)
     found, trouble = f"{os.cpu_count()} CPU cores, {names or 'no GPU'}", jobs.gpu_trouble()
     return not trouble, f"{found}. {trouble}" if trouble else found
+
+
+def _scans() -> tuple[bool, str]:
+    """Name the languages in which scanned pages are read, or what is missing; nothing else needs it."""
+    remedy = recognition.remedy()
+    return True, f"not read: {remedy}" if remedy else f"read in {', '.join(recognition.packs())}"
 
 
 def _key() -> tuple[bool, str]:
