@@ -192,13 +192,18 @@ def _turned(runs: list[_Run]) -> list[_Run]:
 def _placed(run: str, boxes: Sequence[Box]) -> _Run:
     """A run with its letters in the order of reading."""
     rtl = is_right_to_left(run)
-    text = run
+    letters = list(zip(run, boxes, strict=True))
     if rtl and len(run) > 1:
-        places = [box[0] for character, box in zip(run, boxes, strict=True) if not _MARKS.match(character)]
+        places = [box[0] for character, box in letters if not _MARKS.match(character)]
         if len(places) > 1 and places[0] < places[-1]:
-            text = run[::-1]
-            if marks := _MARKS.match(text):
-                text = text[marks.end() :] + marks[0]
+            letters.reverse()
+        # The letters of a ligature have one place; they are turned with the others, and not as they are read.
+        ligatures = (list(group) for _, group in itertools.groupby(letters, key=lambda letter: letter[1]))
+        letters = list(itertools.chain.from_iterable(reversed(group) for group in ligatures))
+
+    text = "".join(character for character, _ in letters)
+    if rtl and (marks := _MARKS.match(text)):
+        text = text[marks.end() :] + marks[0]
     return _Run(text, min(box[0] for box in boxes), max(box[2] for box in boxes), rtl)
 
 

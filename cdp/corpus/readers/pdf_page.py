@@ -24,6 +24,8 @@ LEAST_CROP = 1.0
 # Space between cells in heights of a line: more than between the words of a justified line.
 CELL_GAP = 0.9
 LONGEST_MARK = 3
+# Words of a justified line stand evenly, even where its column is so narrow that cells could be no farther apart.
+EVEN_GAPS, WIDEST_GAP = 0.05, 2.5
 # Boxes of a page or part of it in which columns are looked for, and on each side of the gap between two.
 LEAST_BOXES, LEAST_SIDE = 16, 6
 
@@ -65,7 +67,7 @@ class Page:
                 long = len(line) >= 0.8 * widest
                 size = full if long and full else self._size(at)
                 full = size if long else full
-                if rtl and is_right_to_left(text):
+                if mainly_rtl or (rtl and is_right_to_left(text)):
                     text = in_logical_order(line, [self._box(i) for i in range(at, at + len(line))], mainly_rtl)
                 lines.append(Line(text if text.isascii() else without_gaps(text), size))
                 starts.append(at + len(line) - len(line.lstrip()))
@@ -167,11 +169,14 @@ class Page:
         does not continue the one above: the paragraph behind a table, the next cell of several lines."""
         rows: list[list[str]] = []
         for (text, _), at in zip(lines, starts, strict=True):
-            ends = [0]
+            ends, gaps = [0], []
             for space in re.finditer(" +", text) if self._text.count_rects(at, len(text)) > 1 else ():
                 _, bottom, left, top = self._box(at + space.start() - 1)
-                if self._box(at + space.end())[0] - left > CELL_GAP * (top - bottom):
+                gaps.append((self._box(at + space.end())[0] - left) / ((top - bottom) or 1))
+                if gaps[-1] > CELL_GAP:
                     ends.append(space.end())
+            if len(gaps) > 1 and max(gaps) - min(gaps) < EVEN_GAPS and max(gaps) < WIDEST_GAP:
+                ends = [0]
             rows.append([text[i:j].rstrip() for i, j in itertools.pairwise([*ends, len(text)])])
         n_cells = [1, *map(len, rows), 1]
         # Of two cells is also a heading with its number, an item with its mark, a line with a date at its end.

@@ -16,6 +16,8 @@ from cdp.corpus.readers.files import office_format
 
 # Between the title of a page and the name of its site.
 _SITE = re.compile(r"\s+[|–—·•»:-]\s+")
+# What writers of books fill in where they are told no title.
+_NO_TITLE = ("unknown title", "unknown", "untitled")
 # Chapters without text that are named.
 NAMED_CHAPTERS = 5
 
@@ -56,8 +58,8 @@ def epub_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
         opf = _xml(book, package)
         items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
         title = " ".join((opf.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").split())
-        report.title = title
-        if title:
+        if title and title.lower() not in _NO_TITLE:
+            report.title = title
             yield Block(title, 1)
 
         unread = []
