@@ -11,6 +11,8 @@
 #             (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
 # make endpoints  other people's servers of the OpenAI protocol, installed one by one: 20 minutes, seven once they are
+# make writers  files as LibreOffice, pandoc, Chromium and EbookLib write them, and scans, read word for word: installs them
+#             (Debian, and two packages), then four minutes
 # make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: under ten minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
 # make reproduction  docs/REPRODUCTION.md with every figure and verdict from the kept scores, in a minute
@@ -31,7 +33,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints cluster audit bench bench-changed gpu docs site images lock clean
+.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints writers cluster audit bench bench-changed gpu docs site images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -90,6 +92,13 @@ coverage: install-dev chromium
 	$(BIN)/python -m tests.never_run build/coverage/lines.json
 
 # One at a time: what is measured here would measure its neighbour.
+writers: install-dev chromium
+	@command -v soffice >/dev/null && command -v pandoc >/dev/null && command -v tesseract >/dev/null && \
+	  [ -n "$$(fc-list :lang=ja)" ] || apt-get install -y --no-install-recommends libreoffice-writer libreoffice-impress \
+	  libreoffice-calc libreoffice-math pandoc tesseract-ocr fonts-noto-cjk
+	$(PIP) EbookLib==0.20 ocrmypdf==17.13.0
+	$(BIN)/python -m pytest -n 0 -rs tests/writers tests/corpus/test_recognition.py
+
 soak: install-dev chromium
 	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak --timeout 0
 

@@ -6,8 +6,8 @@
 ...     ...
 
 Defaults: JSONL, CSV, TSV and Parquet fields are found by their names, and rows stay whole; texts, Markdown, PDF, Word,
-slides, web pages and EPUB are cut into passages; documents without ids are numbered by their rows; a repeated id, an
-empty text and a passage that repeats another one are rejected and listed.
+OpenDocument, slides, spreadsheets, web pages and EPUB are cut into passages; documents without ids are numbered by
+their rows; a repeated id, an empty text and a passage that repeats another one are rejected and listed.
 """
 
 from __future__ import annotations

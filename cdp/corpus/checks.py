@@ -40,7 +40,7 @@ class Rejected:
     @property
     def where(self) -> str:
         """``a.csv, line 3``, ``a.pdf, page 3``, or the file."""
-        part = "page" if self.file.lower().endswith((".pdf", ".pptx")) else "line"
+        part = "page" if self.file.lower().endswith((".pdf", ".pptx", ".xlsx")) else "line"
         return self.file if self.line is None else f"{self.file}, {part} {self.line}"
 
     @property

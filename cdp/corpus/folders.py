@@ -24,8 +24,8 @@ _SHOWN = 5
 UNKNOWN_FORMAT = "unknown format"
 # Formats that are not read, and what their programs save besides.
 NEWER = {
-    ".doc": ".docx", ".odt": ".docx", ".rtf": ".docx", ".pages": ".docx", ".ppt": ".pptx", ".odp": ".pptx",
-    ".key": ".pptx", ".xls": ".csv", ".xlsx": ".csv", ".ods": ".csv", ".numbers": ".csv", ".mobi": ".epub",
+    ".doc": ".docx", ".rtf": ".docx", ".pages": ".docx", ".ppt": ".pptx", ".odp": ".pptx", ".key": ".pptx",
+    ".xls": ".xlsx", ".ods": ".xlsx", ".numbers": ".xlsx", ".mobi": ".epub",
 }  # fmt: skip
 
 

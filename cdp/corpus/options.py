@@ -60,7 +60,7 @@ class ReadOptions(Config):
     passages: int | None = option(
         None,
         "Words of a passage, into which documents are cut at headings, paragraphs and sentences; off keeps all whole. "
-        f"auto cuts files (text, Markdown, PDF, Word, slides, web pages, EPUB) at {PASSAGE_WORDS} and keeps rows whole "
+        f"auto cuts files (text, Markdown, PDF, Office, web pages, EPUB) at {PASSAGE_WORDS} and keeps rows whole "
         "(JSON Lines, CSV, Parquet, BEIR); a number cuts both.", reason="About what retrievers read whole, and one "
         "subject.", unit="words", minimum=0, maximum=10_000,
     )  # fmt: skip

@@ -59,6 +59,15 @@ def table(rows: Iterable[Sequence[str]], page: int = 0, header: int = 1) -> Iter
     yield Block("\n".join(text), 0, page, max(0, header))
 
 
+def in_cell(blocks: Iterable[Block]) -> str:
+    """The text of the blocks of a cell. A table in it reads as a list: cells divided by commas, rows by semicolons."""
+    texts = []
+    for block in blocks:
+        is_table = block.header >= 0
+        texts.append(block.text.replace(" | ", ", ").replace("\n", "; ") if is_table else block.text)
+    return "\n".join(texts)
+
+
 def neighbours(ids: Iterable[str]) -> dict[str, list[str]]:
     """{passage: the ones right before and after it in its file, which share sentences with it}, all by id."""
     placed = [(match["file"], int(match["number"]), match[0]) for match in map(PASSAGE_ID.fullmatch, ids) if match]

@@ -217,6 +217,6 @@ def test_a_chosen_format_reads_files_of_any_ending(tmp_path: Path) -> None:
 def test_formats_and_encodings_that_are_not_known_are_refused(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "d.jsonl", ROWS)
     with pytest.raises(ConfigError, match="must be one of"):
-        read_documents(path, ReadOptions(format="odt"))
+        read_documents(path, ReadOptions(format="rtf"))
     with pytest.raises(ConfigError, match="not a text encoding"):
         read_documents(path, ReadOptions(encoding="utf-99"))

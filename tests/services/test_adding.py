@@ -21,9 +21,10 @@ from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.benchmarks import load_benchmark
 from cdp.benchmarks.manifests import read as read_manifest
-from cdp.corpus import ReadOptions, iter_documents
-from cdp.services import adding, corpora, projects
-from cdp.services.adding import Added, AddOptions
+from cdp.corpus import ReadOptions, iter_documents, viewing
+from cdp.query_sets.given import AddOptions
+from cdp.services import adding, projects
+from cdp.services.adding import Added
 from tests.cli.support import run as cli
 from tests.strategies import ODD, SCRIPTS
 
@@ -149,7 +150,7 @@ MIXED = {
     "sea/asked.csv": "\n".join(
         ["query,doc_id,split", *(f"q {i}?,s{i},{'dev' if i % 2 else 'train'}" for i in range(20))]
     ).encode(),
-    "sea/manual.odt": b"PK",
+    "sea/manual.rtf": b"{\\rtf1",
     "sea/../../../escape.txt": b"No file leaves its folder.",
     "sea/other.csv": b"colour,size\nred,7\n",
     "sea/.DS_Store": b"x",
@@ -160,14 +161,14 @@ def test_a_folder_of_mixed_files_is_one_corpus_with_its_questions_and_what_was_s
     with adding.received(workspace, uploaded(MIXED)) as (documents, asked):
         assert asked is not None
         assert documents.resolve().is_relative_to(workspace.uploads.resolve())
-        assert any("manual.odt" in note for note in adding.examine(workspace, documents).documents.notes)
+        assert any("manual.rtf" in note for note in adding.examine(workspace, documents).documents.notes)
         added = adding.add(workspace, documents, asked)
     assert added.corpus.n_documents == 23
     assert added.benchmark is not None
     assert (len(questions_of(workspace, added)["train"]), len(judged(workspace, added, "dev"))) == (10, 10)
     stated = "\n".join([*added.stated, *added.not_read])
-    assert corpora.problem(added.corpus) == "2 of 6 files could not be read."
-    for skipped in ("manual.odt", ".DS_Store", "other.csv"):
+    assert viewing.problem(added.corpus) == "2 of 6 files could not be read."
+    for skipped in ("manual.rtf", ".DS_Store", "other.csv"):
         assert skipped in stated
     assert not list(workspace.root.parent.rglob("escape.txt")), "and nothing is left behind"
 

@@ -37,41 +37,29 @@ ARABIC = (
     "رقم الهاتف 12345 والرسوم 12.5% للقارب Stormy Petrel في اليوم؟"
 )
 HEBREW = "משרד הנמל פתוח בימים ראשון עד חמישי (בבוקר), והמבקרים כותבים את שמם בספר. הטלפון 12345 לסירה Elma."
+JAPANESE = "港の事務所は月曜日から金曜日まで開いています。訪問者は入口で名前を本に書きます。"
+CHINESE = "港口办公室从星期一到星期五开放，访客在门口把名字写进一本书里。船长不超过三十米。"
+DIVIDED = "The office plans the main&shy;te&shy;nance of the nor&shy;thern cranes, and en&shy;gi&shy;neers order ropes."
+JUSTIFIED = (
+    "The harbour office plans the extraordinary maintenance of the northern cranes for the spring, "
+    "and the well-known engineers order considerable quantities of rope."
+)
+TABLE = "<table cellpadding=9><tr><th>Team<th>Won<th>Drawn</tr><tr><td>Harbour<td>3<td>0</tr><tr><td>Mill<td>2<td>1</tr></table>"
+VERTICAL = "body{writing-mode:vertical-rl;height:14em}"
 PAGES = {
     "arabic": Printed(f"<h1>دليل الميناء</h1><p>{ARABIC}</p>", "ar", ["دليل الميناء", ARABIC]),
     "hebrew": Printed(f"<h1>ספר הנמל</h1><p>{HEBREW}</p>", "he", ["ספר הנמל", HEBREW]),
-    "japanese": Printed(
-        "<h1>港の手引き</h1><p>港の事務所は月曜日から金曜日まで開いています。訪問者は入口で名前を本に書きます。</p>", "ja",
-        ["港の手引き", "港の事務所は月曜日から金曜日まで開いています。訪問者は入口で名前を本に書きます。"],
-    ),
-    "vertical japanese": Printed(
-        "<h1>港の手引き</h1><p>港の事務所は月曜日から金曜日まで開いています。訪問者は入口で名前を本に書きます。</p>", "ja",
-        ["港の手引き", "港の事務所は月曜日から金曜日まで開いています。訪問者は入口で名前を本に書きます。"],
-        "body{writing-mode:vertical-rl;height:14em}",
-    ),
-    "chinese": Printed(
-        "<h1>港口手册</h1><p>港口办公室从星期一到星期五开放，访客在门口把名字写进一本书里。船长不超过三十米。</p>", "zh",
-        ["港口手册", "港口办公室从星期一到星期五开放，访客在门口把名字写进一本书里。船长不超过三十米。"],
-    ),
-    "divided": Printed(
-        "<p>The office plans the main&shy;te&shy;nance of the nor&shy;thern cranes, and en&shy;gi&shy;neers order ropes for "
-        "the well-known ships.</p>", "en",
-        ["The office plans the maintenance of the northern cranes, and engineers order ropes for the well-known ships."],
-        "p{width:7em}",
-    ),
-    "justified": Printed(
-        "<p>The harbour office plans the extraordinary maintenance of the northern cranes for the spring, and the engineers "
-        "order considerable quantities of rope.</p>", "en",
-        ["The harbour office plans the extraordinary maintenance of the northern cranes for the spring, and the engineers "
-         "order considerable quantities of rope."],
-        "p{width:10em;text-align:justify}",
-    ),
+    "japanese": Printed(f"<h1>港の手引き</h1><p>{JAPANESE}</p>", "ja", ["港の手引き", JAPANESE]),
+    "vertical japanese": Printed(f"<h1>港の手引き</h1><p>{JAPANESE}</p>", "ja", ["港の手引き", JAPANESE], VERTICAL),
+    "chinese": Printed(f"<h1>港口手册</h1><p>{CHINESE}</p>", "zh", ["港口手册", CHINESE]),
+    "divided": Printed(f"<p>{DIVIDED}</p>", "en", [DIVIDED.replace("&shy;", "")], "p{width:7em}"),
+    "justified": Printed(f"<p>{JUSTIFIED}</p>", "en", [JUSTIFIED], "p{width:10em;text-align:justify}"),
     "a table": Printed(
-        "<p>The league of the season follows here in full.</p><table cellpadding=9><tr><th>Team<th>Won<th>Drawn</tr>"
-        "<tr><td>Harbour<td>3<td>0</tr><tr><td>Mill<td>2<td>1</tr></table>", "en",
-        ["The league of the season follows here in full.", "Team | Won | Drawn", "Harbour | 3 | 0", "Mill | 2 | 1"],
+        f"<p>The league of the season.</p>{TABLE}",
+        "en",
+        ["The league of the season.", "Team | Won | Drawn", "Harbour | 3 | 0", "Mill | 2 | 1"],
     ),
-}  # fmt: skip
+}
 
 
 def page(path: Path, printed: Printed) -> Path:
@@ -123,7 +111,9 @@ def test_libreoffice_prints(name: str, tmp_path: Path) -> None:
     installed("soffice", printed.language)
     paragraphs = "".join(f"<text:p>{line}</text:p>" for line in printed.lines)
     (tmp_path / "page.fodt").write_text(
-        f'<?xml version="1.0" encoding="UTF-8"?><office:document xmlns:office="{NAMES}office:1.0" xmlns:style="{NAMES}style:1.0" xmlns:text="{NAMES}text:1.0" '
+        '<?xml version="1.0" encoding="UTF-8"?>'
+        f'<office:document xmlns:office="{NAMES}office:1.0" xmlns:style="{NAMES}style:1.0" '
+        f'xmlns:text="{NAMES}text:1.0" '
         f'xmlns:fo="{NAMES}xsl-fo-compatible:1.0" office:mimetype="application/vnd.oasis.opendocument.text">'
         '<office:automatic-styles><style:page-layout style:name="L"><style:page-layout-properties fo:page-width="9cm" '
         f'fo:page-height="20cm" fo:margin="1cm" style:writing-mode="{WRITING[name]}"/></style:page-layout>'
@@ -153,8 +143,8 @@ BOOK = [
     "Ende.",
 ]
 CHAPTER = (
-    "<h1>Bericht</h1>Zeile des Wärters<br/>im März.<div>Ein Block ohne Absatz.</div><dl><dt>Linse</dt><dd>aus Glas</dd></dl>"
-    "<ul><li>Öl<ul><li>Raps</li></ul></li></ul><p>Ende.</p>"
+    "<h1>Bericht</h1>Zeile des Wärters<br/>im März.<div>Ein Block ohne Absatz.</div><dl><dt>Linse</dt><dd>aus Glas</dd>"
+    "</dl><ul><li>Öl<ul><li>Raps</li></ul></li></ul><p>Ende.</p>"
 )
 
 

@@ -63,9 +63,11 @@ class Report:
     n_words: int = 0
     missing: dict[str, int] = field(default_factory=dict)
 
-    def count(self, text: str, kind: str = "text") -> None:
-        """Count the words of a text that stands in the file."""
-        self.inside.setdefault(kind, Counter()).update(words(text))
+    def count(self, text: str, kind: str = "text", times: int = 1) -> None:
+        """Count the words of a text that stands in the file so many times."""
+        counts = self.inside.setdefault(kind, Counter())
+        for word, n in Counter(words(text)).items():
+            counts[word] += n * times
 
     def remove(self, text: str, kind: str) -> None:
         """Count the words of a text that is left out on purpose; ``kind`` says what it is, in words."""

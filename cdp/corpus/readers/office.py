@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdp.corpus.passages import table
+from cdp.corpus.passages import in_cell, table
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
-from cdp.corpus.readers.ooxml import Kind, Package, all_text, attribute, child, chosen, formula, graphic, name, within
+from cdp.corpus.readers.ooxml import (
+    Kind,
+    Package,
+    all_text,
+    attribute,
+    child,
+    chosen,
+    formula,
+    graphic,
+    is_hidden,
+    name,
+    raised,
+    within,
+)
 
 # Parts that hold text, by their place in the package of every writer.
 PARTS = {
@@ -18,7 +31,6 @@ PARTS = {
     r"/comments\d*\.xml$": Kind.COMMENTS, r"/(header|footer)\d*\.xml$": Kind.HEADERS,
     r"/charts/chart\d*\.xml$": "charts", r"/diagrams/data\d*\.xml$": "SmartArt",
 }  # fmt: skip
-OFF = ("0", "false", "off")
 UNREAD = "it holds other documents (altChunk), which are not read"
 # Elements around others that stay: what tracked changes brought, controls, fields, links.
 AROUND = frozenset(("w:ins", "w:moveTo", "w:sdtContent", "w:customXml", "w:smartTag", "w:hyperlink", "w:fldSimple",
@@ -167,8 +179,11 @@ class _Word:
                     self.report.remove(all_text(item), Kind.DELETED)
                 case "w:rt":
                     self.report.remove(all_text(item), "phonetic guides")
-                case "w:r" if _is_hidden(item):
+                case "w:r" if is_hidden(item):
                     self.report.remove(all_text(item), Kind.HIDDEN)
+                case "w:r" if (place := child(item, "w:rPr", "w:vertAlign")) is not None:
+                    text = self._inline(item)
+                    parts.append(raised(text) if attribute(place, "w:val") == "superscript" else text)
                 case "w:sdt":
                     parts.append(self._inline(self._control(item)))
                 case "mc:AlternateContent":
@@ -224,7 +239,7 @@ class _Word:
         if max(map(len, rows), default=0) < 2:
             yield from (block for cells in rows for cell in cells for block in cell)
         else:
-            yield from table([[_flat(cell) for cell in cells] for cells in rows], header=header or 1)
+            yield from table([[in_cell(cell) for cell in cells] for cells in rows], header=header or 1)
 
     def _inside(self, parent: Any, wanted: str) -> Iterator[Any]:
         """The rows or cells, also those inside content controls and tracked insertions."""
@@ -239,22 +254,9 @@ class _Word:
                 yield from self._inside(item, wanted)
 
 
-def _is_hidden(run: Any) -> bool:
-    mark = child(run, "w:rPr", "w:vanish")
-    return mark is not None and attribute(mark, "w:val") not in OFF
-
-
 def _number(element: Any, default: int) -> int:
     value = "" if element is None else attribute(element, "w:val")
     return min(int(value), 1000) if value.isdigit() else default
-
-
-def _flat(blocks: Iterable[Block]) -> str:
-    """The text of a cell; a table in it is a list, its cells divided by commas and its rows by semicolons."""
-    tables = (
-        block.text.replace(" | ", ", ").replace("\n", "; ") if block.header >= 0 else block.text for block in blocks
-    )
-    return "\n".join(tables)
 
 
 DOCX = office_format("docx", "Word", "Word (.docx), cut into passages", (".docx",), docx_blocks, 63, zipped=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.passages import table
@@ -44,6 +44,8 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 @lru_cache(1 << 16)
 def _short(tag: str) -> str:
     uri, _, local = tag.rpartition("}")
+    if open_document := re.search(r"opendocument:xmlns:([\w-]+):", uri):
+        return f"{open_document[1]}:{local}"
     prefix = next((prefix for pattern, prefix in _PREFIXES if re.search(pattern + "$", uri)), "?" if uri else "")
     return f"{prefix}:{local}" if prefix else local
 
@@ -94,10 +96,27 @@ class Package:
 
         if part not in self._zip.NameToInfo:
             return None
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+        with self._opened(part) as stream:
+            return etree.parse(stream, parser).getroot()
+
+    def each(self, part: str, wanted: str) -> Iterator[Any]:
+        """Yield the elements of this local name in a part that is too long to hold, each to be read at once."""
+        from lxml import etree
+
+        if part not in self._zip.NameToInfo:
+            return
+        with self._opened(part) as stream:
+            for _, element in etree.iterparse(stream, tag=f"{{*}}{wanted}", resolve_entities=False, no_network=True):
+                yield element
+                element.clear()
+                while (before := element.getprevious()) is not None:
+                    element.getparent().remove(before)
+
+    def _opened(self, part: str) -> IO[bytes]:
         if self._zip.NameToInfo[part].file_size > MOST_PART:
             raise RefusedValueError("too long", f"a part of it unpacks to more than {MOST_PART >> 20:,} MB")
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
-        return etree.fromstring(self._zip.read(part), parser)
+        return self._zip.open(part)
 
     def related(self, part: str = "") -> dict[str, tuple[str, str]]:
         """Return {relationship: (its kind, the part)} of a part, of the package itself for ""."""
@@ -129,9 +148,9 @@ class Package:
                 report.count(all_text(self.xml(part)), kind)
 
 
-_TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v"))
+_TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v", "x:t"))
 # Elements that end a word where they begin and where they end.
-_BREAKS = frozenset(("w:p", "w:tab", "w:ptab", "w:br", "w:cr", "w:noBreakHyphen", "a:p", "a:br", "c:v",
+_BREAKS = frozenset(("w:p", "w:tab", "w:ptab", "w:br", "w:cr", "w:noBreakHyphen", "a:p", "a:br", "c:v", "x:comment",
                      "m:e", "m:num", "m:den", "m:sup", "m:sub", "m:deg", "m:fName", "m:lim", "m:oMath"))  # fmt: skip
 # Elements beside or above the text in which they stand, also in the midst of a word.
 _ASIDE = frozenset(("w:del", "w:moveFrom", "w:rt", "w:txbxContent", "mc:Fallback"))
@@ -148,15 +167,32 @@ def all_text(root: Any) -> str:
         kind = name(element)
         if kind in _BREAKS:
             inside[-1].append("\n")
-        elif kind in _ASIDE and event == "start":
-            texts.append([])
-            inside.append(texts[-1])
-        elif kind in _ASIDE:
-            inside.pop()
+        elif kind in _ASIDE or (kind == "w:r" and is_hidden(element)):
+            if event == "start":
+                texts.append([])
+                inside.append(texts[-1])
+            else:
+                inside.pop()
         number = kind == "c:v" and name(element.getparent().getparent()) == "c:numCache"
         if event == "start" and kind in _TEXTS and not number:
             inside[-1].append((element.text or "") if kind[0] == "w" else unescaped(element.text or ""))
     return "\n".join("".join(text) for text in texts)
+
+
+def is_hidden(run: Any) -> bool:
+    """Return True for a run of Word that is marked hidden."""
+    mark = child(run, "w:rPr", "w:vanish")
+    return mark is not None and attribute(mark, "w:val") not in ("0", "false", "off")
+
+
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ⁽⁾"
+_TO_RAISED = str.maketrans("0123456789+-−n()", _RAISED)
+
+
+def raised(text: str) -> str:
+    """Return a superscript in characters of its own where there are such: 10³ is not 103."""
+    changed = text.translate(_TO_RAISED)
+    return changed if set(changed) <= {*_RAISED, " "} else text
 
 
 def paragraphs(body: Any, report: Report) -> str:
@@ -174,7 +210,10 @@ def _line(element: Any, report: Report) -> str:
             case "a:fld" if item.get("type") == "slidenum":
                 report.remove(all_text(item), Kind.HEADERS)
             case "a:t":
-                parts.append(unescaped(item.text or ""))
+                properties = child(element, "a:rPr")
+                text = unescaped(item.text or "")
+                is_raised = properties is not None and not properties.get("baseline", "0").startswith(("-", "0"))
+                parts.append(raised(text) if is_raised else text)
             case "mc:AlternateContent":
                 parts.append(_line(chosen(item), report))
                 report.remove("\n".join(map(all_text, set(item) - {chosen(item)})), Kind.COPIES)
@@ -225,10 +264,11 @@ def _of(*wanted: str) -> Callable[[Any], list[str]]:
 
 
 def _script(sign: str, *wanted: str) -> Callable[[Any], str]:
-    return lambda element: sign.join(_grouped(text) for text in _of("m:e", *wanted)(element))
+    return lambda element: sign.join(grouped(text) for text in _of("m:e", *wanted)(element))
 
 
-def _grouped(text: str) -> str:
+def grouped(text: str) -> str:
+    """Return an operand, in brackets unless it is one number or name."""
     return text if len(text) < 2 or text.isalnum() else f"({text})"
 
 
@@ -244,16 +284,16 @@ def _sum(element: Any) -> str:
     sign = child(element, "m:naryPr", "m:chr")
     low, high, of = _of("m:sub", "m:sup", "m:e")(element)
     shown = "∫" if sign is None else attribute(sign, "m:val", "∫")
-    return shown + (f"_{_grouped(low)}" if low else "") + (f"^{_grouped(high)}" if high else "") + f" {of}"
+    return shown + (f"_{grouped(low)}" if low else "") + (f"^{grouped(high)}" if high else "") + f" {of}"
 
 
 # What a structure of a formula reads as; any other is its parts one after another.
 _FORMULAS: dict[str, Callable[[Any], str]] = {
-    "m:f": lambda element: "/".join(map(_grouped, _of("m:num", "m:den")(element))),
+    "m:f": lambda element: "/".join(map(grouped, _of("m:num", "m:den")(element))),
     "m:sSup": _script("^", "m:sup"),
     "m:sSub": _script("_", "m:sub"),
-    "m:sSubSup": lambda e: "{}_{}^{}".format(*map(_grouped, _of("m:e", "m:sub", "m:sup")(e))),
-    "m:rad": lambda element: "{}√{}".format(*map(_grouped, _of("m:deg", "m:e")(element))),
+    "m:sSubSup": lambda e: "{}_{}^{}".format(*map(grouped, _of("m:e", "m:sub", "m:sup")(e))),
+    "m:rad": lambda element: "{}√{}".format(*map(grouped, _of("m:deg", "m:e")(element))),
     "m:d": _delimited,
     "m:nary": _sum,
     "m:func": lambda element: " ".join(_of("m:fName", "m:e")(element)),
@@ -268,7 +308,11 @@ def formula(element: Any) -> str:
         kind = name(item)
         made = item.text or "" if kind == "m:t" else _FORMULAS.get(kind, formula)(item)
         # A structure beside a letter is another word; runs go on.
-        if made and text and {kind, before} - {"m:r", "m:t"} and text[-1].isalnum() and made[0].isalnum():
-            text += " "
-        text, before = text + made, kind
+        text = beside(text, made) if {kind, before} - {"m:r", "m:t"} else text + made
+        before = kind
     return text
+
+
+def beside(first: str, second: str) -> str:
+    """Return two parts of a formula, apart where they would read as one word or number."""
+    return f"{first} {second}" if first[-1:].isalnum() and second[:1].isalnum() else first + second
