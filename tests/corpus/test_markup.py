@@ -164,7 +164,7 @@ CHAPTERS = {
 }
 
 
-def book(path: Path, missing: tuple[str, ...] = ()) -> None:
+def book(path: Path, missing: tuple[str, ...] = (), title: str = "") -> None:
     with zipfile.ZipFile(path, "w") as archive:
         root = "<container><rootfiles><rootfile full-path='OPS/book.opf'/></rootfiles></container>"
         archive.writestr("META-INF/container.xml", root)
@@ -172,8 +172,11 @@ def book(path: Path, missing: tuple[str, ...] = ()) -> None:
             f"<item id='{n}' href='{name}'{' properties=' + repr('nav') if name == 'nav.xhtml' else ''}/>"
             for n, name in enumerate(CHAPTERS)
         )
+        named = f"<dc:title xmlns:dc='http://purl.org/dc/elements/1.1/'>{title}</dc:title>" if title else ""
         spine = "".join(f"<itemref idref='{n}'/>" for n in [*range(len(CHAPTERS)), "unknown"])
-        archive.writestr("OPS/book.opf", f"<package><manifest>{items}</manifest><spine>{spine}</spine></package>")
+        archive.writestr(
+            "OPS/book.opf", f"<package>{named}<manifest>{items}</manifest><spine>{spine}</spine></package>"
+        )
         for name, text in CHAPTERS.items():
             if name not in missing:
                 archive.writestr(f"OPS/{name}", text.encode("iso-8859-1" if "iso-8859-1" in text else "utf-8"))
@@ -188,6 +191,14 @@ def test_a_book_of_bare_text_and_odd_chapters(tmp_path: Path) -> None:
             "Not & closed bold\n\nnext\n\nGröße und Ende."
         )
         assert found.notes == ("book.epub: 1 of its chapters could not be read: unknown (it is missing).",)
+
+
+@pytest.mark.parametrize(("named", "title"), [("Unknown Title", "book"), ("The lamp", "The lamp")])
+def test_a_book_without_a_title_is_called_by_its_file(named: str, title: str, tmp_path: Path) -> None:
+    book(tmp_path / "book.epub", title=named)
+    with read_documents(tmp_path / "book.epub") as found:
+        assert [document.title for document in found.documents] == [title]
+        assert (named in text_of(found)) == (named == title)
 
 
 def test_a_chapter_that_is_missing_costs_itself(tmp_path: Path) -> None:

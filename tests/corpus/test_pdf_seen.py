@@ -174,6 +174,38 @@ def test_a_line_from_right_to_left_is_read_in_its_order_however_it_is_stored(ord
     assert in_logical_order("".join(text[i] for i in stored), boxes, True) == text
 
 
+def test_the_letters_of_a_ligature_are_not_turned_with_it() -> None:
+    """As LibreOffice draws them: one glyph for two letters, stored the other way round."""
+    line = "األحد"
+    lefts = [50.0, 42.0, 42.0, 34.0, 26.0]
+    boxes = [(left, 0.0, left + 7.0, 10.0) for left in lefts]
+    assert in_logical_order(line, boxes, True) == "الأحد"
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted"), [(".Elma", "Elma."), (")Elma(", "(Elma)"), ("30", "30"), (".Stormy Petrel", "Stormy Petrel.")]
+)
+def test_latin_words_on_a_page_from_right_to_left(shown: str, wanted: str) -> None:
+    boxes = [(10.0 * n, 0.0, 10.0 * n + 9.5, 10.0) for n in range(len(shown))]
+    assert in_logical_order(shown, boxes, True) == wanted
+
+
+def test_words_of_a_justified_line_are_no_cells(tmp_path: Path) -> None:
+    """In a column so narrow that they stand as far apart as cells do."""
+    lines = ["the office plans", "rope and oil now", "for a long while", "and pays the men."]
+    page = canvas(tmp_path / "a.pdf")
+    for n, line in enumerate(lines):
+        words = line.split()
+        gap = (110 - sum(page.stringWidth(word, "Helvetica", 10) for word in words)) / (len(words) - 1)
+        x = 60.0
+        for word in words:
+            page.drawString(x, 700 - 14 * n, word)
+            x += page.stringWidth(word, "Helvetica", 10) + gap
+    page.save()
+    with read_documents(tmp_path / "a.pdf") as found:
+        assert text_of(found) == " ".join(lines)
+
+
 def _spans(text: str) -> list[range]:
     spans, start = [], 0
     for word in text.split(" "):

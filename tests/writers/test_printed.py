@@ -44,7 +44,8 @@ JUSTIFIED = (
     "The harbour office plans the extraordinary maintenance of the northern cranes for the spring, "
     "and the well-known engineers order considerable quantities of rope."
 )
-TABLE = "<table cellpadding=9><tr><th>Team<th>Won<th>Drawn</tr><tr><td>Harbour<td>3<td>0</tr><tr><td>Mill<td>2<td>1</tr></table>"
+ROWS = ("<th>Team<th>Won<th>Drawn", "<td>Harbour<td>3<td>0", "<td>Mill<td>2<td>1")
+TABLE = f"<table cellpadding=9>{''.join(f'<tr>{row}</tr>' for row in ROWS)}</table>"
 VERTICAL = "body{writing-mode:vertical-rl;height:14em}"
 PAGES = {
     "arabic": Printed(f"<h1>دليل الميناء</h1><p>{ARABIC}</p>", "ar", ["دليل الميناء", ARABIC]),

@@ -44,6 +44,7 @@ _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]")
 # Letters from right to left, a number or word from left to right, a mark. Beside Hebrew, signs belong to numbers.
 _RUN = re.compile(rf"[{_RTL}]+|[^\W{_RTL}](?:[\w.,:/@+−-]*[^\W{_RTL}])?|[^\w\s]")
 _SIGNED_RUN = re.compile(rf"[{_RTL}]+|[$€£₪]?[^\W{_RTL}](?:[\w.,:/@+−-]*[^\W{_RTL}])?%?|[^\w\s]")
+_NO_LETTER = re.compile(r"[\W\d_]+")
 _LATIN = re.compile(rf"[^\W\d_{_RTL}]")
 _BRACKETS = ("()", "[]", "{}", "«»")
 _BRACKET = re.compile(r"[()\[\]{}«»]")
@@ -148,27 +149,34 @@ def in_logical_order(line: str, boxes: Sequence[Box], rtl: bool) -> str:
     runs = [_placed(match[0], boxes[match.start() : match.end()]) for match in pattern.finditer(line)]
     runs.sort(key=lambda run: -run.right if rtl else run.left)
 
+    height = max(box[3] - box[1] for box in boxes)
     ordered: list[_Run] = []
     against: list[_Run] = []
     # Words of the other direction that follow one another are read the other way, numbers and marks among them.
-    for run in runs:
-        letters = _RIGHT_TO_LEFT.search(run.text) is not None or _LATIN.search(run.text) is not None
-        if letters and run.rtl != rtl:
+    for run in [*runs, None]:
+        letters = run is not None and not _NO_LETTER.fullmatch(run.text)
+        if run is not None and (run.rtl != rtl if letters else bool(against)):
             against.append(run)
-        elif letters or not against:
-            ordered += [*_turned(against), run]
-            against = []
-        else:
-            against.append(run)
-    ordered += _turned(against)
+            continue
+        # Marks behind the last of them belong to the line.
+        end = max((i for i, other in enumerate(against, 1) if other.text[0].isalnum()), default=0)
+        if end:
+            left, right = min(other.left for other in against[:end]), max(other.right for other in against[:end])
+            ordered.append(_Run(_written(against[:end][::-1], height), left, right, not rtl))
+        ordered += [*against[end:], *([run] if run is not None else [])]
+        against = []
+    text = _written(ordered, height)
+    return _BRACKET.sub(_faced, text) if rtl else text
 
-    height = max(box[3] - box[1] for box in boxes)
-    text = "".join(run.text for run in ordered[:1])
-    for before, run in itertools.pairwise(ordered):
+
+def _written(runs: Sequence[_Run], height: float) -> str:
+    """Runs one behind the other, with a space between two words, and where they stand apart."""
+    text = "".join(run.text for run in runs[:1])
+    for before, run in itertools.pairwise(runs):
         apart = max(before.left, run.left) - min(before.right, run.right) > _SPACE * height
         both = before.text[-1].isalnum() and run.text[0].isalnum()
         text += f" {run.text}" if apart or both else run.text
-    return _BRACKET.sub(_faced, text) if rtl else text
+    return text
 
 
 def _faced(match: re.Match[str]) -> str:
@@ -179,14 +187,6 @@ def _faced(match: re.Match[str]) -> str:
     if not behind or not behind.isalnum():
         return pair[1]
     return pair[0] if not before or before.isspace() else bracket
-
-
-def _turned(runs: list[_Run]) -> list[_Run]:
-    """Runs of the other direction as they are read; marks at their end belong to the line."""
-    end = len(runs)
-    while end and not runs[end - 1].text[0].isalnum():
-        end -= 1
-    return [*reversed(runs[:end]), *runs[end:]]
 
 
 def _placed(run: str, boxes: Sequence[Box]) -> _Run:
