@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, ReadResult, read_documents
+from cdp.corpus.readers import Report, web
 from tests.corpus.files import read
 from tests.corpus.test_office_files import prose
 from tests.support import REPOSITORY
@@ -110,7 +112,7 @@ def test_the_frame_of_a_page_is_counted_by_kind(tmp_path: Path) -> None:
         assert text_of(found) == f"Cranes\n\n{prose(1, 60)}"
         [file] = found.files
         assert file.removed == {
-            "page headers": 2, "notices on cookies": 4, "menus": 3, "page footers": 3,
+            "page headers": 4, "notices on cookies": 4, "menus": 1, "page footers": 3,
         }  # fmt: skip
         assert not file.loss
 
@@ -125,6 +127,16 @@ def test_half_of_a_page_is_never_taken_for_its_frame(name: str, tmp_path: Path) 
     with page(tmp_path / "a.html", body) as found:
         for n, words in ((1, 20), (2, 90), (3, 30)):
             assert prose(n, words) in text_of(found)
+
+
+def test_a_menu_is_left_out_of_a_short_page_and_read_where_there_is_nothing_else(tmp_path: Path) -> None:
+    menu = "<nav><ul><li><a>Cranes and ropes of the harbour</a></li><li><a>Fares</a></li></ul></nav>"
+    with page(tmp_path / "a.html", f"{menu}<p>The quay is closed.</p>") as found:
+        assert text_of(found) == "The quay is closed."
+        assert found.files[0].removed == {"menus": 7}
+    with page(tmp_path / "b.html", menu) as found:
+        assert text_of(found) == "Cranes and ropes of the harbour\nFares"
+        assert found.files[0].removed == {}
 
 
 def test_what_stands_beside_the_main_part_is_counted(tmp_path: Path) -> None:
@@ -152,6 +164,22 @@ def test_encodings(encoding: str, head: str, tmp_path: Path) -> None:
     words = "Маяк горит всю ночь" if encoding == "koi8-r" else "Größe der Wärter – près de l’été"
     with page(tmp_path / "a.html", f"<p>{words}</p>", head, encoding) as found:
         assert text_of(found) == words
+
+
+SPANNED = "<tr>" + "<td colspan=1000 rowspan=1000>a</td>" * 50 + "</tr>"
+HOSTILE = {
+    "frames within frames": "<div class='nav'>" * 240 + "<h1>x</h1>" + "word " * 200_000 + "</div>" * 240,
+    "cells that cover a million": f"<table>{SPANNED}{'<tr><td>b</td></tr>' * 1_000}</table>",
+    "a hundred thousand powers": "<p>" + "a<sup>2</sup> " * 100_000 + "</p>",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_page_takes_time_by_its_size(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(f"<html><body>{HOSTILE[name]}</body></html>")
+    began = time.process_time()
+    assert list(web.html_blocks(tmp_path / "a.html", [], Report()))
+    assert time.process_time() - began < 4
 
 
 CHAPTERS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,13 @@ def test_japanese_drawn_from_top_to_bottom_has_no_spaces(tmp_path: Path) -> None
 )
 def test_lines_are_joined(lines: list[str], elsewhere: str, wanted: str) -> None:
     assert Joined([[*lines, elsewhere]])(lines) == wanted
+
+
+def test_one_long_word_is_looked_through_once() -> None:
+    began = time.process_time()
+    lines = ["a" * 300_000, "main\ufffetenance"]
+    assert Joined([lines])(lines).endswith("a maintenance")
+    assert time.process_time() - began < 5
 
 
 def test_gaps_between_characters_go_and_those_between_words_stay() -> None:

@@ -15,8 +15,9 @@ from cdp.corpus.languages import FUNCTION_WORDS
 HYPHEN = "\ufffe"
 _LINE_END = re.compile(r"[-\u2010\xad](?=\r)")
 _ENDS_DIVIDED = re.compile(rf"[^\W\d_][-\u2010\xad{HYPHEN}]$")
-_DIVIDED = re.compile(rf"([\w'’-]+){HYPHEN}\r?([\w'’]+)")
-_PARTS = re.compile(rf"[\w'’-]*(?:{HYPHEN}|[-\u2010\xad]$)\n?[\w'’]*", re.M)
+# Each begins at a word and takes it whole: a text of one long word is looked through once.
+_DIVIDED = re.compile(rf"(?<![\w'’-])([\w'’-]++){HYPHEN}\r?([\w'’]+)")
+_PARTS = re.compile(rf"(?<![\w'’-])[\w'’-]*+(?:{HYPHEN}|[\u2010\xad]$|(?<=-)$)\n?[\w'’]*", re.M)
 _WORD = re.compile(r"[\w-]+")
 # Behind these a hyphen stands for a word that comes later: "Vor- und Nachteile", "two- or three-year".
 _SUSPENDED = frozenset(("and", "or", "to", "und", "oder", "bis", "sowie", "et", "ou", "y", "o", "e", "en", "of", "och"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
 from typing import Any
 
@@ -38,7 +38,7 @@ UNSEEN = {
     "s": "deleted text", "strike": "deleted text", "rt": "readings of characters", "rp": "readings of characters",
     "select": "controls", "datalist": "controls", "object": "stand-ins for pictures", "video": "stand-ins for pictures",
     "audio": "stand-ins for pictures", "canvas": "stand-ins for pictures", "iframe": "stand-ins for pictures",
-    "desc": "stand-ins for pictures", "nav": "menus",
+    "desc": "stand-ins for pictures",
 }  # fmt: skip
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 _HIDDEN_NAMES = frozenset(("sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text"))
@@ -52,7 +52,7 @@ _FRAME_WORDS = {
     **dict.fromkeys(("share", "sharing", "social", "newsletter", "related", "advert", "advertisement"), "teasers"),
 }
 _NAME_WORD = re.compile(r"[a-z]+|[A-Z][a-z]*")
-_FRAMES = {"footer": "page footers", "header": "page headers", "aside": "side notes"}
+_FRAMES = {"footer": "page footers", "header": "page headers", "aside": "side notes", "nav": "menus"}
 LONGEST_COPYRIGHT = 150
 # A part of the page with so much of its prose is the page; the rest stands beside it.
 MAIN_SHARE = 0.9
@@ -91,7 +91,7 @@ def tree_of(data: bytes, strict: bool = False) -> Any:
 
 def decoded(data: bytes) -> str:
     """Return the text of a page: UTF-8 where it fits, else as its head declares, else as it seems."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 in data[:HEAD_BYTES]:
         return data.decode(likely_encoding(data), "replace")
     try:
         return data.decode("utf-8-sig")
@@ -217,13 +217,15 @@ def _unseen(element: Any) -> str:
 def without_frame(body: Any, report: Report) -> None:
     """Take menus, headers, footers, notices and teasers out of a page, and what stands beside its main part.
 
-    No frame is what holds or lies in the main part, holds a first heading, or is most of the text.
+    No frame is what holds or lies in the main part, holds a first heading, or is most of the text; a ``nav`` always is.
     """
-    total = _size(body)
+    sizes = _sizes(body)
 
     def frame(element: Any) -> str:
         kind = _frame(element)
-        if not kind or 2 * _size(element) > total or next(element.iter("main", "article", "h1"), None) is not None:
+        if not kind or element.tag == "nav":
+            return kind
+        if 2 * sizes[element][0] > sizes[body][0] or next(element.iter("main", "article", "h1"), None) is not None:
             return ""
         parts = ("main", "article", "section") if element.tag in _FRAMES else ("main", "article")
         main = next(element.iterancestors(*parts), None)
@@ -231,7 +233,7 @@ def without_frame(body: Any, report: Report) -> None:
 
     for element, kind in _outermost(body, frame):
         _remove(element, kind, report)
-    _remove_beside(body, _main_of(body), report)
+    _remove_beside(body, _main_of(body, _sizes(body)), report)
 
 
 def _frame(element: Any) -> str:
@@ -252,30 +254,37 @@ def _frame(element: Any) -> str:
     return ""
 
 
-def _main_of(body: Any) -> Any:
+def _main_of(body: Any, sizes: Mapping[Any, tuple[int, int]]) -> Any:
     """The part that the page calls its main one, else the smallest with nearly all of its prose."""
-    half = _prose(body) / 2
+    prose = sizes[body][1]
     for path in (".//main", ".//*[@role='main']", ".//article"):
         found = body.xpath(path)
-        if len(found) == 1 and _prose(found[0]) >= half:
+        if len(found) == 1 and 2 * sizes[found[0]][1] >= prose:
             return found[0]
 
-    main, enough = body, MAIN_SHARE * _prose(body)
+    main = body
     while True:
         parts = [child for child in main if child.tag in ("div", "section", "article", "main", "center", "form")]
-        heavy = [child for child in parts if _prose(child) >= max(enough, 1)]
+        heavy = [child for child in parts if sizes[child][1] >= max(MAIN_SHARE * prose, 1)]
         if not heavy:
             return main
         main = heavy[0]
 
 
-def _size(element: Any) -> int:
-    return sum(len(word) for text in element.itertext() for word in text.split())
+def _sizes(root: Any) -> dict[Any, tuple[int, int]]:
+    """{element: (its characters, those outside of links and buttons)}, spaces left aside."""
+    from lxml import etree
 
+    def length(text: str | None) -> int:
+        return sum(map(len, text.split())) if text else 0
 
-def _prose(element: Any) -> int:
-    """Characters outside of links and buttons."""
-    return _size(element) - sum(map(_size, element.iter("a", "button")))
+    sizes: dict[Any, tuple[int, int]] = {}
+    for _, element in etree.iterwalk(root, events=("end",)):
+        parts = [sizes[child] for child in element]
+        own = length(element.text) + sum(length(child.tail) for child in element)
+        size, prose = own + sum(part[0] for part in parts), own + sum(part[1] for part in parts)
+        sizes[element] = size, 0 if element.tag in ("a", "button") else prose
+    return sizes
 
 
 def _remove_beside(body: Any, main: Any, report: Report) -> None:
@@ -372,7 +381,7 @@ class _Walk:
                 self._boundary(tag)
         elif tag in ("sup", "sub") and self._raised:
             at = self._raised.pop()
-            before, text = "".join(self._pieces[:at])[-1:], "".join(self._pieces[at:])
+            before, text = self._pieces[at - 1][-1:] if at else "", "".join(self._pieces[at:])
             self._pieces[at:] = [_raised(before, text) if tag == "sup" else _lowered(before, text)]
         elif tag == "q":
             self._add("”")
@@ -452,7 +461,7 @@ def _rows(element: Any, report: Report) -> tuple[list[list[str]], int]:
             skip_covered(row)
             text = " ".join(" ".join(block.text.split()) for block in blocks(cell, report))
             down, across = (_span(cell, name) for name in ("rowspan", "colspan"))
-            for i in range(across):
+            for i in range(across if len(row) < MOST_SPANNED else 1):
                 covered[len(row)] = down - 1
                 row.append("" if i else text)
         skip_covered(row)

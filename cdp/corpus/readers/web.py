@@ -26,11 +26,17 @@ def html_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
     """Headings, paragraphs, lists and tables of a web page, without menus, notices and what is hidden."""
     data = path.read_bytes()
     markup.count(data, report)
-    root = markup.tree_of(data)
-    body = root.find("body")
-    markup.prune(body, report)
-    markup.without_frame(body, report)
-    found = markup.blocks(body, report)
+    found: list[Block] = []
+    for framed in (True, False):  # a page that is all menu, as a list of contents, is read whole
+        root = markup.tree_of(data)
+        body = root.find("body")
+        report.removed.clear()
+        report.outside.clear()
+        markup.prune(body, report)
+        if framed:
+            markup.without_frame(body, report)
+        if found := markup.blocks(body, report):
+            break
     if not found:
         raise RefusedValueError("empty text", "no text was found in the page")
 
