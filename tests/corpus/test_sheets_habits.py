@@ -110,6 +110,7 @@ def test_a_sheet_is_a_table_and_what_is_hidden_is_counted(tmp_path: Path) -> Non
         Block("Notes", 2, 3), Block("Seen in June.", 0, 3),
     ]  # fmt: skip
     assert report.removed == {"comments": 1, "hidden sheets": 2}
+    assert report.n_words == 15
 
 
 @pytest.mark.slow

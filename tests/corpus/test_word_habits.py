@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of, reading_process
-from cdp.corpus.readers import Block, Report
-from tests.corpus.packages import paragraph, run, word
+from cdp.corpus.readers import Block, Report, packages
+from cdp.corpus.readers.office import docx_blocks
+from tests.corpus.packages import OFFICE, paragraph, run, word
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +77,8 @@ FIELD = (
         (control(grid(row("Wind", "14"))), ["Wind | 14"]),
         (grid(row("a", "b"), control(row("c", "d"))), ["a | b\nc | d"]),
         (grid(row(control(cell("a")), cell(control(paragraph("b"))))), ["a | b"]),
+        # Elements of a later version are gone through.
+        (f"<w:unheardOf>{paragraph('Kept.')}</w:unheardOf>", ["Kept."]),
         # Tracked changes.
         (paragraph("The fee is ", deleted("30"), inserted("45"), " euros."), ["The fee is 45 euros."]),
         (paragraph("colo", deleted("u"), "r"), ["color"]),
@@ -236,5 +242,33 @@ def test_a_chart_is_its_titles_and_a_table(tmp_path: Path) -> None:
 
 def test_text_that_no_walk_knows_is_missing(tmp_path: Path) -> None:
     report = Report()
-    list(blocks_of("docx", word(tmp_path / "a.docx", f"<w:unheardOf>{paragraph('Lost.')}</w:unheardOf>"), report))
+    list(blocks_of("docx", word(tmp_path / "a.docx", "<w:p><m:r><m:t>Lost.</m:t></m:r></w:p>"), report))
     assert report.missing == {"text": 1}
+
+
+def test_a_part_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "MOST_PART", 1000)
+    with pytest.raises(RefusedValueError, match="unpacks to more"):
+        list(docx_blocks(word(tmp_path / "a.docx", paragraph("word " * 1000)), (), Report()))
+
+
+def test_a_strict_file_has_other_namespaces(tmp_path: Path) -> None:
+    body = paragraph("Scope", style="berschrift1") + grid(row("a", "b")) + math(m("x"))
+    path = word(tmp_path / "a.docx", body)
+    with zipfile.ZipFile(path) as usual, zipfile.ZipFile(tmp_path / "b.docx", "w") as strict:
+        for name in usual.namelist():
+            content = usual.read(name).decode().replace(f"{OFFICE}/package", "packages")
+            content = re.sub(rf"{OFFICE}/(\w+)/2006/", r"http://purl.oclc.org/ooxml/\1/", content)
+            strict.writestr(name, content.replace("packages", f"{OFFICE}/package"))
+    assert read(tmp_path / "b.docx")[0] == read(path)[0] == ["# Scope", "a | b", "It is x ."]
+
+
+def test_smart_art_is_its_points(tmp_path: Path) -> None:
+    points = "".join(
+        f"<dgm:pt><dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></dgm:t></dgm:pt>" for text in ("Ask", "Pay")
+    )
+    model = f"<dgm:dataModel><dgm:ptLst>{points}<dgm:pt type='pres'/></dgm:ptLst></dgm:dataModel>"
+    graphic = '<a:graphic><a:graphicData><dgm:relIds r:dm="rId2"/></a:graphicData></a:graphic>'
+    drawing = f"<w:r><w:drawing>{graphic}</w:drawing></w:r>"
+    path = word(tmp_path / "a.docx", paragraph("The way:", drawing), diagramData=model)
+    assert read(path)[0] == ["The way:", "Ask\nPay"]

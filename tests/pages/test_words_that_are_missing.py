@@ -14,7 +14,7 @@ from cdp.services import corpora
 from tests.corpus.packages import paragraph, word
 from tests.pages.conftest import Open
 
-UNKNOWN = "<w:unheardOf><w:p><w:r><w:t>Lost in an element of a later version.</w:t></w:r></w:p></w:unheardOf>"
+UNKNOWN = "<w:p><m:r><m:t>Lost for it stands outside of any formula.</m:t></m:r></w:p>"
 
 
 @pytest.mark.slow

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdp.corpus.passages import in_cell, table
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
-from cdp.corpus.readers.ooxml import (
+from cdp.corpus.readers.packages import (
     Kind,
     Package,
     all_text,
     attribute,
     child,
-    chosen,
     formula,
     graphic,
     is_hidden,
     name,
+    prune,
     raised,
     within,
 )
+from cdp.corpus.readers.walk import Walk
 
 # Parts that hold text, by their place in the package of every writer.
 PARTS = {
@@ -32,9 +32,7 @@ PARTS = {
     r"/charts/chart\d*\.xml$": "charts", r"/diagrams/data\d*\.xml$": "SmartArt",
 }  # fmt: skip
 UNREAD = "it holds other documents (altChunk), which are not read"
-# Elements around others that stay: what tracked changes brought, controls, fields, links.
-AROUND = frozenset(("w:ins", "w:moveTo", "w:sdtContent", "w:customXml", "w:smartTag", "w:hyperlink", "w:fldSimple",
-                    "w:dir", "w:bdo", "w:ruby", "w:rubyBase", "w:r"))  # fmt: skip
+LINES = {"w:tab": " ", "w:ptab": " ", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "-"}
 NOTES = {"w:footnoteReference": "footnotes", "w:endnoteReference": "endnotes"}
 
 
@@ -46,216 +44,122 @@ def docx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
     """
     package = Package(path)
     package.count(PARTS, report)
-    yield from _Word(package, report).blocks()
+    yield from _Word(package, report).document()
     report.title = report.title or package.title()
 
 
-class _Word:
+class _Word(Walk):
     def __init__(self, package: Package, report: Report) -> None:
-        self.package, self.report = package, report
+        super().__init__(report)
+        self.package = package
         self.part = package.of_kind("officeDocument")[0]
-        self.styles = self._styles()
-        self.notes = {(kind, attribute(note, "w:id")): note for kind in NOTES.values() for note in self._notes(kind)}
-        # What the paragraph being read names, to stand below it: notes, text boxes, charts.
-        self.below: list[Block] = []
+        # {id: (name, level of outline or 0, style it is based on)}. Names of built-in styles are always English.
+        self.styles: dict[str, tuple[str, int, str]] = {}
+        for style in (style for root in self._related("styles") for style in within(root, "w:style")):
+            level = _value(style, "w:pPr", "w:outlineLvl")
+            of = (_value(style, "w:name").lower(), int(level) + 1 if level.isdigit() else 0, _value(style, "w:basedOn"))
+            self.styles[attribute(style, "w:styleId")] = of
+        self.notes = {
+            (kind, attribute(note, "w:id")): note
+            for kind in NOTES.values()
+            for root in self._related(kind)
+            for note in root
+            if attribute(note, "w:type", "normal") == "normal"
+        }
 
     def _related(self, kind: str) -> Iterator[Any]:
-        return filter(lambda root: root is not None, map(self.package.xml, self.package.of_kind(kind, self.part)))
+        for part in self.package.of_kind(kind, self.part):
+            if (root := self.package.xml(part)) is not None:
+                yield root
 
-    def _notes(self, kind: str) -> Iterator[Any]:
-        for root in self._related(kind):
-            yield from (note for note in root if attribute(note, "w:type", "normal") == "normal")
-
-    def _styles(self) -> dict[str, tuple[str, int, str]]:
-        """{id: (name, level of outline or 0, style it is based on)}. Names of built-in styles are always English."""
-        found = {}
-        for style in (style for root in self._related("styles") for style in within(root, "w:style")):
-            named, outline, based = (
-                child(style, *at) for at in (("w:name",), ("w:pPr", "w:outlineLvl"), ("w:basedOn",))
-            )
-            values = ("" if element is None else attribute(element, "w:val") for element in (named, outline, based))
-            title, level, base = values
-            found[attribute(style, "w:styleId")] = (title.lower(), int(level) + 1 if level.isdigit() else 0, base)
-        return found
-
-    def blocks(self) -> Iterator[Block]:
-        yield from self._blocks(child(self.package.xml(self.part), "w:body"))
+    def document(self) -> Iterator[Block]:
+        yield from self.blocks(prune(self.package.xml(self.part), self._left_out, self.report))
+        yield from [Block(self.waiting)] if self.waiting.strip() else ()
         for note in self.notes.values():
             self.report.remove(all_text(note), "notes without a mark")
         for kind, removed in (("comments", Kind.COMMENTS), ("header", Kind.HEADERS), ("footer", Kind.HEADERS)):
             for root in self._related(kind):
                 self.report.remove(all_text(root), removed)
 
-    def _blocks(self, parent: Any) -> Iterator[Block]:
-        """The paragraphs and tables inside an element."""
-        waiting = ""
-        for item in parent:
-            match name(item):
-                case "w:p":
-                    text = waiting + self._inline(item)
-                    marks = {name(mark) for mark in child(item, "w:pPr", "w:rPr") or ()}
-                    # The next paragraph goes on where the mark that ended this one was deleted.
-                    waiting = text if marks & {"w:del", "w:moveFrom"} else ""
-                    if not marks & {"w:del", "w:moveFrom"}:
-                        yield from self._paragraph(item, text)
-                case "w:tbl":
-                    yield from self._table(item)
-                case "mc:AlternateContent":
-                    yield from self._blocks(self._chosen(item))
-                case "w:sdt":
-                    yield from self._blocks(self._control(item))
-                case "w:altChunk":
-                    self.report.notes.append(UNREAD)
-                case "w:del" | "w:moveFrom":
-                    self.report.remove(all_text(item), Kind.DELETED)
-                case kind if kind in AROUND:
-                    yield from self._blocks(item)
-        if waiting.strip():
-            yield Block(" ".join(waiting.split()))
-            yield from self.below
-
-    def _chosen(self, alternate: Any) -> Any:
-        kept = chosen(alternate)
-        self.report.remove("\n".join(all_text(part) for part in alternate if part is not kept), Kind.COPIES)
-        return [] if kept is None else kept
-
-    def _control(self, control: Any) -> Any:
-        """The content of a content control; nothing of one that shows how it is to be filled in, or of contents."""
-        content = child(control, "w:sdtContent")
-        gallery = child(control, "w:sdtPr", "w:docPartObj", "w:docPartGallery")
-        kind = Kind.TEMPLATE if child(control, "w:sdtPr", "w:showingPlcHdr") is not None else ""
-        if gallery is not None and attribute(gallery, "w:val") == "Table of Contents":
-            kind = Kind.CONTENTS
-        if not kind or content is None:
-            return [] if content is None else content
-        self.report.remove(all_text(content), kind)
-        return []
-
-    def _paragraph(self, paragraph: Any, text: str) -> Iterator[Block]:
-        below, self.below = self.below, []
-        style, level = self._style(paragraph)
-        lines = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
-        if re.fullmatch(r"toc \d", style):
-            self.report.remove(lines, Kind.CONTENTS)
-        elif lines:
-            is_title = style == "title"
-            yield Block(lines.replace("\n", " ") if level or is_title else lines, 1 if is_title else level)
-            self.report.title = self.report.title or (" ".join(lines.split()) if is_title else "")
-        yield from below
+    def _left_out(self, item: Any, kind: str) -> str | None:
+        if kind in ("w:del", "w:moveFrom") and name(item.getparent()) not in ("w:rPr", "w:trPr"):
+            return Kind.DELETED
+        if kind == "w:tr" and child(item, "w:trPr", "w:del") is not None:
+            return Kind.DELETED
+        if kind == "w:sdt" and child(item, "w:sdtPr", "w:showingPlcHdr") is not None:
+            return Kind.TEMPLATE
+        gallery = _value(item, "w:sdtPr", "w:docPartObj", "w:docPartGallery") if kind == "w:sdt" else ""
+        if gallery == "Table of Contents" or (kind == "w:p" and re.fullmatch(r"toc \d", self._style(item)[0])):
+            return Kind.CONTENTS
+        if kind == "w:r" and is_hidden(item):
+            return Kind.HIDDEN
+        if name(item.getparent()) == "w:tc" and kind != "w:tcPr":
+            merged = child(item.getparent(), "w:tcPr", "w:vMerge")
+            if merged is not None and attribute(merged, "w:val", "continue") == "continue":
+                return Kind.HIDDEN
+        return "phonetic guides" if kind == "w:rt" else None
 
     def _style(self, paragraph: Any) -> tuple[str, int]:
         """(name of the style or of that it is based on, level of the heading or 0)."""
-        own, outline = child(paragraph, "w:pPr", "w:pStyle"), child(paragraph, "w:pPr", "w:outlineLvl")
-        id, title, level = "" if own is None else attribute(own, "w:val"), "", 0
-        for _ in range(10):  # styles of a damaged file may be based on one another in a circle
+        id, title, level = _value(paragraph, "w:pPr", "w:pStyle"), "", 0
+        for _ in range(10 if id else 0):  # styles of a damaged file may be based on one another in a circle
             named, own_level, base = self.styles.get(id, (id.lower(), 0, ""))
             heading = re.fullmatch(r"heading ?([1-9])", named)
             title = title or (named if named == "title" or named.startswith("toc ") else "")
             level = level or (int(heading[1]) if heading else own_level)
             id = base
-        if outline is not None and (value := attribute(outline, "w:val")).isdigit():
-            level = int(value) + 1
-        return title, 0 if level > 9 else min(6, level)
+        outline = _value(paragraph, "w:pPr", "w:outlineLvl")
+        level = int(outline) + 1 if outline.isdigit() else level
+        return title, 0 if level > 9 else level
 
-    def _inline(self, parent: Any) -> str:
-        """The text of a paragraph, run or what is in them; what is named there is put below."""
-        parts = []
-        for item in parent:
-            kind = name(item)
-            match kind:
-                case "w:t":
-                    parts.append(item.text or "")
-                case "w:tab" | "w:ptab":
-                    parts.append(" ")
-                case "w:br" | "w:cr":
-                    parts.append("\n")
-                case "w:noBreakHyphen":
-                    parts.append("-")
-                case "w:sym" if (code := int(attribute(item, "w:char", "0"), 16)) and not 0xE000 <= code < 0xF900:
-                    parts.append(chr(code))
-                case "m:oMath" | "m:oMathPara":
-                    parts.append(f" {formula(item)} ")
-                case "w:del" | "w:moveFrom":
-                    self.report.remove(all_text(item), Kind.DELETED)
-                case "w:rt":
-                    self.report.remove(all_text(item), "phonetic guides")
-                case "w:r" if is_hidden(item):
-                    self.report.remove(all_text(item), Kind.HIDDEN)
-                case "w:r" if (place := child(item, "w:rPr", "w:vertAlign")) is not None:
-                    text = self._inline(item)
-                    parts.append(raised(text) if attribute(place, "w:val") == "superscript" else text)
-                case "w:sdt":
-                    parts.append(self._inline(self._control(item)))
-                case "mc:AlternateContent":
-                    parts.append(self._inline(self._chosen(item)))
-                case "w:drawing" | "w:pict" | "w:object":
-                    self.below += self._drawn(item)
-                case "w:footnoteReference" | "w:endnoteReference":
-                    note = self.notes.pop((NOTES[kind], attribute(item, "w:id")), ())
-                    self.below += list(self._apart(note))
-                case _ if kind in AROUND:
-                    parts.append(self._inline(item))
-        return "".join(parts)
+    def heading(self, paragraph: Any) -> tuple[int, bool]:
+        title, level = self._style(paragraph)
+        return level, title == "title"
 
-    def _apart(self, parent: Any) -> list[Block]:
-        """The blocks inside an element that stands beside the paragraph being read."""
-        below, self.below = self.below, []
-        made = list(self._blocks(parent))
-        self.below = below
-        return made
+    def goes_on(self, paragraph: Any) -> bool:
+        # The mark that ended it was deleted.
+        return any(child(paragraph, "w:pPr", "w:rPr", mark) is not None for mark in ("w:del", "w:moveFrom"))
 
-    def _drawn(self, drawing: Any) -> Iterator[Block]:
-        """The text boxes, charts and SmartArt of a drawing, also of a group or canvas."""
-        for item in drawing:
-            match name(item):
-                case "w:txbxContent":
-                    yield from self._apart(item)
-                case "mc:AlternateContent":
-                    yield from self._drawn(self._chosen(item))
-                case "c:chart" | "dgm:relIds":
-                    yield from graphic(item, self.package, self.part, 0, self.report)
-                case _:
-                    yield from self._drawn(item)
+    def inline(self, item: Any, kind: str) -> str | None:
+        match kind:
+            case "w:t":
+                return item.text or ""
+            case "w:sym":
+                code = int(attribute(item, "w:char", "0"), 16)
+                return "" if 0xE000 <= code < 0xF900 else chr(code)  # a sign of a font of its own
+            case "m:oMath" | "m:oMathPara":
+                return f" {formula(item)} "
+            case "w:r" if _value(item, "w:rPr", "w:vertAlign") == "superscript":
+                return raised(self.line(item))
+            case "w:txbxContent":
+                return self.apart(item)
+            case "c:chart" | "dgm:relIds":
+                self.below += graphic(item, self.package, self.part)
+            case "w:footnoteReference" | "w:endnoteReference":
+                note = self.notes.pop((NOTES[kind], attribute(item, "w:id")), None)
+                return "" if note is None else self.apart(prune(note, self._left_out, self.report))
+        return LINES.get(kind)
 
-    def _table(self, element: Any) -> Iterator[Block]:
-        rows: list[list[list[Block]]] = []
-        header = 0
-        for row in self._inside(element, "w:tr"):
-            if child(row, "w:trPr", "w:del") is not None:
-                self.report.remove(all_text(row), Kind.DELETED)
-                continue
-            cells: list[list[Block]] = [[]] * _number(child(row, "w:trPr", "w:gridBefore"), 0)
-            for cell in self._inside(row, "w:tc"):
-                merged = child(cell, "w:tcPr", "w:vMerge")
-                covered = merged is not None and attribute(merged, "w:val", "continue") == "continue"
-                if covered:
-                    self.report.remove(all_text(cell), Kind.HIDDEN)
-                cells += [[] if covered else self._apart(cell)]
-                cells += [[]] * (_number(child(cell, "w:tcPr", "w:gridSpan"), 1) - 1)
-            header += header == len(rows) and child(row, "w:trPr", "w:tblHeader") is not None
-            rows.append(cells)
+    def beside(self, item: Any, kind: str) -> Iterable[Block] | None:
+        if kind == "w:altChunk":
+            self.report.notes.append(UNREAD)
+        return None
 
-        # Tables of one column frame text: its headings and lists stay what they are.
-        if max(map(len, rows), default=0) < 2:
-            yield from (block for cells in rows for cell in cells for block in cell)
-        else:
-            yield from table([[in_cell(cell) for cell in cells] for cells in rows], header=header or 1)
+    def places(self, cell: Any) -> tuple[int, int]:
+        return 1, _number(cell, "w:tcPr", "w:gridSpan", default=1) - 1
 
-    def _inside(self, parent: Any, wanted: str) -> Iterator[Any]:
-        """The rows or cells, also those inside content controls and tracked insertions."""
-        for item in parent:
-            if name(item) == wanted:
-                yield item
-            elif name(item) == "w:sdt":
-                yield from self._inside(self._control(item), wanted)
-            elif name(item) in ("w:del", "w:moveFrom"):
-                self.report.remove(all_text(item), Kind.DELETED)
-            elif name(item) in AROUND:
-                yield from self._inside(item, wanted)
+    def row(self, row: Any) -> tuple[int, bool]:
+        return _number(row, "w:trPr", "w:gridBefore"), child(row, "w:trPr", "w:tblHeader") is not None
 
 
-def _number(element: Any, default: int) -> int:
-    value = "" if element is None else attribute(element, "w:val")
+def _value(element: Any, *path: str) -> str:
+    """The value of a property; "" where it is not set."""
+    found = child(element, *path)
+    return "" if found is None else attribute(found, "w:val")
+
+
+def _number(element: Any, *path: str, default: int = 0) -> int:
+    value = _value(element, *path)
     return min(int(value), 1000) if value.isdigit() else default
 
 

@@ -14,10 +14,10 @@ from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import MOST_CHARACTERS, office_format
-from cdp.corpus.readers.ooxml import Kind, Package, all_text, attribute, graphic, name, paragraphs, unescaped, within
+from cdp.corpus.readers.packages import Kind, Package, all_text, attribute, graphic, name, paragraphs, unescaped, within
 
 PARTS = {
-    r"/comments[^/]*\.xml$": Kind.COMMENTS, r"/drawings/drawing\d*\.xml$": "drawings",
+    r"/comments?\d*\.xml$": Kind.COMMENTS, r"/drawings/drawing\d*\.xml$": "drawings",
     r"/charts/chart\d*\.xml$": "charts",
 }  # fmt: skip
 # Dates in the order of the reader's country: here the one that cannot be misread.
@@ -54,9 +54,9 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
         for drawing in package.of_kind("drawing", part):
             root = package.xml(drawing)
             for shape in within(root, "xdr:sp"):
-                if text := paragraphs(shape, report):
+                if text := paragraphs(shape):
                     yield Block(text, 0, number)
-            yield from graphic(root, package, drawing, number, report)
+            yield from graphic(root, package, drawing, number)
     report.title = package.title()
 
 

@@ -9,16 +9,16 @@ from typing import Any
 from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
-from cdp.corpus.readers.ooxml import (
+from cdp.corpus.readers.packages import (
     Kind,
     Package,
     all_text,
     attribute,
     child,
-    chosen,
     graphic,
     name,
     paragraphs,
+    prune,
     within,
 )
 
@@ -51,10 +51,15 @@ def pptx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
             continue
 
         for at, root in ((part, slide), *notes):
-            shapes = _in_order(list(_shapes(child(root, "p:cSld", "p:spTree"), report)))
-            shapes.sort(key=lambda shape: _placeholder(shape) not in TITLES)
+            tree = child(prune(root, _left_out, report), "p:cSld", "p:spTree")
+            shapes = sorted(_in_order(tree), key=lambda shape: _placeholder(shape) not in TITLES)
             for shape in shapes:
-                yield from _shape(shape, package, at, number, report)
+                yield from _shape(shape, package, at, number)
+
+
+def _left_out(item: Any, kind: str) -> str | None:
+    furniture = kind == "p:sp" and _placeholder(item) in FURNITURE
+    return Kind.HEADERS if furniture or (kind == "a:fld" and item.get("type") == "slidenum") else None
 
 
 def _placeholder(shape: Any) -> str:
@@ -63,22 +68,20 @@ def _placeholder(shape: Any) -> str:
     return "" if mark is None else str(mark.get("type", "obj"))
 
 
-def _shapes(tree: Any, report: Report) -> Iterator[Any]:
-    """The shapes of a slide or group; of alternate content those that today's programs show."""
+def _shapes(tree: Any) -> Iterator[Any]:
+    """The shapes of a slide or group, also of alternate content."""
     for item in tree:
-        if name(item) == "mc:AlternateContent":
-            kept = chosen(item)
-            report.remove("\n".join(all_text(part) for part in item if part is not kept), Kind.COPIES)
-            yield from _shapes(kept if kept is not None else (), report)
-        elif name(item) in ("p:sp", "p:grpSp", "p:graphicFrame", "p:cxnSp", "p:contentPart"):
+        if name(item) in ("p:sp", "p:grpSp", "p:graphicFrame", "p:cxnSp"):
             yield item
+        else:
+            yield from _shapes(item)
 
 
-def _in_order(shapes: Sequence[Any]) -> list[Any]:
-    """Shapes in the order of the file, which is that of screen readers; but one that lies wholly above another, in the
-    same column, before it."""
+def _in_order(tree: Any) -> list[Any]:
+    """The shapes of a slide or group in the order of the file, which is that of screen readers; but one that lies
+    wholly above another, in the same column, before it."""
     ordered: list[Any] = []
-    for shape in shapes:
+    for shape in _shapes(tree):
         left, _, right, bottom = _box(shape)
         below = (
             place
@@ -101,28 +104,26 @@ def _box(shape: Any) -> tuple[float, float, float, float]:
     return x, y, x + width, y + height
 
 
-def _shape(shape: Any, package: Package, part: str, page: int, report: Report) -> Iterator[Block]:
-    kind = _placeholder(shape)
+def _shape(shape: Any, package: Package, part: str, page: int) -> Iterator[Block]:
     if name(shape) == "p:grpSp":
-        for inner in _in_order(list(_shapes(shape, report))):
-            yield from _shape(inner, package, part, page, report)
-    elif kind in FURNITURE:
-        report.remove(all_text(shape), Kind.HEADERS)
+        for inner in _in_order(shape):
+            yield from _shape(inner, package, part, page)
     elif name(shape) == "p:graphicFrame":
         for grid in within(shape, "a:tbl"):
-            yield from table((_cells(row, report) for row in grid if name(row) == "a:tr"), page)
-        yield from graphic(shape, package, part, page, report)
-    elif text := paragraphs(shape, report):
-        yield Block(" ".join(text.split()) if kind in TITLES else text, 2 if kind in TITLES else 0, page)
+            yield from table((_cells(row) for row in grid if name(row) == "a:tr"), page)
+        yield from graphic(shape, package, part, page)
+    elif text := paragraphs(shape):
+        is_title = _placeholder(shape) in TITLES
+        yield Block(" ".join(text.split()) if is_title else text, 2 if is_title else 0, page)
 
 
-def _cells(row: Any, report: Report) -> list[str]:
+def _cells(row: Any) -> list[str]:
     """The cells of a row, those that a merged one covers empty."""
     cells = []
     for cell in row:
         if name(cell) == "a:tc":
             covered = {cell.get("hMerge"), cell.get("vMerge")} & {"1", "true"}
-            cells.append("" if covered else paragraphs(cell, report))
+            cells.append("" if covered else paragraphs(cell))
     return cells
 
 

@@ -1,11 +1,11 @@
-"""Packages of Office Open XML: their parts and relationships, and what Word, slides and sheets have in common."""
+"""Packages of Office Open XML and OpenDocument: parts, names, all their text, and what their formats have in common."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -71,11 +71,6 @@ def child(element: Any, *path: str) -> Any:
 
 def within(element: Any, *wanted: str) -> Iterator[Any]:
     return (found for found in element.iter() if name(found) in wanted)
-
-
-def chosen(alternate: Any) -> Any:
-    """Return the part of ``mc:AlternateContent`` that today's programs show. The other is a copy for older ones."""
-    return next((part for part in alternate if name(part) == "mc:Choice"), child(alternate, "mc:Fallback"))
 
 
 def unescaped(text: str) -> str:
@@ -151,32 +146,77 @@ class Package:
 _TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v", "x:t"))
 # Elements that end a word where they begin and where they end.
 _BREAKS = frozenset(("w:p", "w:tab", "w:ptab", "w:br", "w:cr", "w:noBreakHyphen", "a:p", "a:br", "c:v", "x:comment",
-                     "m:e", "m:num", "m:den", "m:sup", "m:sub", "m:deg", "m:fName", "m:lim", "m:oMath"))  # fmt: skip
+                     "m:e", "m:num", "m:den", "m:sup", "m:sub", "m:deg", "m:fName", "m:lim", "m:oMath",
+                     "text:p", "text:h", "text:tab", "text:line-break", "text:s"))  # fmt: skip
 # Elements beside or above the text in which they stand, also in the midst of a word.
-_ASIDE = frozenset(("w:del", "w:moveFrom", "w:rt", "w:txbxContent", "mc:Fallback"))
+_ASIDE = frozenset(("w:del", "w:moveFrom", "w:rt", "w:txbxContent", "mc:Fallback", "office:annotation", "text:note"))
+# Where text stands between elements, and elements of these whose text is about the document.
+_MIXED = ("text", "table", "drawing", "office", "chart", "presentation", "style")
+ABOUT = ("svg-compatible:title", "svg-compatible:desc", "text:note-citation", "office:forms", "?:creator", "?:date")
 
 
-def all_text(root: Any) -> str:
+def all_text(root: Any, hidden: Collection[str] = ()) -> str:
     """Return all text nodes below an element, however nested: nothing of the structure is known here but what ends a
-    word. Numbers of charts are left aside, for they are shown rounded."""
+    word, and that text of a ``hidden`` style stands apart. Numbers of charts are left aside: they are shown rounded."""
     from lxml import etree
 
     texts: list[list[str]] = [[]]
     inside = [texts[0]]
+    skipped = 0
     for event, element in etree.iterwalk(root, events=("start", "end")):
-        kind = name(element)
+        kind, starts = name(element), event == "start"
+        skipped += (1 if starts else -1) if kind in ABOUT else 0
+        styled = attribute(element, "text:style-name") if hidden else ""
         if kind in _BREAKS:
             inside[-1].append("\n")
-        elif kind in _ASIDE or (kind == "w:r" and is_hidden(element)):
-            if event == "start":
+        if kind in _ASIDE or styled in hidden or (kind == "w:r" and is_hidden(element)):
+            if starts:
                 texts.append([])
                 inside.append(texts[-1])
             else:
                 inside.pop()
-        number = kind == "c:v" and name(element.getparent().getparent()) == "c:numCache"
-        if event == "start" and kind in _TEXTS and not number:
-            inside[-1].append((element.text or "") if kind[0] == "w" else unescaped(element.text or ""))
+
+        own = ""
+        if starts:
+            number = kind == "c:v" and name(element.getparent().getparent()) == "c:numCache"
+            taken = (kind in _TEXTS and not number) or kind.partition(":")[0] in _MIXED
+            own = (element.text or "") if taken else ""
+        elif element is not root and name(element.getparent()).partition(":")[0] in _MIXED:
+            own = element.tail or ""
+        if own and not skipped:
+            inside[-1].append(unescaped(own) if kind[0] in "acx" else own)
     return "\n".join("".join(text) for text in texts)
+
+
+def prune(root: Any, left_out: Callable[[Any, str], str | None], report: Report) -> Any:
+    """Take out of a tree what ``left_out(element, its name)`` gives a kind for, and count it; "" is not counted.
+
+    Text behind an element stays. Returns the tree.
+    """
+    from lxml import etree
+
+    found = []
+    walk = etree.iterwalk(root, events=("start",))
+    for _, element in walk:
+        if element is root:
+            continue
+        kind = left_out(element, name(element))
+        if kind is None and name(element) in ("mc:Choice", "mc:Fallback"):
+            first = next((part for part in element.getparent() if name(part) == "mc:Choice"), element)
+            kind = None if element is first else Kind.COPIES
+        if kind is not None:
+            found.append((element, kind))
+            walk.skip_subtree()
+    for element, kind in found:
+        if kind:
+            report.remove(all_text(element), kind)
+        before, parent = element.getprevious(), element.getparent()
+        if before is None:
+            parent.text = (parent.text or "") + (element.tail or "")
+        else:
+            before.tail = (before.tail or "") + (element.tail or "")
+        parent.remove(element)
+    return root
 
 
 def is_hidden(run: Any) -> bool:
@@ -195,53 +235,48 @@ def raised(text: str) -> str:
     return changed if set(changed) <= {*_RAISED, " "} else text
 
 
-def paragraphs(body: Any, report: Report) -> str:
-    """Return the paragraphs of a DrawingML text, a line each, without the number of the slide."""
-    lines = (_line(paragraph, report).strip() for paragraph in within(body, "a:p"))
+def paragraphs(body: Any) -> str:
+    """Return the paragraphs of a DrawingML text, a line each."""
+    lines = (_line(paragraph).strip() for paragraph in within(body, "a:p"))
     return "\n".join(line for line in lines if line)
 
 
-def _line(element: Any, report: Report) -> str:
+def _line(element: Any) -> str:
     parts = []
     for item in element:
         match name(item):
             case "a:br":
                 parts.append("\n")
-            case "a:fld" if item.get("type") == "slidenum":
-                report.remove(all_text(item), Kind.HEADERS)
             case "a:t":
                 properties = child(element, "a:rPr")
                 text = unescaped(item.text or "")
                 is_raised = properties is not None and not properties.get("baseline", "0").startswith(("-", "0"))
                 parts.append(raised(text) if is_raised else text)
-            case "mc:AlternateContent":
-                parts.append(_line(chosen(item), report))
-                report.remove("\n".join(map(all_text, set(item) - {chosen(item)})), Kind.COPIES)
             case "m:oMath":
                 parts.append(formula(item))
             case _:
-                parts.append(_line(item, report))
+                parts.append(_line(item))
     return "".join(parts)
 
 
-def graphic(element: Any, package: Package, part: str, page: int, report: Report) -> Iterator[Block]:
+def graphic(element: Any, package: Package, part: str, page: int = 0) -> Iterator[Block]:
     """Yield the titles, categories, series and values of charts, and the text of SmartArt, that an element shows."""
     related = package.related(part)
     for reference in within(element, "c:chart", "dgm:relIds"):
         _, target = related.get(attribute(reference, "r:id") or attribute(reference, "r:dm"), ("", ""))
         root = package.xml(target)
         if root is not None and name(reference) == "c:chart":
-            yield from _chart(root, page, report)
+            yield from _chart(root, page)
         elif root is not None:
-            texts = (paragraphs(point, report) for point in within(root, "dgm:pt"))
+            texts = (paragraphs(point) for point in within(root, "dgm:pt"))
             if text := "\n".join(filter(None, texts)):
                 yield Block(text, 0, page)
 
 
-def _chart(root: Any, page: int, report: Report) -> Iterator[Block]:
+def _chart(root: Any, page: int) -> Iterator[Block]:
     """The titles of a chart and its axes, and its series as the columns of a table."""
     for rich in within(root, "c:rich"):
-        if text := paragraphs(rich, report):
+        if text := paragraphs(rich):
             yield Block(text, 0, page)
 
     def values(series: Any, *places: str) -> dict[int, str]:
