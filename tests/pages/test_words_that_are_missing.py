@@ -9,7 +9,7 @@ import pytest
 
 from cdp import cli
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import corpora
 from tests.corpus.packages import paragraph, word
 from tests.pages.conftest import Open
@@ -28,8 +28,8 @@ def test_a_loss_stands_in_the_row_of_its_file_and_before_the_person(
     manifest = corpora.add(workspace, folder).corpus
     loss = "8 of 13 words (62%) did not come out: text (8)"
     assert [file.loss for file in manifest.files] == [loss, ""]
-    assert viewing.losses(manifest) == [f"a.docx: {loss}"]
-    assert viewing.problem(manifest) == "Words of 1 file are missing."
+    assert looking.losses(manifest) == [f"a.docx: {loss}"]
+    assert looking.problem(manifest) == "Words of 1 file are missing."
 
     at = open_page("documents", corpus=manifest.id)
     assert not at.exception

@@ -55,7 +55,7 @@ _SPACE = 0.12
 Box = tuple[float, float, float, float]
 
 
-class Line(NamedTuple):
+class PageLine(NamedTuple):
     """``size`` is that of the font in points as it is drawn, 0 where the text was recognised.
 
     A line break stands before a text that does not continue the line above; tabs are between the cells of a row.
@@ -208,7 +208,7 @@ def _placed(run: str, boxes: Sequence[Box]) -> _Run:
     return _Run(text, min(box[0] for box in boxes), max(box[2] for box in boxes), rtl)
 
 
-def unbroken(pages: Sequence[list[Line]]) -> None:
+def unbroken(pages: Sequence[list[PageLine]]) -> None:
     """Give the half of a word that a page begins with to the page that its other half ends."""
     for lines, following in itertools.pairwise(pages):
         if not lines or not following or not _ENDS_DIVIDED.search(lines[-1].text):

@@ -108,7 +108,7 @@ def decoded(data: bytes) -> str:
     return data.decode(declared if declared.lower() in ("utf-8", "utf8") else "cp1252", "replace")
 
 
-class _Counted(HTMLParser):
+class _TextCounter(HTMLParser):
     """Counts the text of a page by a parser that shares nothing with the walk."""
 
     def __init__(self, report: Report) -> None:
@@ -140,7 +140,7 @@ class _Counted(HTMLParser):
 
 def count(data: bytes, report: Report) -> None:
     """Count the words of a page in its report, less those of scripts and drawings."""
-    counted = _Counted(report)
+    counted = _TextCounter(report)
     counted.feed(decoded(data))
     counted.close()
 

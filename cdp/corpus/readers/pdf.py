@@ -12,7 +12,7 @@ from cdp.corpus import recognition
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
-from cdp.corpus.readers.lines import HYPHEN, Joined, Line, unbroken
+from cdp.corpus.readers.lines import HYPHEN, Joined, PageLine, unbroken
 from cdp.corpus.readers.pdf_page import Page
 from cdp.corpus.repeats import EDGE_LINES, running_lines, without_running
 
@@ -57,7 +57,7 @@ def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
 UNREADABLE = "OCR found no words in them"
 
 
-def _read(document: Any, report: Report) -> tuple[list[list[Line]], list[str], list[int]]:
+def _read(document: Any, report: Report) -> tuple[list[list[PageLine]], list[str], list[int]]:
     """(lines of each page, all its text, indices of pages that are pictures)."""
     pages, whole, pictures = [], [], []
     for number, page in enumerate(document):
@@ -72,7 +72,7 @@ def _read(document: Any, report: Report) -> tuple[list[list[Line]], list[str], l
     return pages, whole, pictures
 
 
-def _recognise(document: Any, scans: list[int], kept: list[list[Line]], report: Report) -> None:
+def _recognise(document: Any, scans: list[int], kept: list[list[PageLine]], report: Report) -> None:
     """Put recognised lines in the place of scanned pages, and say which were recognised, and why others were not."""
     if not scans:
         return
@@ -92,7 +92,7 @@ def _recognise(document: Any, scans: list[int], kept: list[list[Line]], report: 
     for number, lines in found.items():
         # An empty line stands between paragraphs.
         above = ["", *lines]
-        kept[number] = [Line(line if above[i] or not i else f"\n{line}", 0) for i, line in enumerate(lines) if line]
+        kept[number] = [PageLine(line if above[i] or not i else f"\n{line}", 0) for i, line in enumerate(lines) if line]
     unread = [number for number in scans if number not in found]
     report.scanned = len(unread)
     if unread:
@@ -113,13 +113,13 @@ def _counted(blocks: Iterator[Block], whole: list[str], removed: list[str], repo
     inside = sum(map(len, whole)) - spaces - 2 * breaks - marks - sum(len(text.replace(" ", "")) for text in removed)
     report.n_words = spaces + breaks + sum(map(bool, whole))
     if came < NEARLY_ALL * inside:
-        lines = [[Line(line.strip(), 0) for line in text.split("\r\n") if line.strip()] for text in whole]
+        lines = [[PageLine(line.strip(), 0) for line in text.split("\r\n") if line.strip()] for text in whole]
         unbroken(lines)
         texts = [[line.text for line in page] for page in lines]
         report.count("\n".join(map(Joined(texts), texts)))
 
 
-def _blocks_of(pages: list[list[Line]]) -> Iterator[Block]:
+def _blocks_of(pages: list[list[PageLine]]) -> Iterator[Block]:
     characters: Counter[float] = Counter()
     for line in itertools.chain.from_iterable(pages):
         characters[line.size] += len(line.text) if line.size else 0  # what was recognised has no font
@@ -144,7 +144,7 @@ def _opened_pdf(path: Path, passwords: Sequence[str]) -> Any:
 
 
 def _page_blocks(
-    lines: Sequence[Line], body: float, sizes: Sequence[int], page: int, joined: Joined
+    lines: Sequence[PageLine], body: float, sizes: Sequence[int], page: int, joined: Joined
 ) -> Iterator[Block]:
     """Lines joined to paragraphs, tables and headings. A paragraph ends with a short line that ends a sentence."""
     widths = sorted(len(line.text) for line in lines if line.size <= HEADING_SIZE * body)

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from cdp.corpus.readers import Report
-from cdp.corpus.readers.lines import Line, in_logical_order, is_right_to_left, runs_right_to_left, without_gaps
+from cdp.corpus.readers.lines import PageLine, in_logical_order, is_right_to_left, runs_right_to_left, without_gaps
 
 # Of a page with fewer lines, the font of each is asked for.
 LEAST_LINES = 8
@@ -49,11 +49,11 @@ class Page:
         self._text.close()
         self._page.close()
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[PageLine]:
         """The lines of the page in the order they are read in."""
         from pypdfium2 import raw
 
-        at, full, lines, starts = 0, 0.0, list[Line](), list[int]()
+        at, full, lines, starts = 0, 0.0, list[PageLine](), list[int]()
         texts = self.whole.split("\r\n")
         rtl = self._in_place and is_right_to_left(self.whole)
         mainly_rtl = rtl and runs_right_to_left(self.whole)
@@ -69,7 +69,7 @@ class Page:
                 full = size if long else full
                 if mainly_rtl or (rtl and is_right_to_left(text)):
                     text = in_logical_order(line, [self._box(i) for i in range(at, at + len(line))], mainly_rtl)
-                lines.append(Line(text if text.isascii() else without_gaps(text), size))
+                lines.append(PageLine(text if text.isascii() else without_gaps(text), size))
                 starts.append(at + len(line) - len(line.lstrip()))
             at += len(line) + 2
 
@@ -143,7 +143,7 @@ class Page:
             return -top, left, -bottom, right
         return box
 
-    def _in_columns(self, n: int, n_lines: int) -> list[Line]:
+    def _in_columns(self, n: int, n_lines: int) -> list[PageLine]:
         """The lines of a page whose columns were written line by line across the page; none for any other.
 
         pdfium gives text in the order of the file. Where that goes across columns its lines hold several boxes.
@@ -161,10 +161,10 @@ class Page:
             x, y = self._turned((shown[0] + 1, (shown[1] + shown[3]) / 2) * 2, back=True)[:2]
             at = raw.FPDFText_GetCharIndexAtPos(self._text.raw, x, y, 5, 5)
             if text:
-                lines.append(Line(text, self._size(max(0, at))))
+                lines.append(PageLine(text, self._size(max(0, at))))
         return lines
 
-    def _with_cells(self, lines: list[Line], starts: Sequence[int]) -> list[Line]:
+    def _with_cells(self, lines: list[PageLine], starts: Sequence[int]) -> list[PageLine]:
         """The lines, with tabs between the cells of rows. On a page with rows, a line break stands before a line that
         does not continue the one above: the paragraph behind a table, the next cell of several lines."""
         rows: list[list[str]] = []
@@ -193,10 +193,10 @@ class Page:
         for (text, size), row, is_row, step in zip(lines, rows, tabled, steps, strict=True):
             # Far above is the next column, which continues the paragraph.
             apart = step > 1.4 * usual or -10 * usual < step < 0
-            found.append(Line("\t".join(row) if is_row else "\n" + text if apart else text, size))
+            found.append(PageLine("\t".join(row) if is_row else "\n" + text if apart else text, size))
         return found
 
-    def _fill_in(self, lines: list[Line], starts: list[int]) -> None:
+    def _fill_in(self, lines: list[PageLine], starts: list[int]) -> None:
         """Put what is written into the page's form, and on it, behind the text to its left."""
         for text, box in sorted(self._written(), key=lambda pair: (-pair[1][3], pair[1][0])):
             self._report.count(text, "form fields")
@@ -213,7 +213,7 @@ class Page:
                         lines[i] = lines[i]._replace(text=f"{gap}{lines[i].text}{more}")
                 continue
             at = next((i for i, b in places if b[3] < box[1]), len(lines))
-            lines.insert(at, Line(f"\n{text}" if at else text, lines[at - 1].size if lines else 0))
+            lines.insert(at, PageLine(f"\n{text}" if at else text, lines[at - 1].size if lines else 0))
             starts.insert(at, starts[at - 1] if starts else 0)
 
     def _written(self) -> Iterator[tuple[str, Box]]:
