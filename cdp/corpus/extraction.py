@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -26,6 +27,8 @@ from cdp.corpus.readers import Block, Report
 
 # Seconds for a file, and more for each megabyte: 2,000 pages take about 30.
 BASE_S, PER_MB_S = 60.0, 10.0
+# The most that a file with scanned pages may ask for beside.
+MOST_SCAN_S = 2 * 3600.0
 KEPT_BYTES = str(64 << 20)
 
 
@@ -36,12 +39,15 @@ class _Process:
         self._passwords = list(passwords)
         self._process: subprocess.Popen[bytes] | None = None
         self._patience = 1.0
+        self._ends = 0.0
 
     def blocks(self, format: str, path: Path, report: Report) -> Iterator[Block]:
         """The blocks of a file. RefusedValueError where it cannot be read."""
         try:
-            with self._asked(path, format=format, passwords=self._passwords, keep=report.keep_repeated) as out:
+            how = {"passwords": self._passwords, "keep": report.keep_repeated, "languages": report.languages}
+            with self._asked(path, format=format, **how) as out:
                 while "report" not in (answer := _answer(out)):
+                    self._ends += min(answer.get("seconds", 0), MOST_SCAN_S)
                     if "progress" in answer:
                         report.progress(*answer["progress"])
                     for block in answer.get("blocks", ()):
@@ -73,14 +79,17 @@ class _Process:
         assert process.stdin is not None
         assert process.stdout is not None
         seconds = self._patience * BASE_S + PER_MB_S * path.stat().st_size / 10**6
-        late = threading.Event()
+        self._ends = time.monotonic() + seconds
+        late, done = threading.Event(), threading.Event()
 
         def expire() -> None:
+            while (left := self._ends - time.monotonic()) > 0:
+                if done.wait(left):
+                    return
             late.set()
             process.kill()
 
-        timer = threading.Timer(seconds, expire)
-        timer.start()
+        threading.Thread(target=expire, daemon=True).start()
         whole = False
         try:
             process.stdin.write(json.dumps({"path": str(path), **request}).encode() + b"\n")
@@ -94,7 +103,7 @@ class _Process:
             reason = f"reading it took longer than {seconds:.0f} s" if late.is_set() else "reading it ended the process"
             raise RefusedValueError("unreadable file", f"{reason}; the file is damaged or too large") from None
         finally:
-            timer.cancel()
+            done.set()
             if late.is_set():  # a thousand files that hang cost no more than twice the time of one
                 self._patience /= 2
             if not whole:

@@ -248,7 +248,7 @@ def problem(manifest: CorpusManifest) -> str:
     if 10 * rows > manifest.n_documents:
         said.append(f"{counted(rows, 'row')} could not be read.")
     if scans := scanned(manifest):
-        said.append(f"Most pages of {counted(len(scans), 'PDF')} have no text: run OCR first (for example OCRmyPDF).")
+        said.append(f"Most pages of {counted(len(scans), 'PDF')} have no text: run OCR first, or see `cdp doctor`.")
     if lost := losses(manifest):
         said.append(f"Words of {counted(len(lost), 'file')} are missing.")
     return " ".join(said)

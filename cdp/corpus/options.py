@@ -69,6 +69,11 @@ class ReadOptions(Config):
         False, "Keep lines that return in most files (headers, footers, notices) and passages that repeat another one.",
         reason="Off: what every file repeats says nothing about its documents.",
     )  # fmt: skip
+    scan_languages: str = option(
+        "",
+        "The languages of scanned pages, as Tesseract names them (deu+eng) or in two letters; empty takes that of the "
+        "document's other text, else the packs that are installed.",
+    )
     header: bool = option(
         True,
         "Whether the first row of a CSV or TSV file names the columns. Without, the columns are called 1, 2, 3 …, and "

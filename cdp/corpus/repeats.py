@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 from zlib import crc32
 
 from cdp.base.text import counted
 from cdp.corpus.passages import Block
+
+Line = TypeVar("Line", bound=tuple[Any, ...])
 
 _DIGITS = re.compile(r"\d+")
 _WORDS = re.compile(r"\w+")
@@ -42,12 +45,13 @@ def running_lines(pages: Sequence[Sequence[str]]) -> dict[str, str]:
     return {key: first[key] for key, n in counts.items() if n >= max(LEAST_PAGES, RUNNING_SHARE * 0.9 * len(pages))}
 
 
-def without_running(lines: Sequence[str], running: Container[str]) -> list[str]:
-    """The lines of a page without running headers and footers."""
+def without_running(lines: Sequence[Line], running: Container[str]) -> list[Line]:
+    """The lines of a page, their text first, without running headers and footers."""
     if not running:
         return list(lines)
     last = len(lines) - EDGE_LINES
-    return [line for i, line in enumerate(lines) if not ((i < EDGE_LINES or i >= last) and line_key(line) in running)]
+    edges = (i < EDGE_LINES or i >= last for i in range(len(lines)))
+    return [line for line, edge in zip(lines, edges, strict=True) if not (edge and line_key(line[0]) in running)]
 
 
 def _edges(lines: Sequence[str]) -> list[str]:

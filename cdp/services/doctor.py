@@ -21,6 +21,7 @@ from cdp.base.locks import is_held
 from cdp.base.registry import HOMES, installed_plugins, package_of, registry
 from cdp.base.staging import PREFIX
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, folder_size, new_id
+from cdp.corpus import recognition
 from cdp.jobs import State
 from cdp.llm import address
 from cdp.llm.address import KEYS
@@ -54,6 +55,7 @@ def check(workspace: Workspace) -> list[Check]:
         _run("devices", _devices),
         _run("cluster", lambda: clusters.trouble(workspace)),
         _run("LLM endpoint key", _key),
+        _run("scanned pages", _scans),
         _run("proxies", lambda: (True, ", ".join(address.check_proxies().values()) or "none")),
     ]
 
@@ -109,6 +111,12 @@ def _devices() -> tuple[bool, str]:
     names = "; ".join(f"{gpu.label} ({gpu.uuid})" for gpu in gpus)
     found, trouble = f"{os.cpu_count()} CPU cores, {names or 'no GPU'}", jobs.gpu_trouble()
     return not trouble, f"{found}. {trouble}" if trouble else found
+
+
+def _scans() -> tuple[bool, str]:
+    """Name the languages in which scanned pages are read, or what is missing; nothing else needs it."""
+    remedy = recognition.remedy()
+    return True, f"not read: {remedy}" if remedy else f"read in {', '.join(recognition.packs())}"
 
 
 def _key() -> tuple[bool, str]:

@@ -41,7 +41,8 @@ class Report:
     """What is said of a document beside its text. ``progress(done, total)`` is called while a long one is read.
 
     ``title`` is the document's own, empty where its headings tell it. ``running`` are removed headers and footers, an
-    example by its key; none are removed where ``keep_repeated``. ``scanned`` of the ``pages`` are images without text.
+    example by its key; none are removed where ``keep_repeated``. ``scanned`` of the ``pages`` are images without text;
+    they are recognised as ``languages`` (empty: the document's), for which ``more_time(seconds)`` is asked.
 
     ``inside`` are the words of the file by kind of place ("text", "footnotes", …) as ``count`` is told them: by a count
     of its own, for what the walk that makes the blocks passes over would be missing from its own count, too. Of these
@@ -50,7 +51,9 @@ class Report:
 
     notes: list[str] = field(default_factory=list)
     progress: PhaseProgress = silent
+    more_time: Callable[[float], None] = lambda seconds: None
     keep_repeated: bool = False
+    languages: str = ""
     title: str = ""
     running: dict[str, str] = field(default_factory=dict)
     pages: int = 0

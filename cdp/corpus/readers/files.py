@@ -33,7 +33,7 @@ MEMORY_BYTES = 4 << 30
 MOST_CHARACTERS = 100_000_000
 BLOCKS_PER_LINE = 256
 # Fields of a report that stay in the reading process: the words themselves are as many as the file's.
-UNSENT = ("progress", "inside", "outside")
+UNSENT = ("progress", "more_time", "inside", "outside")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def office_format(
 
     def blocks(source: Source, options: ReadOptions, report: Report) -> Iterator[Block]:
         with source.on_disk() as path:
-            report.keep_repeated = options.keep_repeated
+            report.keep_repeated, report.languages = options.keep_repeated, options.scan_languages
             yield from blocks_of(name, path, report)
 
     return OfficeFormat(name, title, help, suffixes, blocks, order=order, apart=apart, parse=parse, zipped=zipped)
@@ -94,12 +94,19 @@ def serve() -> None:
             say(refused=["unreadable file", f"it is damaged ({type(error).__name__}: {detail})"])
 
 
-def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequence[str], keep: bool) -> None:
+def _answer(
+    say: Callable[..., None], format: str, path: str, passwords: Sequence[str], keep: bool, languages: str = ""
+) -> None:
     reader = READERS[format]
     assert isinstance(reader, OfficeFormat)
-    report = Report(progress=lambda done, total: say(progress=[done, total]), keep_repeated=keep)
+    report = Report(
+        progress=lambda done, total: say(progress=[done, total]),
+        more_time=lambda seconds: say(seconds=seconds),
+        keep_repeated=keep,
+        languages=languages,
+    )
     size = 0
-    found: Counter[str] = Counter()
+    texts: list[str] = []
     if reader.zipped and not zipfile.is_zipfile(path):
         with open(path, "rb") as file:
             if file.read(4) == b"\xd0\xcf\x11\xe0":  # OLE: what encrypted and old Office files are
@@ -112,14 +119,17 @@ def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequenc
         if size > MOST_CHARACTERS:
             reason = f"it holds more than {MOST_CHARACTERS:,} characters, {ROW_BYTES} counted for each paragraph"
             raise RefusedValueError("too long", reason)
-        found.update(words(block.text))
+        texts.append(block.text)
         waiting.append(block)
         if len(waiting) == BLOCKS_PER_LINE:
             say(blocks=waiting)
             waiting = []
     say(blocks=waiting)
 
-    found.update(words(report.title))
-    report.n_words = sum(count.total() for count in report.inside.values())
-    report.missing = missing(report.inside, found + report.outside)
+    report.n_words = report.n_words or sum(count.total() for count in report.inside.values())
+    if report.inside:  # a PDF counts by words only where characters are missing
+        found: Counter[str] = Counter()
+        for text in (*texts, report.title):
+            found.update(words(text))
+        report.missing = missing(report.inside, found + report.outside)
     say(report={name: value for name, value in vars(report).items() if name not in UNSENT})

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
+from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, DocumentFormat, Report
 from cdp.corpus.sources import Source, numbered_lines, open_text
 
@@ -16,16 +18,23 @@ Line = tuple[int, str | None]
 LONGEST_PARAGRAPH = 100_000
 HEAD_LINES = 200
 
+# A cell ends at a bar that no backslash stands before. The line below a table's titles is of dashes.
+_CELL_END = re.compile(r"(?<!\\)\|")
+_DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+LONGEST_TITLE = 1_000
+
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 class _Paragraph:
-    """Lines that become one block."""
+    """Lines that become one block, or of Markdown text and a table below it."""
 
-    def __init__(self) -> None:
+    def __init__(self, markdown: bool = False) -> None:
         self.lines: list[str] = []
         self._size = 0
+        self._markdown = markdown
+        self._titles: list[str] = []  # of the table that goes on
 
     def add(self, number: int, line: str | None) -> Iterator[Block]:
         if line is None:
@@ -33,13 +42,41 @@ class _Paragraph:
         self.lines.append(line)
         self._size += len(line)
         if self._size > LONGEST_PARAGRAPH:
-            yield from self.flush()
+            yield from self.flush(more=True)
 
-    def flush(self) -> Iterator[Block]:
-        text = "".join(self.lines).replace("\r\n", "\n").strip()
-        self.lines, self._size = [], 0
-        if text:
+    def flush(self, more: bool = False) -> Iterator[Block]:
+        """The blocks of the lines. ``more``: they go on, for they are only too many to hold."""
+        lines, titles = self.lines, self._titles
+        self.lines, self._size, self._titles = [], 0, []
+        at = 0 if titles else _table_at(lines) if self._markdown else len(lines)
+        if text := "".join(lines[:at]).replace("\r\n", "\n").strip():
             yield Block(text)
+        if at == len(lines):
+            return
+
+        if not titles:
+            titles, at = _cells(lines[at]), at + 2
+        yield from table([titles, *map(_cells, lines[at:])])
+        self._titles = titles if more else []
+
+
+def _table_at(lines: list[str]) -> int:
+    """Where a table begins, with the line of its titles; the number of lines where none does, or in code."""
+    for i, (above, line) in enumerate(itertools.pairwise(lines)):
+        if _FENCE.match(above):
+            break
+        dashes = "|" in above and "-" in line and len(line) <= LONGEST_TITLE and _DELIMITERS.match(line)
+        if dashes and len(_cells(above)) == len(_cells(line)):
+            return i
+    return len(lines)
+
+
+def _cells(line: str) -> list[str]:
+    bare = line.strip()
+    cells = _CELL_END.split(bare.removeprefix("|"))
+    if bare.endswith("|") and len(cells) > 1 and not cells[-1]:
+        cells.pop()
+    return [cell.replace("\\|", "|").strip() for cell in cells]
 
 
 def text_blocks(source: Source, options: ReadOptions, report: Report) -> Iterator[Block]:
@@ -55,11 +92,12 @@ def text_blocks(source: Source, options: ReadOptions, report: Report) -> Iterato
 
 
 def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Iterator[Block]:
-    """Headings and paragraphs. A YAML block at the top is not part of the text; fenced code stays in one block."""
-    paragraph = _Paragraph()
+    """Headings, paragraphs and tables. Of a YAML block at the top the title is kept; fenced code stays in one block."""
+    paragraph = _Paragraph(markdown=True)
     fence = ""
     with open_text(source, options.encoding) as text:
-        for number, line in after_front_matter(numbered_lines(text)):
+        report.title, lines = after_front_matter(numbered_lines(text))
+        for number, line in lines:
             bare = (line or "").rstrip("\r\n")
             marks = _FENCE.match(bare)
             if fence:
@@ -81,14 +119,32 @@ def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Ite
     yield from paragraph.flush()
 
 
-def after_front_matter(lines: Iterator[Line]) -> Iterator[Line]:
-    """The lines without a leading ``---`` block that is closed within 200 lines."""
+def after_front_matter(lines: Iterator[Line]) -> tuple[str, Iterator[Line]]:
+    """(title, lines without a leading ``---`` block that is closed within 200 lines)."""
     first = next(lines, (0, ""))
     if (first[1] or "").rstrip() != "---":
-        return itertools.chain([first], lines)
+        return "", itertools.chain([first], lines)
     head = list(itertools.islice(lines, HEAD_LINES))
     end = next((i for i, (_, line) in enumerate(head, 1) if (line or "").rstrip() in ("---", "...")), 0)
-    return itertools.chain(head[end:] if end else [first, *head], lines)
+    title = _declared_title([line or "" for _, line in head[:end]])
+    return title, itertools.chain(head[end:] if end else [first, *head], lines)
+
+
+def _declared_title(lines: list[str]) -> str:
+    """The title among the lines of front matter, which need not be valid YAML as a whole."""
+    start = next((i for i, line in enumerate(lines) if line.startswith("title:")), len(lines))
+    rest = itertools.takewhile(lambda line: line[:1] in (" ", "\t"), lines[start + 1 :])
+    entry = "".join([*lines[start : start + 1], *rest])
+    if not entry or len(entry) > LONGEST_TITLE:
+        return ""
+    import yaml
+
+    with suppress(yaml.YAMLError, RecursionError):
+        values = yaml.safe_load(entry)
+        title = values.get("title") if isinstance(values, dict) else None
+        return " ".join(str(title).split()) if isinstance(title, str | int | float) else ""
+    # A colon in it without quotation marks, as many write.
+    return " ".join(entry.removeprefix("title:").split())
 
 
 def heading_of(line: str) -> tuple[int, str] | None:

@@ -1,8 +1,9 @@
-"""Web pages by trafilatura, and EPUB: headings, paragraphs, lists and tables."""
+"""Web pages and EPUB: headings, paragraphs, lists and tables by the structure of their markup."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,91 +11,96 @@ from typing import Any
 from urllib.parse import unquote
 
 from cdp.corpus.checks import RefusedValueError
-from cdp.corpus.passages import table
-from cdp.corpus.readers import Block, Report
+from cdp.corpus.readers import Block, Report, markup
 from cdp.corpus.readers.files import office_format
+
+# Between the title of a page and the name of its site.
+_SITE = re.compile(r"\s+[|–—·•»:-]\s+")
+# What writers of books fill in where they are told no title.
+_NO_TITLE = ("unknown title", "unknown", "untitled")
+# Chapters without text that are named.
+NAMED_CHAPTERS = 5
 
 
 def html_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
-    """Headings, paragraphs, lists and tables of a web page's main content by trafilatura, without navigation."""
-    import trafilatura
-
-    title, blocks = "", list[Block]()
-    # Where it finds less, trafilatura gives all text of the page as one block, menus too.
-    for least in (250, 100):
-        trafilatura.settings.DEFAULT_CONFIG["DEFAULT"]["MIN_EXTRACTED_SIZE"] = str(least)
-        found: Any = trafilatura.bare_extraction(
-            path.read_bytes(), include_comments=False, favor_recall=True, with_metadata=True, prune_xpath=UNWANTED
-        )
-        elements = list(_page_elements(found.body)) if found is not None and found.body is not None else []
-        if elements and (not blocks or sum(len(block.text) for block in elements) < 250):
-            title, blocks = found.title or "", elements
-        if len(blocks) > 1:
+    """Headings, paragraphs, lists and tables of a web page, without menus, notices and what is hidden."""
+    data = path.read_bytes()
+    markup.count(data, report)
+    found: list[Block] = []
+    for framed in (True, False):  # a page that is all menu, as a list of contents, is read whole
+        root = markup.tree_of(data)
+        body = root.find("body")
+        report.removed.clear()
+        report.outside.clear()
+        markup.prune(body, report)
+        if framed:
+            markup.without_frame(body, report)
+        if found := markup.blocks(body, report):
             break
-    if not blocks:
+    if not found:
         raise RefusedValueError("empty text", "no text was found in the page")
-    # The only h1, else what the page declares, without the name of the site.
-    tops = [block.text for block in blocks if block.level == 1]
-    report.title = tops[0] if len(tops) == 1 else " ".join(title.split()).rstrip(" ¶")
+
+    # The only h1, else what the page declares.
+    tops = [block.text for block in found if block.level == 1]
+    report.title = tops[0] if len(tops) == 1 else _declared_title(root)
     if report.title and not tops:
         yield Block(report.title, 1)
-    yield from blocks
+    yield from found
 
 
-# Navigation, footers, a line with the copyright, and notices on cookies. The frame of a page and a chapter on cookies
-# are called so too: nothing is removed that holds or lies in the main part, or is most of the text.
-UNWANTED = [
-    "//nav | //footer | //*[not(*) and starts-with(normalize-space(), '©') and string-length() < 150]",
-    *(
-        "//*[self::div or self::section or self::aside or self::dialog]"
-        f"[contains(translate(concat(@id, ' ', @class), 'CDEGIKNOPRSTU', 'cdegiknoprstu'), '{word}')]"
-        "[not(.//h1 or .//main or .//article or ancestor::main or ancestor::article or ancestor::*[@role='main'])]"
-        "[2 * string-length() < string-length(//body)]"
-        for word in ("cookie", "consent", "gdpr", "onetrust")
-    ),
-]
-
-
-def _page_elements(body: Any) -> Iterator[Block]:
-    for element in body:
-        if element.tag == "table":
-            yield from table([["".join(cell.itertext()) for cell in row.iter("cell")] for row in element.iter("row")])
-            continue
-        if element.tag == "list":
-            text = "\n".join(" ".join("".join(item.itertext()).split()) for item in element.iter("item"))
-        else:
-            text = " ".join("".join(element.itertext()).split())
-        level = int(element.get("rend", "h2")[1:]) if element.tag == "head" else 0
-        if text := text.strip().rstrip(" ¶"):
-            yield Block(text, level)
+def _declared_title(root: Any) -> str:
+    """The title in the head of a page, without the name of the site."""
+    for name in ("og:title", "dc.title"):
+        for meta in root.iterfind("head/meta"):
+            if (meta.get("property") or meta.get("name") or "").lower() == name and meta.get("content"):
+                return " ".join(meta.get("content").split())
+    return _SITE.split(" ".join((root.findtext("head/title") or "").split()), maxsplit=1)[0]
 
 
 def epub_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
-    """The chapters of an EPUB in the order of its spine."""
-    from lxml import etree, html
+    """The chapters of an EPUB in the order of its spine. One that cannot be read is named."""
+    with zipfile.ZipFile(path) as book:
+        package = _xml(book, "META-INF/container.xml").find(".//{*}rootfile").get("full-path")
+        opf = _xml(book, package)
+        items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
+        title = " ".join((opf.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").split())
+        if title and title.lower() not in _NO_TITLE:
+            report.title = title
+            yield Block(title, 1)
+
+        unread = []
+        for entry in opf.iterfind(".//{*}spine/{*}itemref"):
+            item = items.get(entry.get("idref"))
+            if item is not None and "nav" in (item.get("properties") or "").split():
+                continue
+            href = item.get("href") if item is not None else entry.get("idref")
+            try:
+                yield from _chapter(book, posixpath.join(posixpath.dirname(package), href), report)
+            except (KeyError, ValueError, SyntaxError, OSError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
+                fault = "it is missing" if isinstance(error, KeyError) else "it is damaged"
+                unread.append(f"{href} ({fault})")
+        if unread:
+            shown = ", ".join(unread[:NAMED_CHAPTERS]) + (" …" if len(unread) > NAMED_CHAPTERS else "")
+            report.notes.append(f"{len(unread):,} of its chapters could not be read: {shown}")
+
+
+def _xml(book: zipfile.ZipFile, name: str) -> Any:
+    from lxml import etree
 
     # Entities of a book's own XML are not resolved: they could name local files.
-    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    return etree.fromstring(book.read(name), etree.XMLParser(resolve_entities=False, no_network=True))
 
-    def xml(book: zipfile.ZipFile, name: str) -> Any:
-        return etree.fromstring(book.read(name), parser)
 
-    with zipfile.ZipFile(path) as book:
-        package = xml(book, "META-INF/container.xml").find(".//{*}rootfile").get("full-path")
-        opf = xml(book, package)
-        items = {item.get("id"): item.get("href") for item in opf.iterfind(".//{*}manifest/{*}item")}
-        title = opf.findtext(".//{http://purl.org/dc/elements/1.1/}title")
-        if title and title.strip():
-            yield Block(" ".join(title.split()), 1)
-        for entry in opf.iterfind(".//{*}spine/{*}itemref"):
-            name = posixpath.normpath(posixpath.join(posixpath.dirname(package), items[entry.get("idref")]))
-            name = name if name in book.NameToInfo else unquote(name)
-            chapter = html.fromstring(book.read(name), parser=html.HTMLParser(no_network=True))
-            for element in chapter.iter("h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "td", "th", "pre", "blockquote"):
-                if element.find(".//p") is not None:  # its paragraphs come by themselves
-                    continue
-                if text := " ".join(element.text_content().split()):
-                    yield Block(text, min(6, int(element.tag[1]) + 1) if element.tag[0] == "h" else 0)
+def _chapter(book: zipfile.ZipFile, name: str, report: Report) -> list[Block]:
+    name = posixpath.normpath(name)
+    data = book.read(name if name in book.NameToInfo else unquote(name))
+    markup.count(data, report)
+    root = markup.tree_of(data, strict=True)
+    body = root if root.tag == "body" else root.find(".//body")
+    if body is None:  # a drawing as a page of its own
+        body = root
+    markup.prune(body, report)
+    return markup.blocks(body, report, deeper=1)
 
 
 HTML = office_format("html", "Web page", "web pages, cut into passages", (".html", ".htm", ".xhtml"), html_blocks, 65)

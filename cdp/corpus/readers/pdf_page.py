@@ -1,0 +1,300 @@
+"""A page of a PDF by pdfium: its lines as they are seen, turned, cropped, column by column, its form filled in."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from math import hypot
+from statistics import median
+from typing import Any
+
+from cdp.corpus.readers import Report
+from cdp.corpus.readers.lines import PageLine, in_logical_order, is_right_to_left, runs_right_to_left, without_gaps
+
+# Of a page with fewer lines, the font of each is asked for.
+LEAST_LINES = 8
+# A page of which images cover so much is a picture, whatever date or stamp was printed on it.
+IMAGE_SHARE = 0.3
+# Points by which a crop box has to be smaller than its page to be looked at.
+LEAST_CROP = 1.0
+# Space between cells in heights of a line: more than between the words of a justified line.
+CELL_GAP = 0.9
+LONGEST_MARK = 3
+# Words of a justified line stand evenly, even where its column is so narrow that cells could be no farther apart.
+EVEN_GAPS, WIDEST_GAP = 0.05, 2.5
+# Boxes of a page or part of it in which columns are looked for, and on each side of the gap between two.
+LEAST_BOXES, LEAST_SIDE = 16, 6
+
+Box = tuple[float, float, float, float]
+
+
+class Page:
+    """One page while it is read. Boxes are (left, bottom, right, top) as the page is shown."""
+
+    def __init__(self, page: Any, form: Any, report: Report) -> None:
+        self._page, self._form, self._report = page, form, report
+        self._text = page.get_textpage()
+        self._turn = page.get_rotation()
+        self._crop = self._cropped()
+        self.whole: str = self._text.get_text_range()
+        # Where a character is left out, or counts as two, those behind it are at other places.
+        self._in_place = len(self.whole) == self._text.count_chars()
+
+    def close(self) -> None:
+        """Give its memory back."""
+        self._text.close()
+        self._page.close()
+
+    def lines(self) -> list[PageLine]:
+        """The lines of the page in the order they are read in."""
+        from pypdfium2 import raw
+
+        at, full, lines, starts = 0, 0.0, list[PageLine](), list[int]()
+        texts = self.whole.split("\r\n")
+        rtl = self._in_place and is_right_to_left(self.whole)
+        mainly_rtl = rtl and runs_right_to_left(self.whole)
+        # Lines as long as the longest are in one font: asking for each costs a tenth of the time.
+        widest = max(map(len, texts)) if len(texts) >= LEAST_LINES else sys.maxsize
+        for line in texts:
+            text = line.replace("\t", " ").strip()
+            if text and self._crop is not None and self._in_place:
+                text = self._within_crop(line, at).strip()
+            if text:
+                long = len(line) >= 0.8 * widest
+                size = full if long and full else self._size(at)
+                full = size if long else full
+                if mainly_rtl or (rtl and is_right_to_left(text)):
+                    text = in_logical_order(line, [self._box(i) for i in range(at, at + len(line))], mainly_rtl)
+                lines.append(PageLine(text if text.isascii() else without_gaps(text), size))
+                starts.append(at + len(line) - len(line.lstrip()))
+            at += len(line) + 2
+
+        n = self._text.count_rects()
+        if n > len(lines) and not rtl:
+            by_column = self._in_columns(n, len(lines))
+            whole = self._in_place and self._crop is None
+            lines = by_column or (self._with_cells(lines, starts) if whole else lines)
+        if self._form is not None or raw.FPDFPage_GetAnnotCount(self._page.raw):
+            self._fill_in(lines, starts)
+        return lines
+
+    def is_picture(self) -> bool:
+        """Return True for a page of images; one without any text may be of outlines."""
+        from pypdfium2 import raw
+
+        if not self.whole.strip():
+            # Text drawn as outlines is an image too.
+            return next(iter(self._page.get_objects()), None) is not None
+        left, bottom, right, top = self._page.get_cropbox()
+        images = (image.get_bounds() for image in self._page.get_objects([raw.FPDF_PAGEOBJ_IMAGE]))
+        covered = sum((b[2] - b[0]) * (b[3] - b[1]) for b in images)
+        return covered >= IMAGE_SHARE * (right - left) * (top - bottom)
+
+    def _size(self, at: int) -> float:
+        """The size of a character as drawn: its font's by the scale of the text's matrix."""
+        from pypdfium2 import raw
+
+        matrix = raw.FS_MATRIX()
+        size: float = raw.FPDFText_GetFontSize(self._text.raw, at)
+        if raw.FPDFText_GetMatrix(self._text.raw, at, matrix):
+            size *= hypot(matrix.c, matrix.d)
+        return size
+
+    def _cropped(self) -> Box | None:
+        """The box that is shown, where it is smaller than the page."""
+        crop, media = self._page.get_cropbox(), self._page.get_mediabox()
+        inner = any(abs(a - b) > LEAST_CROP for a, b in zip(crop, media, strict=True))
+        return crop if inner else None
+
+    def _within_crop(self, line: str, at: int) -> str:
+        """A line without the characters that are not shown."""
+        assert self._crop is not None
+        left, bottom, right, top = self._crop
+
+        def shown(i: int) -> bool:
+            box = self._text.get_charbox(i, loose=True)
+            return left <= (box[0] + box[2]) / 2 <= right and bottom <= (box[1] + box[3]) / 2 <= top
+
+        bare = line.strip()
+        first = at + line.find(bare)
+        if shown(first) and shown(first + len(bare) - 1):
+            return line
+        kept = [character.isspace() or shown(at + i) for i, character in enumerate(line)]
+        hidden = (c if c.isspace() or not is_kept else "" for c, is_kept in zip(line, kept, strict=True))
+        self._report.remove("".join(hidden), "outside of the page")
+        return "".join(itertools.compress(line, kept))
+
+    def _box(self, at: int) -> Box:
+        return self._turned(self._text.get_charbox(at, loose=True))
+
+    def _turned(self, box: Box, back: bool = False) -> Box:
+        """A box of the page as it is shown; ``back``: the box of the page as it is written."""
+        turn = -self._turn % 360 if back else self._turn
+        left, bottom, right, top = box
+        if turn == 90:
+            return bottom, -right, top, -left
+        if turn == 180:
+            return -right, -top, -left, -bottom
+        if turn == 270:
+            return -top, left, -bottom, right
+        return box
+
+    def _in_columns(self, n: int, n_lines: int) -> list[PageLine]:
+        """The lines of a page whose columns were written line by line across the page; none for any other.
+
+        pdfium gives text in the order of the file. Where that goes across columns its lines hold several boxes.
+        """
+        from pypdfium2 import raw
+
+        if n < max(LEAST_BOXES, 1.5 * n_lines):
+            return []
+        boxes = [self._turned(self._text.get_rect(i)) for i in range(n)]
+        ordered, found = _by_column(boxes)
+        lines = []
+        for shown in ordered if found else ():
+            left, bottom, right, top = self._turned(shown, back=True)
+            text = " ".join(self._text.get_text_bounded(left - 0.5, bottom - 0.5, right + 0.5, top + 0.5).split())
+            x, y = self._turned((shown[0] + 1, (shown[1] + shown[3]) / 2) * 2, back=True)[:2]
+            at = raw.FPDFText_GetCharIndexAtPos(self._text.raw, x, y, 5, 5)
+            if text:
+                lines.append(PageLine(text, self._size(max(0, at))))
+        return lines
+
+    def _with_cells(self, lines: list[PageLine], starts: Sequence[int]) -> list[PageLine]:
+        """The lines, with tabs between the cells of rows. On a page with rows, a line break stands before a line that
+        does not continue the one above: the paragraph behind a table, the next cell of several lines."""
+        rows: list[list[str]] = []
+        for (text, _), at in zip(lines, starts, strict=True):
+            ends, gaps = [0], []
+            for space in re.finditer(" +", text) if self._text.count_rects(at, len(text)) > 1 else ():
+                _, bottom, left, top = self._box(at + space.start() - 1)
+                gaps.append((self._box(at + space.end())[0] - left) / ((top - bottom) or 1))
+                if gaps[-1] > CELL_GAP:
+                    ends.append(space.end())
+            if len(gaps) > 1 and max(gaps) - min(gaps) < EVEN_GAPS and max(gaps) < WIDEST_GAP:
+                ends = [0]
+            rows.append([text[i:j].rstrip() for i, j in itertools.pairwise([*ends, len(text)])])
+        n_cells = [1, *map(len, rows), 1]
+        # Of two cells is also a heading with its number, an item with its mark, a line with a date at its end.
+        tabled = [
+            len(row) > 2 or (len(row) == 2 and len(row[0]) > LONGEST_MARK and max(n_cells[i], n_cells[i + 2]) > 1)
+            for i, row in enumerate(rows)
+        ]
+        if not any(tabled):
+            return lines
+        bottoms = [self._box(at)[1] for at in starts]
+        steps = [0.0, *(above - below for above, below in itertools.pairwise(bottoms))]
+        usual = median([step for step in steps if step > 0] or [0.0])
+        found = []
+        for (text, size), row, is_row, step in zip(lines, rows, tabled, steps, strict=True):
+            # Far above is the next column, which continues the paragraph.
+            apart = step > 1.4 * usual or -10 * usual < step < 0
+            found.append(PageLine("\t".join(row) if is_row else "\n" + text if apart else text, size))
+        return found
+
+    def _fill_in(self, lines: list[PageLine], starts: list[int]) -> None:
+        """Put what is written into the page's form, and on it, behind the text to its left."""
+        for text, box in sorted(self._written(), key=lambda pair: (-pair[1][3], pair[1][0])):
+            self._report.count(text, "form fields")
+            places = [(i, self._box(at)) for i, at in enumerate(starts)] if len(starts) == len(lines) else []
+            beside = [
+                i for i, b in places if min(b[3], box[3]) - max(b[1], box[1]) > 0.5 * (b[3] - b[1]) and b[0] < box[2]
+            ]
+            if beside:
+                at = beside[-1]
+                # A filled line is a paragraph of its own.
+                for i, more in ((at, f" {text}"), (at + 1, "")):
+                    if i < len(lines):
+                        gap = "" if lines[i].text[0] == "\n" or not i else "\n"
+                        lines[i] = lines[i]._replace(text=f"{gap}{lines[i].text}{more}")
+                continue
+            at = next((i for i, b in places if b[3] < box[1]), len(lines))
+            lines.insert(at, PageLine(f"\n{text}" if at else text, lines[at - 1].size if lines else 0))
+            starts.insert(at, starts[at - 1] if starts else 0)
+
+    def _written(self) -> Iterator[tuple[str, Box]]:
+        """(text, box) of the fields of a form that are filled in, and of text that was typed onto the page."""
+        from pypdfium2 import raw
+
+        form = self._form.raw if self._form is not None else None
+        for number in range(raw.FPDFPage_GetAnnotCount(self._page.raw)):
+            note = raw.FPDFPage_GetAnnot(self._page.raw, number)
+            kind, rectangle, text = raw.FPDFAnnot_GetSubtype(note), raw.FS_RECTF(), ""
+            seen = not raw.FPDFAnnot_GetFlags(note) & (raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW)
+            if seen and kind == raw.FPDF_ANNOT_FREETEXT:
+                text = _string(partial(raw.FPDFAnnot_GetStringValue, note, b"Contents"))
+            elif seen and kind == raw.FPDF_ANNOT_WIDGET and form is not None:
+                text = self._value(form, note)
+            raw.FPDFAnnot_GetRect(note, rectangle)
+            raw.FPDFPage_CloseAnnot(note)
+            if text := " ".join(text.split()):
+                box = (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+                yield text, self._turned(box)
+
+    @staticmethod
+    def _value(form: Any, note: Any) -> str:
+        from pypdfium2 import raw
+
+        kind = raw.FPDFAnnot_GetFormFieldType(form, note)
+        value = partial(raw.FPDFAnnot_GetFormFieldValue, form, note)
+        if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
+            if not raw.FPDFAnnot_IsChecked(form, note):
+                return ""
+            export = _string(partial(raw.FPDFAnnot_GetFormFieldExportValue, form, note))
+            return export if export.isalpha() and len(export) > 1 and export.lower() not in ("on", "off") else "✓"
+        if kind in (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):
+            secret = kind == raw.FPDF_FORMFIELD_TEXTFIELD and raw.FPDFAnnot_GetFormFieldFlags(form, note) & PASSWORD
+            return "" if secret else _string(value)
+        return ""
+
+
+# The flag of a field whose value is not shown (PDF 32000-1, table 228).
+PASSWORD = 1 << 13
+
+
+def _string(ask: Callable[[Any, int], int]) -> str:
+    """A text that pdfium writes into a buffer as UTF-16."""
+    size = ask(None, 0)
+    buffer = (ctypes.c_ushort * (size // 2 + 1))()
+    ask(buffer, size)
+    return bytes(buffer)[:size].decode("utf-16-le", "replace").rstrip("\0")
+
+
+def _by_column(boxes: Sequence[Box]) -> tuple[list[Box], bool]:
+    """(lines from top to bottom, column by column; whether there are columns)."""
+    left, right = min((b[0] for b in boxes), default=0), max((b[2] for b in boxes), default=0)
+    gaps = [left + (right - left) * i / 100 for i in range(25, 76)] if len(boxes) >= LEAST_BOXES else []
+    gap = min(gaps, key=lambda x: sum(b[0] < x < b[2] for b in boxes), default=0.0)
+    sides = [b for b in boxes if b[2] <= gap], [b for b in boxes if b[0] >= gap]
+    # Columns of prose fill their width; the cells of a table do not, and a table is read by rows.
+    full = [sum(b[2] - b[0] for b in side) / len(side) for side in sides if len(side) >= LEAST_SIDE]
+    if len(full) < 2 or sum(map(len, sides)) < 0.8 * len(boxes) or min(full) < 0.5 * (right - left) / 2:
+        return _lines_of(boxes), False
+    ordered: list[Box] = []
+    part: list[Box] = []
+    # Lines across the gap (titles, figures' captions) divide the page.
+    for box in [*sorted(boxes, key=lambda b: -b[3]), None]:
+        if box is not None and not box[0] < gap < box[2]:
+            part.append(box)
+            continue
+        for side in ([b for b in part if b[2] <= gap], [b for b in part if b[0] >= gap]):
+            ordered += _by_column(side)[0]
+        ordered += [] if box is None else [box]
+        part = []
+    return ordered, True
+
+
+def _lines_of(boxes: Sequence[Box]) -> list[Box]:
+    """Boxes side by side joined to lines, from top to bottom."""
+    lines: list[Box] = []
+    for box in sorted(boxes, key=lambda b: (-round(b[1]), b[0])):
+        last = lines[-1] if lines else None
+        if last and min(last[3], box[3]) - max(last[1], box[1]) > 0.5 * (box[3] - box[1]):
+            lines[-1] = (min(last[0], box[0]), min(last[1], box[1]), max(last[2], box[2]), max(last[3], box[3]))
+        else:
+            lines.append(box)
+    return lines
