@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,9 @@ from typing import NamedTuple
 import pytest
 
 from cdp.corpus.extraction import blocks_of, reading_process
-from cdp.corpus.readers import READERS, Block, DocumentFormat, Report
+from cdp.corpus.losses import words
+from cdp.corpus.readers import READERS, DocumentFormat, Report
+from tests.support import REPOSITORY
 from tests.writers import sources
 
 pytestmark = pytest.mark.slow
@@ -61,25 +64,43 @@ def write(source: Path, program: str, ending: str, folder: Path) -> Path:
     return made
 
 
-def lines(blocks: Sequence[Block]) -> list[str]:
-    return [line for block in blocks for line in block.text.split("\n")]
+def found_in(path: Path) -> tuple[list[str], Report]:
+    """The lines of a file; nothing of it may be missing."""
+    reader = next(r for r in READERS.values() if isinstance(r, DocumentFormat) and path.suffix in r.suffixes)
+    report = Report()
+    with reading_process():
+        blocks = list(blocks_of(reader.name, path, report))
+    assert not report.missing
+    return [line for block in blocks for line in block.text.split("\n")], report
+
+
+def skip_without(*programs: str) -> None:
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"{missing[0]} is not installed: make writers")
 
 
 @pytest.mark.parametrize("written", TABLE, ids=lambda w: "-".join([w.source, *(f"{p}.{e}" for p, e in w.steps)]))
 def test_a_person_sees(written: Written, tmp_path: Path) -> None:
-    missing = [program for program, _ in written.steps if shutil.which(program) is None]
-    if missing:
-        pytest.skip(f"{missing[0]} is not installed: make writers")
-
+    skip_without(*(program for program, _ in written.steps))
     path = tmp_path / written.source
     path.write_text(written.text, encoding="utf-8")
     for number, (program, ending) in enumerate(written.steps):
         path = write(path, program, ending, tmp_path / str(number))
 
-    reader = next(r for r in READERS.values() if isinstance(r, DocumentFormat) and path.suffix in r.suffixes)
-    report = Report()
-    with reading_process():
-        found = lines(list(blocks_of(reader.name, path, report)))
-    assert not report.missing
+    found, report = found_in(path)
     assert found == [line for line in written.lines if line not in written.apart]
     assert not [text for text in sources.UNSEEN if text in "\n".join([*found, report.title])]
+
+
+def test_a_long_manual_has_the_same_words_whoever_wrote_the_file(tmp_path: Path) -> None:
+    skip_without(PANDOC, LIBREOFFICE)
+    manual = REPOSITORY / "docs" / "METHODS.md"
+    docx = write(manual, PANDOC, "docx", tmp_path / "docx")
+    odt = write(manual, PANDOC, "odt", tmp_path / "odt")
+    files = [docx, odt, write(docx, LIBREOFFICE, "odt", tmp_path / "to_odt")]
+    files += [write(odt, LIBREOFFICE, "docx", tmp_path / "to_docx"), write(manual, PANDOC, "pptx", tmp_path / "pptx")]
+
+    first, *others = (Counter(words("\n".join(found_in(path)[0]))) for path in files)
+    assert first.total() > 3000
+    assert others == [first] * len(others)
