@@ -106,6 +106,7 @@ def sample(
         licence=manifest.licence or info.licence,
         source={
             **{key: manifest.source[key] for key in ("judge", "written_by") if key in manifest.source},
+            **({"unit": "passage"} if manifest.of_passages else {}),
             "kind": "subset", "of": info.name, "hash": info.content_hash, "commits": manifest.commits,
         },
         files=(), counts={}, subset=subset, notes=(), created=now(),

@@ -57,6 +57,10 @@ class ReadOptions(Config):
     query_field: str | None = option(
         None, "The field with queries for the document, a text or a list of texts; auto tries queries, query.",
     )  # fmt: skip
+    grade_field: str | None = option(
+        None, "Beside a field with queries: the field that judges them, with numbers, yes/no, true/false or relevant/"
+        "not relevant; queries of 0, below and no are left out. auto tries grade, score, relevance, label …",
+    )  # fmt: skip
     passages: int | None = option(
         None,
         "Words of a passage, into which documents are cut at headings, paragraphs and sentences; off keeps all whole. "

@@ -38,7 +38,8 @@ from cdp.corpus.checks import (
 from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector
 from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
-from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
+from cdp.corpus.folders import BEIR_CORPUS, Contents, contents_of, is_single
+from cdp.corpus.grades import Grades, grade_columns
 from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.options import AUTO, PASSAGE_WORDS, ReadOptions
 from cdp.corpus.passages import LONGEST_HEADING, cut
@@ -207,6 +208,7 @@ class _Import:
         self.alone = is_single(path)
         self.place = (0.0, 0.0)
         self.sample = ""
+        self.grades = Grades(())
         self.tagged, self.stayed = set[str](), set[str]()
 
     def run(self, earlier: Collection[int]) -> ReadResult:
@@ -227,7 +229,7 @@ class _Import:
         queries = self.collector.queries
         return ReadResult(
             source=self.path.name,
-            source_sha256=_source_hash(self.path, contents.sources),
+            source_sha256=_source_hash(self.path, contents),
             options=self.options.to_dict(),
             formats=tuple(self.formats),
             n_documents=len(documents),
@@ -390,6 +392,8 @@ class _Import:
             return
         names = list(dict.fromkeys(name for _, row in head for name in row.values))
         fields = resolve_fields(names, self.options, source.name)
+        graded = grade_columns([row.values for _, row in head], self.options.grade_field) if fields.grade else ()
+        self.grades = Grades((fields.grade,) if fields.grade in graded else ())
         self.found_fields.update(dict.fromkeys(names))
         if fields.id is None:
             self.numbered.append(source.name)
@@ -405,6 +409,8 @@ class _Import:
                 self.rejections.add(Rejected(source.name, *row))
             else:
                 self._take(source, row, fields, file, f"{prefix}{number}")
+        if said := self.grades.sentence():
+            self.notes.append(f"{source.name}: {said}")
 
     def _take(self, source: Source, row: Row, fields: FieldMap, file: int, made_id: str) -> None:
         try:
@@ -433,6 +439,8 @@ class _Import:
         if fields.title is not None:
             title, title_repaired = storable(checked_title(values.get(fields.title), fields.title))
         queries, unusable, n_repaired = queries_of(values.get(fields.queries)) if fields.queries else ([], 0, 0)
+        if queries and (self.grades.of(values) or 0) <= 0:
+            queries = []
         self.n_unusable_queries += unusable
         self.n_repaired += text_repaired or title_repaired or n_repaired > 0
         return CheckedRow(id, title, text, file, row.line, queries)
@@ -481,9 +489,10 @@ def _shown(row: Row) -> str:
     return excerpt(" | ".join(shown))
 
 
-def _source_hash(path: Path, sources: list[Source]) -> str:
-    """SHA-256 of the file as it was given; for a folder, of the names and hashes of the files read."""
+def _source_hash(path: Path, contents: Contents) -> str:
+    """SHA-256 of the file as it was given; for a folder, of the names and hashes of the files read and zips opened."""
     if path.is_file():
         return sha256_file(path)
-    files = [(source.name, source.path) for source in sources if source.path is not None]
+    files = [(source.name, source.path) for source in contents.sources if source.path is not None]
+    files += contents.archives.items()
     return sha256_text(*(part for name, path in files for part in (name, sha256_file(path))))

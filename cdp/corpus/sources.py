@@ -390,6 +390,6 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         yield archive
 
 
-def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Source:
-    """Return a member of an open zip. Damage shows as it is read."""
-    return Source(shown_name(info.filename), lambda: cast(BinaryIO, archive.open(info)), budget)
+def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget, prefix: str = "") -> Source:
+    """Return a member of an open zip, its name behind ``prefix``. Damage shows as it is read."""
+    return Source(shown_name(prefix + info.filename), lambda: cast(BinaryIO, archive.open(info)), budget)

@@ -19,9 +19,10 @@ from cdp.base.workspace import Workspace, disk_faults_told, shuffle_key, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
-from cdp.corpus.checks import GUESSES, column_named, queries_of
+from cdp.corpus.checks import GUESSES, RefusedValueError, checked_id, column_named, not_taken, queries_of
 from cdp.corpus.folders import BEIR_CORPUS, hidden
-from cdp.corpus.looking import DOCUMENTS, GRADES, SHOWN, SPLITS, Glimpse, by_reason, iter_rows, look
+from cdp.corpus.grades import Grades, grade_columns
+from cdp.corpus.looking import SHOWN, Glimpse, by_reason, iter_rows, look
 from cdp.corpus.origin import ORIGINS
 from cdp.corpus.readers import READERS, Row, RowFormat
 from cdp.corpus.reading import REPEATED, Watch
@@ -60,8 +61,9 @@ class AddOptions(Config):
     document_field: str | None = option(None, "In a file of queries: the column with the id of the document.")
     split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
     grade_field: str | None = option(
-        None, "In a file of queries: the column with the grade of the judgment; 0 is judged not relevant."
-    )
+        None, "The column with the grade of the judgment: numbers, yes/no, true/false, relevant/not relevant. 0, below "
+        "and no are judged not relevant.",
+    )  # fmt: skip
     with_queries: bool = option(True, "Whether queries that stand beside the text are taken.")
     origin: str = option("human", "Who wrote the queries.", choices=ORIGINS)
     held_out: float = option(
@@ -72,7 +74,7 @@ class AddOptions(Config):
 
     def reading(self, how: ReadOptions) -> ReadOptions:
         """Return ``how``, with the columns that are named here."""
-        names = ("id_field", "title_field", "text_field", "query_field")
+        names = ("id_field", "title_field", "text_field", "query_field", "grade_field")
         return how.replace(**{name: value for name in names if (value := getattr(self, name)) is not None})
 
 
@@ -201,7 +203,7 @@ def add(
     stated = _beside(given, source)
     if not splits:
         options = _completed(options, reading, source, asked)
-        reading = (options.replace(query_field=None) if asked else options).reading(reading)
+        reading = (options.replace(query_field=None, grade_field=None) if asked else options).reading(reading)
         if asked:
             _columns_of(asked, options, reading.encoding)  # before anything is stored
     imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
@@ -217,6 +219,7 @@ def add(
                 if asked:
                     known = {document.id for document in iter_documents(workspace, corpus.id)}
                     judged = _of_file(asked, known, options, reading.encoding)
+                    taken.stated += judged.notes
                 elif options.with_queries:
                     for document, texts in written.items():
                         for text in texts:
@@ -288,16 +291,17 @@ class _Judged:
     splits: dict[str, Answers] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     named: bool = False
+    notes: list[str] = field(default_factory=list)
 
     def add(self, split: str, text: str, document: str, grade: int) -> None:
         self.splits.setdefault(split, {}).setdefault(" ".join(text.split()), {})[document] = grade
 
 
-def _columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str, str | None, str | None]:
-    """Return the columns of queries, documents' ids, splits and grades. InputError where a needed one is unknown."""
+def _columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[Glimpse, str, str, str | None]:
+    """Return a look at a file of queries, and its columns of queries, documents' ids and splits. InputError where a
+    needed one is unknown."""
     seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
-    text_field = options.query_field or seen.queries or seen.guess(("text",))
-    document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
+    text_field, document_field = options.query_field or seen.asked, options.document_field or seen.document_id
     for content, column in (("the queries", text_field), ("their documents' ids", document_field)):
         if column is None or (seen.columns and column not in seen.columns):
             raise InputError(
@@ -307,13 +311,14 @@ def _columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, st
                 hint=f"Choose the column with {content} among {', '.join(seen.columns[:20])}.",
                 file=path,
             )
-    split_field, grade_field = options.split_field or seen.guess(SPLITS), options.grade_field or seen.guess(GRADES)
-    return str(text_field), str(document_field), split_field, grade_field
+    return seen, str(text_field), str(document_field), options.split_field or seen.split
 
 
 def _of_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> _Judged:
     """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
-    text_field, document_field, split_field, grade_field = _columns_of(path, options, encoding)
+    seen, text_field, document_field, split_field = _columns_of(path, options, encoding)
+    used = (text_field, document_field, split_field)
+    grades = Grades(grade_columns(seen.rows, options.grade_field, used))
     judged = _Judged(named=split_field is not None)
     for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
         if not isinstance(row, Row):
@@ -322,7 +327,7 @@ def _of_file(path: Path, known: Collection[str], options: AddOptions, encoding: 
         texts, unusable, _ = queries_of(row.values.get(text_field))
         value = row.values.get(document_field)
         document = value if isinstance(value, str) and value in known else _id(value)
-        grade = _grade(row.values.get(grade_field)) if grade_field else 1
+        grade = grades.of(row.values)
         split = slug(str(row.values.get(split_field) or ""), fallback=TRAIN) if split_field else ""
         judged.left_out["rows without a query"] += not texts
         judged.left_out["entries among queries that are no text"] += unusable if texts else 0
@@ -331,27 +336,21 @@ def _of_file(path: Path, known: Collection[str], options: AddOptions, encoding: 
             reason = "that was cut into passages (keep files whole for them)" if whole else "that is not here"
             judged.left_out[f"queries for a document {reason}"] += len(texts)
         elif grade is None:
-            judged.left_out["judgments without a whole number as their grade"] += len(texts)
+            judged.left_out["judgments without a grade"] += len(texts)
         else:
             for text in texts:
                 judged.add(SPLIT_NAMES.get(split, split), text, document, grade)
+    unused = [name for name in seen.columns if name not in (*used, *grades.columns)]
+    judged.notes += [f"{path.name}: {note}" for note in (grades.sentence(), not_taken(unused)) if note]
     return judged
 
 
 def _id(value: Any) -> str:
-    """Return an id as the reader of documents makes it: stripped text, whole numbers as they are."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-
-
-def _grade(value: Any) -> int | None:
-    """Return a grade; None unless it is a whole number."""
+    """Return an id as the reader of documents makes it; empty for what is none."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return int(number) if number.is_integer() and abs(number) < 1_000 else None
+        return checked_id(value.strip() if isinstance(value, str) else value, "")
+    except RefusedValueError:
+        return ""
 
 
 def _divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
@@ -432,10 +431,8 @@ class _Import:
         known, guessed = {*named.values(), options.query_field}, guessed | {*GUESSES["queries"]}
         unused = [n for n in self.corpus.found_fields if n not in known and not column_named([n], [*guessed])]
         if unused:
-            shown = ", ".join(unused[:10]) + (f" and {len(unused) - 10} more" if len(unused) > 10 else "")
             self.stated.append(
-                f"Columns that were not taken: {shown}. If one holds ids, titles or queries, choose it and add the "
-                "file again."
+                f"{not_taken(unused)} If one holds ids, titles or queries, choose it and add the file again."
             )
 
     def take_beir(self, source: Path, splits: Sequence[str]) -> None:
@@ -456,7 +453,7 @@ class _Import:
         self.left_out.update(judged.left_out)
         if not any(judged.splits.values()):
             return
-        facts: dict[str, Any] = {"made_of": self.corpus.source, "corpus": self.corpus.id}
+        facts: dict[str, Any] = {"made_of": self.corpus.source, "corpus": self.corpus.id, "unit": self.corpus.unit}
         splits = judged.splits
         if not judged.named:
             splits, drawn, sentence = _divided(splits.get("", {}), self.options)

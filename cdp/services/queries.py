@@ -16,7 +16,9 @@ from cdp.base.failures import FailedItems
 from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
-from cdp.corpus import load_manifest, resolve_corpus
+from cdp.corpus import ReadOptions, load_manifest, resolve_corpus
+from cdp.corpus.looking import Glimpse, look
+from cdp.corpus.options import AUTO
 from cdp.llm.answers import Usage
 from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
@@ -125,6 +127,12 @@ def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = ""
         device=clusters.request(workspace, checked.gpus) if local else jobs.DeviceRequest.light(),
         env_secrets=access.environment_for(checked.to_dict(), api_key),
     )
+
+
+@access.reads
+def examine(workspace: Workspace, path: str | Path, encoding: str = "") -> Glimpse:
+    """Return the first rows of a file of queries, with the role that each column seems to have. Nothing is stored."""
+    return look(access.to_read(workspace, path), ReadOptions.from_dict({"encoding": encoding or AUTO}))
 
 
 @access.writes

@@ -65,7 +65,7 @@ _JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac
 
 @dataclass(frozen=True)
 class Hit:
-    """One retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query."""
+    """A retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query."""
 
     rank: int
     id: str
@@ -73,6 +73,9 @@ class Hit:
     text: str
     score: float
     words: tuple[str, ...] = ()
+    # Of a passage: its file, and the page on which it begins, 0 where the format has none.
+    file: str = ""
+    page: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,10 @@ def _answer(
         value = _ask(workspace, request) if own is None else own.search(name, corpus.id, query, k)
     except CdpError as problem:
         return Answer(retriever, _title(workspace, name), problem=problem)
-    hits = [Hit(rank, **hit) for rank, hit in enumerate(value["hits"], 1)]
+    hits = []
+    for rank, hit in enumerate(value["hits"], 1):
+        file, page = corpus.place_of(hit["id"])
+        hits.append(Hit(rank, **hit, file="" if file == hit["id"] else file, page=page))
     return Answer(retriever, value["title"], hits, value["seconds"])
 
 

@@ -20,7 +20,6 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
 from cdp.corpus import CorpusManifest, iter_documents
-from cdp.corpus.passages import neighbours
 from cdp.retrievers import bm25
 
 # Related documents of each that are looked at: with fewer, more documents are left over.
@@ -114,7 +113,7 @@ def _read(workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int]
 
 
 def _fits(documents: Sequence[Document], corpus: CorpusManifest) -> Fits:
-    beside = neighbours(document.id for document in documents)
+    beside = corpus.neighbours(document.id for document in documents)
     language = corpus.counted_language
 
     @lru_cache(maxsize=1 << 14)

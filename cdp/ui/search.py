@@ -9,7 +9,6 @@ from html import escape
 import streamlit as st
 
 from cdp.base.config import IndexConfig
-from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
 from cdp.services import commands, embedding, search
 from cdp.services.projects import Members
@@ -104,8 +103,7 @@ def _hit(hit: Hit, corpus: str) -> None:
     pieces = search.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
-    file, page = place_of(hit.id)
-    place = f"{md(cut(file, 60))}{f', page {page:,}' if page else ''} · " if file != hit.id else ""
+    place = f"{md(cut(hit.file, 60))}{f', page {hit.page:,}' if hit.page else ''} · " if hit.file else ""
     st.caption(f"{place}score {hit.score:.3f}")
 
 

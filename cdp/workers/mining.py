@@ -16,7 +16,7 @@ from cdp.base.config import MiningConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import public
 from cdp.base.worker import Job
-from cdp.corpus import iter_documents
+from cdp.corpus import iter_documents, load_manifest
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
 from cdp.retrievers.api import Payer, record_failed
@@ -46,7 +46,10 @@ def main(job: Job) -> None:
 
     job.loading("the retriever")
     ranks, first = (config.range_min, config.range_max), ranker(config.retriever)
-    negatives = mine(pairs, contents, first, negatives=config.negatives, ranks=ranks, margin=config.relative_margin)
+    negatives = mine(
+        pairs, contents, first, beside=load_manifest(job.workspace, query_set.corpus_id).neighbours(contents),
+        negatives=config.negatives, ranks=ranks, margin=config.relative_margin,
+    )  # fmt: skip
     scores: dict[tuple[str, str], list[float]] = {}
     if config.teacher:
         job.loading("the teacher")

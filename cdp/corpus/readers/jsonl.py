@@ -1,4 +1,5 @@
-"""JSON Lines, or a JSON array of objects; in BEIR's fields ``_id, title, text`` or others. ``queries`` come along."""
+"""JSON Lines, a JSON array of objects, or objects over several lines; in BEIR's fields ``_id, title, text``
+or others. ``queries`` come along."""
 
 from __future__ import annotations
 
@@ -14,24 +15,51 @@ from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Row, RowFormat
 from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, numbered_lines, open_text
 
+# A line that is no object: one is written over several lines.
+_INDENTED = re.compile(r"\{[ \t\r]*\n")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 
 
 def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
-    """Yield a row per line, blank ones skipped; of an array one per entry, numbered from 1."""
+    """Yield a row per line, blank ones skipped; of an array one per entry, numbered from 1; of objects that are written
+    over several lines one per object, numbered by its first line."""
     with open_text(source, options.encoding) as text:
-        is_array = text.read(4096).lstrip().startswith("[")
+        head = text.read(4096).lstrip()
+    is_array = head.startswith("[")
     with open_text(source, options.encoding) as text:
         if is_array:
             for number, value in enumerate(_entries(source, text), start=1):
                 yield _row(number, value)
+            return
+        if _INDENTED.match(head):
+            yield from _objects(source, text)
             return
         for number, line in numbered_lines(text):
             if line is None:
                 yield BadRow(number, "too long", f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
             elif line.strip():
                 yield _row_of_line(number, line)
+
+
+def _objects(source: Source, text: io.TextIOWrapper) -> Iterator[Row | BadRow]:
+    """The objects of a file, each over several lines. Where one is broken the next begins at a line's ``{``."""
+    values = _Array(text)
+    while values.peek():
+        begins = values.line
+        try:
+            yield _row(begins, values.value())
+            source.spend(ROW_BYTES)
+            continue
+        except json.JSONDecodeError as error:
+            problem = f"{error.msg.removesuffix(' at')}, in the object that begins here"
+        except RecursionError:
+            problem = "the JSON is nested too deeply"
+        except ValueError as error:
+            problem = str(error).split(";")[0]
+        yield BadRow(begins, "broken JSON", problem, excerpt(values.buffer[values.at : values.at + 1000]))
+        if not values.skip():
+            return
 
 
 def _entries(source: Source, text: io.TextIOWrapper) -> Iterator[Any]:
@@ -66,12 +94,34 @@ class _Array:
     def __init__(self, text: io.TextIOWrapper) -> None:
         self._text = text
         self.buffer, self.at, self.lines, self._ended = "", 0, 0, False
+        # Of the buffer: how far line breaks were counted, and how many there were.
+        self._counted = self._breaks = 0
 
     def _more(self) -> None:
         """Read as much again as there is, and forget what is done with."""
         read = self._text.read(max(BLOCK, len(self.buffer) - self.at))
         self.lines += self.buffer.count("\n", 0, self.at)
         self.buffer, self.at, self._ended = self.buffer[self.at :] + read, 0, not read
+        self._counted = self._breaks = 0
+
+    @property
+    def line(self) -> int:
+        """The number, from 1, of the line that is read next."""
+        self._breaks += self.buffer.count("\n", self._counted, self.at)
+        self._counted = self.at
+        return self.lines + self._breaks + 1
+
+    def skip(self) -> bool:
+        """Go to the next line that begins with ``{``; False where there is none."""
+        while True:
+            at = self.buffer.find("\n{", self.at)
+            if at >= 0:
+                self.at = at + 1
+                return True
+            if self._ended:
+                return False
+            self.at = max(self.at, len(self.buffer) - 1)
+            self._more()
 
     def peek(self) -> str:
         """The next character that is no space; empty at the end."""
@@ -129,7 +179,7 @@ def _row(line: int, value: Any, text: str = "") -> Row | BadRow:
 FORMAT = RowFormat(
     "jsonl",
     "JSON Lines",
-    "JSON Lines, one object per line (BEIR), or a JSON array of objects",
+    "JSON Lines, one object per line (BEIR), a JSON array of objects, or objects over several lines",
     (".jsonl", ".ndjson", ".json"),
     json_rows,
     order=10,

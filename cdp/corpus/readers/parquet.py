@@ -6,6 +6,7 @@ by run lengths, or by a codec. So the process has a limit of memory, and what it
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
@@ -34,7 +35,7 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row]:
 
     def wanted(names: Sequence[str]) -> list[str]:
         fields = resolve_fields(names, options, source.name)
-        roles = {fields.id, fields.title, fields.text, fields.queries}
+        roles = {fields.id, fields.title, fields.text, fields.queries, fields.grade}
         return [name for name in names if name in roles]
 
     for number, row in enumerate(records(source, wanted), start=1):
@@ -52,7 +53,9 @@ def records(source: Source, wanted: Callable[[Sequence[str]], Sequence[str]] = l
             unread = dict.fromkeys(name for name in names if name not in columns)
             for batch in process.batches(NAME, path, columns):
                 source.budget.spend(cost(batch))
+                parsed = [field.name for field in batch.schema if _is_json(field.type)]
                 for row in _values(batch):
+                    row |= {name: _of_json(row[name]) for name in parsed}
                     yield {**unread, **row} if unread else row
                     unread = {}
     except RefusedValueError as refused:
@@ -67,6 +70,18 @@ def _values(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     except (pa.ArrowException, ValueError, LookupError, ArithmeticError) as error:
         problem = shown_name(str(error).splitlines()[0]) if str(error) else type(error).__name__
         raise RefusedValueError("unreadable file", f"it is damaged ({problem})") from error
+
+
+def _is_json(type: pa.DataType) -> bool:
+    return isinstance(type, pa.BaseExtensionType) and type.extension_name == "arrow.json"
+
+
+def _of_json(value: Any) -> Any:
+    """The value in a cell of JSON; the cell as it is where it holds none."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
 
 
 def cost(batch: pa.RecordBatch) -> int:
