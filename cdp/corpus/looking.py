@@ -16,10 +16,9 @@ from cdp.corpus.checks import GUESSES, RefusedValueError, Rejected, column_named
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
 from cdp.corpus.grades import grade_columns, mapping
-from cdp.corpus.options import ReadOptions
+from cdp.corpus.options import ROWS_FOR_FIELDS, ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
 from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, format_of
-from cdp.corpus.reading import ROWS_FOR_FIELDS
 from cdp.corpus.sources import Budget, Source, existing
 
 # How many rows a look keeps, and takes the columns and their gaps from.

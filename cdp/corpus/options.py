@@ -11,6 +11,9 @@ from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
 from cdp.base.settings import Config, option
 
+# The fields of a file are those of its first rows, for JSON objects need not all have the same.
+ROWS_FOR_FIELDS = 100
+
 # A longer line of a row file is not held in memory: JSONL and TSV report it as rejected, quoted CSV stops there.
 MAX_LINE_CHARACTERS = 32 * 2**20
 

@@ -10,6 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from cdp.base.errors import InputError
 from cdp.base.registry import Registered, Registry
 from cdp.corpus.options import ReadOptions
@@ -33,6 +37,18 @@ class BadRow(NamedTuple):
     excerpt: str = ""
 
 
+class Chunk(NamedTuple):
+    """Rows that were parsed together: the line of each, int64 of shape (n,), their columns, and ``row(i)``, one as the
+    reader of rows gives it."""
+
+    lines: NDArray[np.int64]
+    columns: Mapping[str, pa.StringArray]
+    row: Callable[[int], Row]
+
+
+Item = Row | BadRow | Chunk
+
+
 @dataclass
 class Report:
     """What is said of a document beside its text. ``progress(done, total)`` is called while a long one is read.
@@ -52,10 +68,12 @@ class Report:
 
 @dataclass(frozen=True)
 class RowFormat(Registered):
-    """A format whose files hold documents."""
+    """A format whose files hold documents. ``stream`` gives the rows that ``rows`` does, most of them as columns, where
+    these hold what the options say."""
 
     suffixes: tuple[str, ...]
     rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow]]
+    stream: Callable[[Source, ReadOptions], Iterator[Item]] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +112,16 @@ def format_of(source: Source, options: ReadOptions) -> FileFormat:
 
 
 __all__ = [
-    "READERS", "BadRow", "Block", "DocumentFormat", "FileFormat", "Report", "Row", "RowFormat", "file_suffixes",
+    "READERS",
+    "BadRow",
+    "Block",
+    "Chunk",
+    "DocumentFormat",
+    "FileFormat",
+    "Item",
+    "Report",
+    "Row",
+    "RowFormat",
+    "file_suffixes",
     "format_of",
 ]  # fmt: skip
