@@ -19,8 +19,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import sha256_text
-from cdp.studies import read_plan
-from cdp.studies.config import CLAIMS, PLANS
+from cdp.studies.config import CLAIMS, PLANS, read_plan
 from cdp.studies.plan import Cell
 
 FILE = PLANS / f"{CLAIMS}.yaml"
@@ -177,12 +176,12 @@ def check(claims: Sequence[Claim]) -> list[str]:
                     problems.append(say(str(error)))
                     continue
                 for name, entries in (
-                    ("per_doc", plan.items("per_doc")),
-                    ("retriever", plan.items("retrievers")),
-                    ("weighting", plan.items("weightings")),
-                    ("loss", plan.items("losses")),
-                    ("query_source", plan.items("query_sources")),
-                    (METHOD, [*plan.items("methods"), "untrained", *(["human"] if plan.query_sets else [])]),
+                    ("per_doc", map(str, plan.per_doc)),
+                    ("retriever", plan.retrievers),
+                    ("weighting", plan.weightings),
+                    ("loss", plan.losses),
+                    ("query_source", plan.query_sources),
+                    (METHOD, [*plan.methods, "untrained", *(["human"] if plan.query_sets else [])]),
                 ):
                     offered.setdefault(name, set()).update(entries)
             for arm in (criterion.of, criterion.against, criterion.interaction):

@@ -1,4 +1,4 @@
-"""Every path on disk, atomic writes and content hashes.
+"""Every path on disk: the workspace's format, ids, slugs, content hashes, atomic writes, disk faults.
 
 The workspace is ``$CDP_WORKSPACE``; else ``data/workspace`` of the clone, or the user's data folder for an installed
 package. Folders are created when something is written into them.
@@ -88,6 +88,8 @@ class Workspace:
     benchmarks = _Folder()
     projects = _Folder()
     embeddings = _Folder()
+    layers = _Folder()
+    """What the frozen layers of retrievers give for texts, for trainings of the upper ones."""
     jobs = _Folder()
     uploads = _Folder()
     """Uploaded files; each is removed once it is stored."""

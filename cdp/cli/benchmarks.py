@@ -1,4 +1,4 @@
-"""Commands on benchmarks: the registry, downloads, subsets, judging and labelling."""
+"""Commands on benchmarks: the registry, downloads, subsets, judging, labelling by keys in a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
-from cdp.services import benchmarks, judging, labelling
+from cdp.evaluation import labelling as labels
+from cdp.services import benchmarks, jobs, judging
 from cdp.services.benchmarks import BenchmarkDetails
 
 Stored = Annotated[str, "a benchmark of the workspace"]
@@ -83,11 +84,11 @@ def _stored(benchmark: BenchmarkDetails, info: BenchmarkInfo) -> dict[str, Any]:
 @command("benchmarks download", places=("benchmark",), job=True)
 def download(run: Run, config: DownloadConfig) -> int:
     """Bring a benchmark of the registry into the workspace."""
-    benchmarks.check_download(config)
+    jobs.prepared(run.workspace, "download", config)
     entry = benchmarks.show(run.workspace, config.benchmark).entry
     assert entry is not None
     note(display.shown(_entry(entry)))
-    return run.started(benchmarks.start_download(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "download", config))
 
 
 @command("benchmarks add", project=())
@@ -163,7 +164,7 @@ def label(
     """Label whole queries of a judged benchmark by hand, one key and Enter per passage; says how judges agree."""
     if by:
         _label(run, name, by)
-    done = labelling.progress(run.workspace, name)
+    done = labels.progress(run.workspace, name)
     rows = [{**row, "same": f"{row['same']:.0%}"} for row in display.plain(list(done.agreements))]
     table = display.table(rows, ["first", "second", "pairs", "same", "kappa", "weighted"], "no pair was graded by two")
     return run.say({**display.plain(done), "id": name}, f"{done.sentence}\n{done.judged}\n\n{table}")
@@ -171,9 +172,9 @@ def label(
 
 def _label(run: Run, name: str, by: str) -> None:
     """Ask for one passage after the other on standard input until there is none, or the input ends."""
-    words = {"u": "unsure", "n": labelling.NOTHING, "b": labelling.UNDO, **{str(g): str(g) for g in range(4)}}
-    note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labelling.MEANINGS.items()))
-    while (task := labelling.task(run.workspace, name, by)) is not None:
+    words = {"u": "unsure", "n": labels.NOTHING, "b": labels.UNDO, **{str(g): str(g) for g in range(4)}}
+    note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labels.MEANINGS.items()))
+    while (task := labels.task(run.workspace, name, by)) is not None:
         passage = task.open[0]
         at = task.proposed - len(task.open) + 1
         note(f"\n{task.finished} of {task.total} · {task.text}", f"[{at}/{task.proposed}] {passage.title}",
@@ -183,6 +184,6 @@ def _label(run: Run, name: str, by: str) -> None:
         if not answer or key == "q":
             return
         if key in words:
-            labelling.answer(run.workspace, name, by, task, words[key])
+            judging.answer(run.workspace, name, by, task, words[key])
         else:
             note(f"{key!r} is no key. {KEYS}")

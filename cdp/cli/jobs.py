@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cdp.base.settings import Config
 from cdp.base.text import size
 from cdp.cli import display
 from cdp.cli.answers import Run, refuse_unless
-from cdp.cli.declare import Id, command
+from cdp.cli.declare import Command, Id, Set, command
 from cdp.jobs.place import EXAMPLE, HERE
-from cdp.services import clusters, jobs, synthesis
-from cdp.services.clusters import Report
+from cdp.services import clusters, jobs
+from cdp.services.clusters import ClusterReport
+from cdp.synthesis import pricing
 
 
 @command("jobs list", project=())
@@ -27,7 +29,7 @@ def show(run: Run, id: Id) -> int:
     """One job: its state, its progress, what it cost, and what went wrong."""
     job = jobs.show(run.workspace, id)
     failed = jobs.failed(run.workspace, job.id)
-    bill = synthesis.bill_of_job(run.workspace, job.id)
+    bill = pricing.bill_of_job(run.workspace, job.id)
     lines = [display.job(job), *((bill.told, bill.unanswered) if bill else ())]
     lines += [f"failed on the way: {display.failed(failed)}"] if failed.n else []
     notes = jobs.outcome(run.workspace, job.id).get("notes", [])
@@ -49,6 +51,24 @@ def wait(run: Run, id: Id) -> int:
     """Follow a job to its end; Ctrl-C leaves it running."""
     run.wait = True
     return run.started(jobs.show(run.workspace, id).id)
+
+
+def of_kind(name: str) -> Command:
+    """Return ``jobs start NAME``, whose options are the settings of that kind of job."""
+    kind = jobs.without_command(name)
+
+    def start(run: Run, config: Config) -> int:
+        return run.started(jobs.start(run.workspace, name, config))
+
+    start.__doc__, start.__annotations__["config"] = kind.help, kind.settings
+    return Command(f"jobs start {name}", start, job=True)
+
+
+@command("jobs start", job=True, narrow=of_kind)
+def start(run: Run, kind: Annotated[str, "a kind of job that a plug-in adds"], *, set: Set) -> int:
+    """Start a job of a kind without a command of its own; jobs start KIND --help names its options."""
+    settings = jobs.without_command(kind).settings
+    return run.started(jobs.start(run.workspace, kind, settings.from_dict(set)))
 
 
 @command("jobs stop")
@@ -96,7 +116,7 @@ def cluster_show(
     return _cluster(run, clusters.look(run.workspace, address) if address else None)
 
 
-def _cluster(run: Run, report: Report | None, more: str = "") -> int:
+def _cluster(run: Run, report: ClusterReport | None, more: str = "") -> int:
     if report is None:
         return run.say({"address": ""}, "Jobs run on this machine. Choose a cluster: cluster use ADDRESS")
     columns = ("host", "head", "cpus", "gpus", "memory", "accelerators")

@@ -1,4 +1,4 @@
-"""Commands on the program itself: searching, serving, the dashboard, checks, the workspace, the catalogue."""
+"""Commands on the program itself: search, serve, app, demo, doctor, workspace, catalog, completion."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
-from cdp.services import commands, demo, embedding, projects, queries, results
-from cdp.services import prune as pruning
+from cdp.retrievers import sending
+from cdp.services import commands, demo, evaluation, jobs, projects, queries
 from cdp.services import search as searching
-from cdp.services.doctor import DISTRIBUTION, check
-from cdp.services.prune import BY_DEFAULT, PRUNABLE
-from cdp.services.search import Answer
+from cdp.services.doctor import BY_DEFAULT, DISTRIBUTION, PRUNABLE, check, prunable, prune
+from cdp.services.search import SearchAnswer
 
 
 @command("search", project=("corpus",))
@@ -41,10 +40,10 @@ def search(
     unindexed = [answer for answer in answered.answers if answer.unprepared]
     if unindexed and index:
         for answer in unindexed:
-            sent = embedding.for_index(run.workspace, answer.retriever, answered.corpus.id)
+            sent = sending.for_index(run.workspace, answer.retriever, answered.corpus.id)
             note(*([s.sentence for s in sent] or [f"indexing with {answer.title}"]))
             config = IndexConfig(retriever=answer.retriever, corpus=answered.corpus.id)
-            run.followed([searching.start_index(run.workspace, config)])
+            run.followed([jobs.start(run.workspace, "index", config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
     # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
     if all(answer.problem for answer in answered.answers):
@@ -67,7 +66,7 @@ def search(
     return FAILED if any(answer.problem for answer in answered.answers) else DONE
 
 
-def _hits(answer: Answer) -> str:
+def _hits(answer: SearchAnswer) -> str:
     """Return one retriever's documents, a line each, or why it could not answer."""
     if answer.problem is not None:
         return f"{answer.title}: {_problem(answer)}"
@@ -80,7 +79,7 @@ def _hits(answer: Answer) -> str:
     return f"{head}\n{display.table(rows, empty='No document shares a word with the query.')}"
 
 
-def _problem(answer: Answer) -> str:
+def _problem(answer: SearchAnswer) -> str:
     assert answer.problem is not None
     hint = answer.problem.hint
     if answer.unprepared:
@@ -166,7 +165,7 @@ def workspace_prune(
 ) -> int:
     """List what can be deleted to free disk space; with --yes delete it."""
     kinds = what or list(BY_DEFAULT)
-    rows = pruning.prune(run.workspace, kinds) if yes else pruning.prunable(run.workspace, kinds)
+    rows = prune(run.workspace, kinds) if yes else prunable(run.workspace, kinds)
     verb = "deleted" if yes else "can be deleted"
     lines = [f"{row.what}: {len(row.paths):,} {verb}, {size(row.size)} ({PRUNABLE[row.what]})" for row in rows]
     if not yes and any(row.paths for row in rows):
@@ -177,14 +176,14 @@ def workspace_prune(
 @command("catalog rebuild")
 def catalog_rebuild(run: Run) -> int:
     """Make the catalogue again from the files."""
-    summary = results.rebuild(run.workspace)
+    summary = evaluation.rebuild(run.workspace)
     return run.say(summary, {"entries read from the files": summary["read"], "problem": summary["problems"]})
 
 
 @command("catalog query")
 def catalog_query(run: Run, sql: Annotated[str, "the query"]) -> int:
     """Run a read-only SQL query."""
-    found = results.query(run.workspace, sql)
+    found = evaluation.query(run.workspace, sql)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
     return run.say(rows, display.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else ""))
 

@@ -1,4 +1,4 @@
-"""Rows as Arrow columns: blocks of whole lines, words counted and odd rows found without a Python object per row.
+"""Rows parsed together as Arrow columns: blocks of whole lines, words counted, which rows are odd.
 
 A reader hands over blocks whose rows it could parse together; whatever is odd in them (a value that is no plain text,
 an id with unusual characters) is read again as a row, by the code that says what is wrong with it.
@@ -159,10 +159,10 @@ def resolved(
 
 
 _Parse = Callable[[bytes, NDArray[np.int64]], dict[str, pa.StringArray] | None]
-_Part = tuple[int, dict[str, pa.StringArray] | None, bytes, NDArray[np.int64]]
+_ParsedPart = tuple[int, dict[str, pa.StringArray] | None, bytes, NDArray[np.int64]]
 
 
-def _divided(block: bytes, ends: NDArray[np.int64], parse: _Parse, at: int = 0) -> Iterator[_Part]:
+def _divided(block: bytes, ends: NDArray[np.int64], parse: _Parse, at: int = 0) -> Iterator[_ParsedPart]:
     """(number of its first row, its columns, its bytes, where its rows end) of each part that can be parsed.
 
     Small ones that cannot be have None for their columns.

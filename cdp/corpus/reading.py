@@ -1,4 +1,4 @@
-"""Read what a user brings: any path to documents, checked row by row, written through to a temporary Parquet file."""
+"""An import from files to rows and passages (temporary Parquet): ids, which repeats stay, notes, progress, failures."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
+from cdp.base.progress import Progress, silent
 from cdp.base.text import counted
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import (
@@ -41,7 +42,7 @@ from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector, Colum
 from cdp.corpus.columns import odd_rows, word_counts
 from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
-from cdp.corpus.folders import BEIR_CORPUS, Contents, contents_of, is_single
+from cdp.corpus.folders import BEIR_CORPUS, FileList, contents_of, is_single
 from cdp.corpus.grades import Grades, grade_columns
 from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.options import AUTO, PASSAGE_WORDS, ROWS_FOR_FIELDS, ReadOptions
@@ -75,9 +76,7 @@ _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
 KEPT_FILES = 1_000
 REPEATED = "repeated passage"
 EMPTY = "It is empty, or holds no rows."
-
-# Called with the share that is done and the file that is read.
-Watch = Callable[[float, str], None]
+SHARES = 1_000  # of an import, as which its progress is told: files differ too much to be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ def read_documents(
     options: ReadOptions | None = None,
     *,
     scratch: Path | None = None,
-    watch: Watch | None = None,
+    watch: Progress = silent,
     passwords: Sequence[str] = (),
     earlier: Collection[int] = (),
 ) -> ReadResult:
@@ -173,7 +172,7 @@ def read_documents(
     folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch))
     try:
         with reading_process(passwords):
-            return _Import(path, options, folder, watch).run(earlier)
+            return _Reading(path, options, folder, watch).run(earlier)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -190,11 +189,11 @@ class _Spooled:
     report: Report
 
 
-class _Import:
+class _Reading:
     """One run of ``read_documents``: documents are read to blocks, for what returns in most of them is left out of
     each; then, in the order of the files, rows are taken and documents cut."""
 
-    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Watch | None) -> None:
+    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Progress) -> None:
         self.path, self.options, self.folder, self.watch = path, options, folder, watch
         self.rejections = Rejections()
         self.failures = Failures(folder / FILE, "import", unit="row")
@@ -289,9 +288,8 @@ class _Import:
 
     def _tell(self, share: float, source: Source) -> None:
         """Report what is done, with so much of this file."""
-        if self.watch is not None:
-            begins, part = self.place
-            self.watch(begins + part * share, source.name)
+        begins, part = self.place
+        self.watch(source.name, round(SHARES * (begins + part * share)), SHARES)
 
     def _reject_file(self, rejected: Rejected) -> None:
         self.n_files_failed += 1
@@ -535,7 +533,7 @@ def _shown(row: Row) -> str:
     return excerpt(" | ".join(shown))
 
 
-def _source_hash(path: Path, contents: Contents) -> str:
+def _source_hash(path: Path, contents: FileList) -> str:
     """SHA-256 of the file as it was given; for a folder, of the names and hashes of the files read and zips opened."""
     if path.is_file():
         return sha256_file(path)

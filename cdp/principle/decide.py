@@ -1,7 +1,7 @@
-"""The answer: one query per document, paraphrases or several different ones, and whether to train at all.
+"""The answer (one query, paraphrases, diverse; train at all?): choice, headline, badge, findings, limits, settling.
 
 ``decide`` takes the cheapest option that none is shown to beat, from the evidence alone. Page, command line and exports
-render its ``Answer`` and decide nothing themselves. tests/principle/situations.yaml states what it must say when.
+render its ``Decision`` and decide nothing themselves. tests/principle/situations.yaml states what it must say when.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ BASIS_SHOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ArmDifference:
     """How many points ``option`` scores above ``against``, with an interval that holds together with all others of its
     question. Not ``comparable``: trained for other numbers of steps, so nothing is shown by it."""
 
@@ -125,7 +125,7 @@ class Settling:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Decision:
     """``settled`` is whether the choice stands; ``figure`` is the headline's difference, ``options`` all that was
     measured, the cheapest first, ``findings`` the other differences in sentences, ``corrected`` the figure as people's
     labels correct it where a model judged, ``equal_pairs`` the differences of the second question; ``rule`` says how
@@ -144,10 +144,10 @@ class Answer:
     settled: bool = False
     settling: Settling | None = None
     rule: str = ""
-    figure: Comparison | None = None
+    figure: ArmDifference | None = None
     options: tuple[Arm, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
-    equal_pairs: tuple[Comparison, ...] = ()
+    comparisons: tuple[ArmDifference, ...] = ()
+    equal_pairs: tuple[ArmDifference, ...] = ()
     readers: tuple[str, ...] = ()
     evidence: Evidence | None = field(default=None, repr=False)
 
@@ -175,7 +175,7 @@ class Answer:
         ]
         return " · ".join(part for part in parts if part)
 
-    def over(self, against: Arm) -> list[Comparison]:
+    def over(self, against: Arm) -> list[ArmDifference]:
         """The differences of all options to this one, the cheapest first."""
         return [c for c in self.comparisons if c.against is against]
 
@@ -203,7 +203,7 @@ class Answer:
         }  # fmt: skip
 
 
-def _row(c: Comparison) -> dict[str, Any]:
+def _row(c: ArmDifference) -> dict[str, Any]:
     return {
         "option": name_of(c.option), "against": name_of(c.against), "held": c.option.held, "points": c.points,
         "low": c.low, "high": c.high, "comparable": c.comparable,
@@ -251,7 +251,7 @@ def _cost(arm: Arm) -> tuple[int, int]:
     return (fixed.index(arm.kind), 0) if arm.kind in fixed else (3 if arm.kind == HUMAN else 4, arm.per_doc)
 
 
-def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
+def decide(evidence: Sequence[Evidence], task: Task) -> Decision:
     """Return the cheapest option that none is shown to beat, from the best evidence; the newest comes first."""
     own = [e for e in evidence if e.basis.study and _answers(e)]
     unread = [e for e in evidence if not e.basis.reads_language]
@@ -265,7 +265,7 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
     if prior is not None:
         return _expected(prior)
     limits = (task.unknown,) if task.unknown else ()
-    return Answer("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
+    return Decision("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
 
 
 def _answers(e: Evidence) -> bool:
@@ -323,7 +323,7 @@ class _Question:
         d = simultaneous([arm.scores for arm in self.options])
         reach = d.reach
         self.all = [
-            Comparison(
+            ArmDifference(
                 option, against, float(d.points[i, j]), float(d.points[i, j] - reach[i, j]),
                 float(d.points[i, j] + reach[i, j]), float(d.query_variance[i, j]), float(d.seed_variance[i, j]),
                 float(d.factor[i, j]), _comparable(option, against),
@@ -337,7 +337,7 @@ class _Question:
     def trained(self) -> list[Arm]:
         return [arm for arm in self.options if arm.trained]
 
-    def of(self, option: Arm, against: Arm) -> Comparison:
+    def of(self, option: Arm, against: Arm) -> ArmDifference:
         return next(c for c in self.all if c.option is option and c.against is against)
 
     def choose(self, options: Sequence[Arm]) -> Arm:
@@ -346,7 +346,7 @@ class _Question:
         return next(option for option in options if option not in beaten)
 
 
-def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
+def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     b = lead.basis
     q = _Question(arm for arm in lead.arms if not arm.held and arm.kind != RERANKED)
     choice = q.choose(q.options)
@@ -359,7 +359,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
     unsettled = bool(
         b.stale or b.elsewhere or seeds < 2 or b.finished < b.planned or not b.equal_steps or _small_sample(b)
     )
-    figure: Comparison | None
+    figure: ArmDifference | None
     if nothing:
         assert may is not None
         best = max(q.options, key=lambda a: a.mean)
@@ -377,7 +377,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
         text = f"{'so far, ' if unsettled else ''}{action_of(choice, b.retriever, b.unit)}{clause}"
     if b.judged_by == TEMPLATE:
         text = f"on template queries, {text}"
-    return Answer(
+    return Decision(
         headline=f"{text[0].upper()}{text[1:]}.",
         choice=Choice() if nothing else Choice(choice.kind, choice.per_doc),
         badge=_badge(b),
@@ -397,11 +397,11 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
     )
 
 
-def _points(c: Comparison, over: str = "") -> str:
+def _points(c: ArmDifference, over: str = "") -> str:
     return f"{signed(c.points, 1)} {POINTS} {over and f'over {over} '}{c.interval}"
 
 
-def _why(q: _Question, choice: Arm) -> tuple[Comparison | None, str]:
+def _why(q: _Question, choice: Arm) -> tuple[ArmDifference | None, str]:
     """(the headline's figure, its clause): what the choice is better than."""
     others = [arm for arm in q.trained if arm is not choice]
     if not choice.trained and others:
@@ -419,7 +419,7 @@ def _why(q: _Question, choice: Arm) -> tuple[Comparison | None, str]:
     return c, f": {_points(c, 'the best single query' if single else name_of(c.against))}"
 
 
-def _findings(q: _Question, choice: Arm, figure: Comparison | None, nothing: bool, unit: str) -> Iterator[str]:
+def _findings(q: _Question, choice: Arm, figure: ArmDifference | None, nothing: bool, unit: str) -> Iterator[str]:
     """The other differences that a person asks about, in sentences: several over one, and all over the choice."""
     if choice.kind in (BM25, HYBRID) and q.trained and not nothing:
         best = q.choose(q.trained)
@@ -443,7 +443,7 @@ def _findings(q: _Question, choice: Arm, figure: Comparison | None, nothing: boo
             yield f"{text[0].upper()}{text[1:]}"
 
 
-def _at_equal_pairs(lead: Evidence) -> tuple[Comparison, ...]:
+def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     """The second question: several queries on fewer documents over one on each, for as many pairs."""
     held = [arm for arm in lead.arms if arm.held]
     if not held:
@@ -535,7 +535,7 @@ def _rule(lead: Evidence, q: _Question, task: Task) -> str:
     return "This measurement agrees with the published rule."
 
 
-def _settling(lead: Evidence, may: Comparison | None, seeds: int) -> Settling | None:
+def _settling(lead: Evidence, may: ArmDifference | None, seeds: int) -> Settling | None:
     """What would settle the answer; None where it is settled."""
     b = lead.basis
     if b.finished < b.planned:
@@ -576,7 +576,7 @@ def _rounded(n: float) -> int:
     return math.ceil(n / unit) * unit
 
 
-def _of_language(lead: Evidence, task: Task) -> Answer:
+def _of_language(lead: Evidence, task: Task) -> Decision:
     """The retriever does not read the language: what it gains from queries says nothing."""
     b = lead.basis
     names = f" ({' or '.join(task.readers[:2])})" if task.readers else ""
@@ -595,7 +595,7 @@ def _of_language(lead: Evidence, task: Task) -> Answer:
         text += f", which does not read it, is {below}."
     else:
         text += " does not read it."
-    return Answer(
+    return Decision(
         headline=text,
         choice=Choice(RETRIEVER),
         badge=_badge(b) if lead.arms else NO_EVIDENCE,
@@ -609,7 +609,7 @@ def _of_language(lead: Evidence, task: Task) -> Answer:
     )
 
 
-def _expected(prior: Evidence) -> Answer:
+def _expected(prior: Evidence) -> Decision:
     """What other datasets let expect; never settled for a task of its own."""
     shown = [e for e in prior.expected if e.low > 0]
     e = min(shown, key=lambda e: e.per_doc) if shown else max(prior.expected, key=lambda e: e.points)
@@ -617,7 +617,7 @@ def _expected(prior: Evidence) -> Answer:
     several = name_of(Choice(DIVERSE, e.per_doc))
     action = action_of(choice, "", prior.basis.unit)
     figure = f"{signed(e.points, 1)} {POINTS} (95% {signed(e.low, 1)} to {signed(e.high, 1)})"
-    return Answer(
+    return Decision(
         headline=f"So far, {action}; judging by other datasets, {several} bring {figure}.",
         choice=choice,
         badge=ELSEWHERE,

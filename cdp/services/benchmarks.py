@@ -1,20 +1,18 @@
-"""Benchmarks by name: the registry, downloads, own ones and subsets."""
+"""Benchmarks by name: list, download, add, subset, delete, export."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdp import jobs
 from cdp import projects as room
-from cdp.base.config import DownloadConfig
+from cdp.base import permission
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import (
     BenchmarkInfo,
     add_benchmark,
     describe,
-    download,
     library,
     list_benchmarks,
     manifests,
@@ -93,39 +91,13 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     return BenchmarkDetails(stored, entry or registry.find(manifest.entry), info, manifest)
 
 
-@access.reads
-def check_download(config: DownloadConfig) -> Path | None:
-    """Return a download's folder, if one is named. Raises for what is known to fail without the network."""
-    entry = registry.downloadable(config.benchmark)
-    if not config.folder:
-        return None
-    folder = access.to_read(Workspace.default(), config.folder).resolve()
-    download.in_folder(entry, folder)
-    return folder
-
-
-@access.runs
-def start_download(workspace: Workspace, config: DownloadConfig) -> str:
-    """Submit a download after ``check_download``; return the job's id."""
-    folder = check_download(config)
-    entry = registry.downloadable(config.benchmark)
-    return jobs.submit(
-        workspace,
-        kind="download",
-        name=entry.title,
-        module="cdp.workers.download",
-        config={**config.to_dict(), "benchmark": entry.name, "folder": str(folder) if folder else ""},
-        device=jobs.DeviceRequest.light(),
-    )
-
-
 @access.writes
 def add(workspace: Workspace, path: str | Path, *, name: str = "", language: str = "") -> BenchmarkInfo:
     """Check and add a folder or a zip in BEIR layout; ``language`` is detected if empty."""
     language = language.strip().lower()
     bm25.check_language(language)
     with disk_faults_told("The import"):
-        added = add_benchmark(access.to_read(workspace, path), workspace, name, language)
+        added = add_benchmark(permission.to_read(workspace, path), workspace, name, language)
     return describe(workspace.benchmark(added), workspace)
 
 
@@ -159,7 +131,7 @@ def delete(workspace: Workspace, name: str) -> None:
 @access.writes
 def export(workspace: Workspace, name: str, form: str, target: str | Path, *, split: str = "") -> Path:
     """Write a benchmark as a BEIR folder (``beir``), or a split's judgments as TREC qrels; return the path."""
-    folder, path = resolve_benchmark(name, workspace), access.to_write(target)
+    folder, path = resolve_benchmark(name, workspace), permission.to_write(target)
     with disk_faults_told("The export"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if form == "beir":

@@ -1,20 +1,25 @@
-"""Ray clusters for jobs: choosing one, checking its nodes; requests of devices."""
+"""Ray clusters for jobs: choosing and testing one; requests of devices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from cdp.base import permission
 from cdp.base.errors import CdpError, ConfigError
+from cdp.base.job_kind import Device
+from cdp.base.permission import Action
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.jobs import DeviceRequest, list_gpus, place
-from cdp.jobs.ray import RayLauncher, RayNode
+
+if TYPE_CHECKING:
+    from cdp.jobs.ray import RayNode
 from cdp.services import access
-from cdp.services.access import Action
 
 
 @dataclass(frozen=True)
-class Report:
+class ClusterReport:
     """A cluster: its version of Ray, and its living nodes, each of which has tested the workspace."""
 
     address: str
@@ -42,22 +47,21 @@ def setting(workspace: Workspace) -> str:
     return place.current(workspace)
 
 
-def look(workspace: Workspace, address: str) -> Report:
+def look(workspace: Workspace, address: str) -> ClusterReport:
     """Return what a cluster has, after each of its nodes has tested locks and renames of the workspace (seconds).
 
     Raises ConfigError, ClusterError or NotAllowedError where jobs of the workspace cannot run there.
     """
-    access.require(Action.ANY_CLUSTER)
+    permission.require(Action.ANY_CLUSTER)
     address = place.checked_address(address)
-    launcher = RayLauncher(address)
-    nodes = launcher.probe(workspace)
+    nodes = place.launcher(address).probe(workspace)
     for node in nodes:
         node.check(workspace)
-    return Report(address, nodes[0].ray, tuple(nodes))
+    return ClusterReport(address, nodes[0].ray, tuple(nodes))
 
 
 @access.writes
-def use(workspace: Workspace, address: str) -> Report | None:
+def use(workspace: Workspace, address: str) -> ClusterReport | None:
     """Make a cluster the workspace's own after a test of its nodes; None for this machine."""
     address = place.checked_address(address)
     report = look(workspace, address) if address else None
@@ -74,18 +78,18 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
         return False, str(error)
 
 
-def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = None) -> DeviceRequest:
-    """Return a request of a CPU slot or ``gpus`` GPUs, at most ``at_most``. None means one GPU, the CPU without any.
-
-    ConfigError where a cluster has fewer.
-    """
+def request(workspace: Workspace, device: Device) -> DeviceRequest:
+    """Return the request of a device, here or on the workspace's cluster. ConfigError where that has fewer GPUs."""
+    if device.light:
+        return DeviceRequest.light()
+    gpus = device.gpus
     if gpus == 0:
         return DeviceRequest.cpu()
     cluster = place.current(workspace)
-    present = RayLauncher(cluster).gpus() if cluster else len(list_gpus()) if gpus is None else gpus
+    present = place.launcher(cluster).gpus() if cluster else len(list_gpus()) if gpus is None else gpus
     count = min(1, present) if gpus is None else gpus
-    if at_most is not None:
-        count = min(count, at_most)
+    if device.at_most is not None:
+        count = min(count, device.at_most)
     if count > present:
         raise ConfigError(
             f"The job asks for {counted(count, 'GPU')}, and the cluster at {cluster} has {present}.",

@@ -1,9 +1,9 @@
-"""Benchmarks without judgments of people: target queries from a log, a model as judge, people's labels."""
+"""Judging by a model: settings, price and sentence before, who writes target queries, judging again."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,29 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from cdp import jobs, query_sets
+from cdp import query_sets
+from cdp.base import actions
 from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
-from cdp.benchmarks import judged, library, manifests, resolve_benchmark
+from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import query_log
 from cdp.complexity.query_log import QueryLog
-from cdp.corpus import load_manifest, resolve_corpus
+from cdp.corpus import resolve_corpus
 from cdp.evaluation import judging
+from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, UNDO, LabelTask, pool_of
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, price_of, priced
-from cdp.llm.tokens import estimate_tokens
-from cdp.retrievers import bm25
-from cdp.services import access, clusters, complexity, embedding, evaluation
-from cdp.services.embedding import Sending
-from cdp.studies import records
+from cdp.llm.prices import Price, estimate_tokens, price_of, priced
+from cdp.retrievers import bm25, sending
+from cdp.retrievers.sending import Sending
+from cdp.services import access, decide, jobs
+from cdp.studies import records, target_queries
 from cdp.synthesis import targets
-from cdp.synthesis.estimate import Estimate, estimate
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import own_method
+from cdp.synthesis.pricing import Estimate, estimate
 
 # Of a target query before it is written: the prompt's three kinds have 12 words on average.
 TARGET_TOKENS = 20
@@ -61,12 +62,12 @@ class JudgePlan:
     @property
     def local(self) -> bool:
         """Whether the texts stay on this machine, which needs no key."""
-        return GENERATORS[self.config.generator].local
+        return GENERATORS[self.config.endpoint.generator].local
 
     @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
-        place = "stay on this machine" if self.local else f"are sent to {self.config.base_url}"
+        place = "stay on this machine" if self.local else f"are sent to {self.config.endpoint.base_url}"
         queries = counted(self.n_queries, "query", "queries")
         parts = [sending.sentence for sending in self.embedding]
         if (writing := self.writing) is not None:
@@ -74,13 +75,13 @@ class JudgePlan:
             documents = counted(writing.n_documents, "document")
             parts.insert(0, f"{documents} {place}: {writer_of(self.config)} writes {queries}{price}.")
         price = "" if self.local else f", {priced(self.cost, self.price, 'at most')}"
-        judge = f"{self.config.synthesis.model_name} judges at most {self.pairs:,} pairs{price}"
+        judge = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs{price}"
         return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judge}."])
 
 
 def writer_of(config: JudgeConfig) -> str:
     """Return the model that writes the target queries where none are given."""
-    return config.writer or config.synthesis.model_name
+    return config.writer or config.synthesis.endpoint.model_name
 
 
 @access.reads
@@ -88,16 +89,16 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     """Return what a job with these settings sends where. Raises ConfigError and InputError as the job would."""
     config, queries, log = _resolved(workspace, config)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
-    config = config.replace(base_url=endpoint.url or config.base_url)
+    config = config.replace(base_url=endpoint.url or config.endpoint.base_url)
     n, writing, sent = len(queries), None, list[Sending]()
     length = float(np.mean([estimate_tokens(query) for query in queries])) if queries else TARGET_TOKENS
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        documents = embedding.of_benchmark(workspace, folder, config.max_document_tokens)
-        pairs = len(missing(workspace, config.benchmark, config.items("runs")))
+        documents = sending.of_benchmark(workspace, folder, config.endpoint.max_document_tokens)
+        pairs = len(missing(workspace, config.benchmark, config.runs))
     else:
-        documents = embedding.of_corpus(workspace, config.corpus, config.max_document_tokens)
-        retrievers = config.items("retrievers")
+        documents = sending.of_corpus(workspace, config.corpus, config.endpoint.max_document_tokens)
+        retrievers = config.retrievers
         dense = sum(bm25.language_in(name) is None for name in retrievers)
         # Each dense retriever is also fused where BM25 is there.
         rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
@@ -106,10 +107,10 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
             asked = targets.documents_for(config.limit or documents.n, documents.n)
             writing = estimate(workspace, config.writing(targets.PROMPT, targets.KINDS, asked))
         pairs = n * min(config.depth * rankings, documents.n)
-        sent = embedding.sendings(workspace, retrievers, [documents, embedding.Texts(n, length)])
+        sent = sending.sendings(workspace, retrievers, [documents, sending.Texts(n, length)])
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
-    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.model_name
-    local = GENERATORS[config.generator].local
+    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
+    local = GENERATORS[config.endpoint.generator].local
     price = None if local else price_of(workspace, model)
     cost = 0.0 if local else price.cost(usage) if price else None
     warnings = tuple(_warnings(workspace, config, model, log))
@@ -147,7 +148,7 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     """Return the settings with ids and names, the target queries, and the log that they were drawn from."""
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        if not (lacking := {query for query, _ in missing(workspace, folder.name, config.items("runs"))}):
+        if not (lacking := {query for query, _ in missing(workspace, folder.name, config.runs)}):
             raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
         queries = [line.text for query, line in read_queries(part(folder, "queries")).items() if query in lacking]
         return config.replace(benchmark=folder.name, name=folder.name), queries, None
@@ -159,7 +160,7 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     texts, writer = _queries(workspace, config.queries, config.query_field)
     log = query_log.distinct(texts)
     if not log.queries:
-        raise InputError("There is no query in it.", hint=complexity.PLAIN)
+        raise InputError("There is no query in it.", hint=target_queries.PLAIN)
     language, limit = corpus.counted_language, config.limit or len(log.queries)
     queries = query_log.sample(log.queries, limit, language=language, seed=config.seed)
     return config.replace(written_by=config.written_by or writer), queries, log
@@ -173,13 +174,13 @@ def _queries(workspace: Workspace, source: str, column: str) -> tuple[list[str],
         found = None
     # A file wins: the beginning of a set's id would be enough to name that.
     if found is None or (source != found.id and Path(source).is_file()):
-        return complexity.read_queries(source, column), judged.PEOPLE
+        return target_queries.read_queries(source, column), judged.PEOPLE
     texts = [text for document in query_sets.read_queries(workspace, found.id) for text in document.queries]
     return texts, found.model or found.generator or judged.PEOPLE
 
 
 def _judged_folder(workspace: Workspace, name: str) -> Path:
-    folder = judged.whole(resolve_benchmark(access.benchmark(workspace, name), workspace))
+    folder = judged.whole(resolve_benchmark(name, workspace))
     if not judged.is_judged(folder):
         raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID.")
     return folder
@@ -191,30 +192,13 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
     planned = plan(workspace, config, api_key)
     config = planned.config
     inputs: dict[str, Any] = {"estimate": {"cost": planned.cost, "pairs": planned.pairs}}
-    if config.benchmark:
-        inputs["benchmark"] = config.benchmark
-    else:
-        if config.name in library.list_names(workspace):
-            raise ConfigError(
-                f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
-            )
-        inputs |= {"corpus": config.corpus, "corpus_hash": load_manifest(workspace, config.corpus).content_hash}
     if planned.queries:
         inputs["queries"] = sha256_text(*planned.queries)
     if planned.queries and not config.benchmark:
         # The drawn queries, by the hash of their text: a file that changes meanwhile changes no job.
-        saved = complexity.save(workspace, "\n".join(planned.queries))
-        config = config.replace(queries=str(workspace.root / complexity.FOLDER / f"{saved}.txt"))
-    return jobs.submit(
-        workspace,
-        kind="judging",
-        name=f"{config.name} by {config.synthesis.model_name}",
-        module="cdp.workers.judging",
-        config=config.to_dict(),
-        inputs=inputs,
-        device=clusters.request(workspace, config.gpus) if planned.local else jobs.DeviceRequest.light(),
-        env_secrets=access.environment_for(config.to_dict(), api_key),
-    )
+        saved = decide.save(workspace, "\n".join(planned.queries))
+        config = config.replace(queries=str(workspace.root / decide.FOLDER / f"{saved}.txt"))
+    return jobs.start(workspace, "judging", config, api_key=api_key, inputs=inputs)
 
 
 def judged_name(workspace: Workspace, name: str) -> str:
@@ -229,7 +213,7 @@ def repeated(workspace: Workspace, name: str, runs: Sequence[str]) -> JudgeConfi
     folder = _judged_folder(workspace, name)
     source = manifests.read(folder).source
     kept = {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
-    return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": ", ".join(runs)})
+    return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": [*runs]})
 
 
 @access.runs
@@ -242,5 +226,35 @@ def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "")
             again = EvaluationConfig.from_dict(view.config)
             if again not in known:
                 known.add(again)
-                evaluation.start_after(workspace, again, job)
+                jobs.start(workspace, "evaluation", again, after=[job])
     return job
+
+
+@access.writes
+def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str], by: str) -> None:
+    """Store a person's answers {document: word of ``ANSWERS_OF``} for one query: one action, which undo takes back."""
+    folder, pool = pool_of(workspace, name)
+    for document, answer in answers.items():
+        if document not in pool.get(query, {}):
+            raise ConfigError(f"{document} is not in the pool of {query}.")
+        if answer not in ANSWERS_OF:
+            raise ConfigError(f"{answer!r} is no answer.", hint=f"There is: {', '.join(ANSWERS_OF)}.")
+    grades = {document: ANSWERS_OF[answer] for document, answer in answers.items()}
+    judged.add_labels(folder, query, grades, actions.person(by))
+
+
+@access.writes
+def answer(workspace: Workspace, name: str, by: str, shown: LabelTask, word: str) -> None:
+    """Store an answer about the first open document; ``NOTHING`` grades all open ones 0, ``UNDO`` takes back the last
+    action."""
+    if word == UNDO:
+        undo(workspace, name, by)
+    else:
+        about = shown.open if word == NOTHING else shown.open[:1]
+        label(workspace, name, shown.query, {p.id: "0" if word == NOTHING else word for p in about}, by)
+
+
+@access.writes
+def undo(workspace: Workspace, name: str, by: str) -> str:
+    """Take back this person's last action; return its query, empty if there is none."""
+    return judged.undo(pool_of(workspace, name)[0], actions.person(by))

@@ -1,4 +1,4 @@
-"""``cdp serve``: OpenAI-compatible embeddings and search, with one retriever over one corpus."""
+"""``cdp serve``: routes and limits, requests given up, OpenAI's form of embeddings, token strength."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from cdp.retrievers import bm25
 from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
 from cdp.serving import web
-from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Engine, Opened, Ranked, checked_query
+from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Opened, Ranked, SearchEngine, checked_query
 from cdp.serving.web import ApiError, json_response
 
 T = TypeVar("T")
@@ -137,7 +137,7 @@ class PublicApi:
         self.app = web.AccessMiddleware(
             Router(routes, redirect_slashes=False),
             local=loopback(config.host),
-            hosts=[name.strip() for name in config.allowed_hosts.split(",") if name.strip()],
+            hosts=config.allowed_hosts,
             token=token,
             open_paths=("/healthz",),
             done=self._done,
@@ -283,7 +283,7 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
             print(f"{phase}{f' ({total:,})' if total else ''}", file=sys.stderr, flush=True)
 
     # Nothing else is loaded: no limit, and no query waits for the index.
-    engine = Engine(workspace, float("inf"), device=device, download=True, progress=report)
+    engine = SearchEngine(workspace, float("inf"), device=device, download=True, progress=report)
     opened = engine.open(config.retriever, resolve_corpus(workspace, config.corpus).id) if config.corpus else None
     if bm25.language_in(config.retriever) is not None:
         return config.name or config.retriever.strip(), Loaded(None, opened)
@@ -299,7 +299,7 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
 def check_token(config: ServingConfig, token: str) -> str:
     """Return the token, stripped. ConfigError if it is missing or too weak."""
     token = token.strip()
-    if not token and (config.allowed_hosts.strip() or not loopback(config.host)):
+    if not token and (config.allowed_hosts or not loopback(config.host)):
         raise ConfigError(
             "Other machines reach this server, so a token is needed.",
             hint="Put one into a file and name it with --token-file; or listen on 127.0.0.1 without allowed_hosts.",

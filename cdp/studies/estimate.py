@@ -1,4 +1,4 @@
-"""What a study will take, before it starts: trainings, pairs, texts to encode, LLM requests and tokens, time.
+"""What a study takes before it starts: trainings, pairs, texts, LLM requests, time, price; speeds; what it cannot tell.
 
 Time comes from earlier runs of the same retrievers on this machine, else from a measurement of the embedded one
 elsewhere, or the guess for a small transformer.
@@ -15,30 +15,7 @@ from cdp.base.config import TrainingConfig
 from cdp.llm.prices import dollars
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on, pairs_of, steps_of
-from cdp.training.plan import EVALUATIONS
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Training pairs per second (each epoch counts) and texts encoded per second."""
-
-    pairs_per_second: float
-    texts_per_second: float
-
-    def training_seconds(self, pairs: float) -> float:
-        """Return seconds from loading the model to the end of training; ``pairs`` counts each epoch."""
-        return MODEL_LOAD_S + pairs / self.pairs_per_second
-
-    def encoding_seconds(self, texts: float) -> float:
-        """Return seconds to encode and search ``texts``: studies measure both together."""
-        return texts / self.texts_per_second
-
-
-# All figures below: two cores of an AMD EPYC processor, no GPU (docs/BENCHMARKS.md).
-MODEL_LOAD_S = 0.7  # static-minilm, in a process that has loaded it before
-STARTING_S = 15.0  # until a job's first step: two processes start and import their libraries
-
-DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0)}
+from cdp.training.plan import DEFAULT_SPEEDS, EVALUATIONS, STARTING_S, Speed
 
 # A guess for a small transformer that has not run here.
 SLOW = Speed(60.0, 60.0)
@@ -51,7 +28,6 @@ def speed_of(retriever: str, measured: Mapping[str, Speed]) -> Speed:
 
 # Where so many queries have no content word, the language is probably another one.
 DOUBTFUL = 0.5
-
 
 # What a design leaves mixed with Q/Doc.
 CONFOUNDS = {
@@ -67,12 +43,12 @@ CONFOUNDS = {
 def limits_of_design(config: StudyConfig, sources: Sequence[StudySource]) -> list[str]:
     """What a study cannot tell by its design: said before the start, and in the report."""
     sentences = [CONFOUNDS[config.held_equal]]
-    if len(config.numbers("seeds", minimum=0)) == 1:
+    if len(config.seeds) == 1:
         sentences.append(
             "With one seed the spread between trainings is unknown: a significant difference over the queries may "
             "still be luck of one training."
         )
-    most = max(config.numbers("per_doc", minimum=1))
+    most = max(config.per_doc)
     for source in sources:
         reached = source.n_with(most)
         if source.counts and reached < source.n_documents and config.budget is None:
@@ -139,7 +115,7 @@ class StudyPlan:
         return {
             "name": self.config.name,
             "trainings": len(self.conditions),
-            "evaluations": (len(self.conditions) + len(self.config.items("retrievers"))) * len(self.benchmarks),
+            "evaluations": (len(self.conditions) + len(self.config.retrievers)) * len(self.benchmarks),
             **{name: getattr(self, name) for name in plain},
             "sources": [asdict(s) for s in self.sources],
             "generations": [asdict(g) for g in self.generations],
@@ -162,19 +138,19 @@ def estimate(
     ``speeds`` were measured here."""
     planned = conditions(config, sources)
     by_label = {source.label: source for source in sources}
-    pairs = {str(c): pairs_of(c, by_label[c.source]) for c in planned}
+    pairs = {str(c): pairs_of(c, by_label[c.cell.source]) for c in planned}
     steps = (
         {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()} if planned else {}
     )
     texts = sum(map(_texts, benchmarks))
-    names = config.items("retrievers")
+    names = config.retrievers
     seconds = STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in names)
     for condition in planned:
-        speed = speed_of(condition.retriever, speeds)
-        judged = evaluated_on(config, by_label[condition.source], [str(b.get("language", "")) for b in benchmarks])
+        speed = speed_of(condition.cell.retriever, speeds)
+        judged = evaluated_on(config, by_label[condition.cell.source], [str(b.get("language", "")) for b in benchmarks])
         encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
-        batch = min(settings[condition.retriever].batch_size or 1, pairs[str(condition)])
-        seconds += speed.training_seconds(steps[condition.retriever] * batch)
+        batch = min(settings[condition.cell.retriever].loop.batch_size or 1, pairs[str(condition)])
+        seconds += speed.training_seconds(steps[condition.cell.retriever] * batch)
         seconds += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
     plan = StudyPlan(
         config=config,
@@ -208,11 +184,16 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         epochs = (record.get("settings") or {}).get("epochs") or 1
         pairs_seen = training.get("pairs_seen") or epochs * training["pairs"]
         took = [sum(e["seconds"].values()) for e in evaluations]
-        n = sum(e["n_texts"] for e in evaluations)
+        n = sum(e["n_texts"] - _reused(e.get("counts", {})) for e in evaluations)
         # Records hold whole milliseconds, of which a tiny study may take none.
         pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
         texts.setdefault(name, []).append(n / max(sum(took), 0.001))
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
+
+
+def _reused(counts: Mapping[str, Any]) -> int:
+    """Return how many texts of an evaluation were not encoded: their vectors were there."""
+    return int(counts.get("embeddings_reused", 0)) + int(counts.get("query_embeddings_reused", 0))
 
 
 def _notes(plan: StudyPlan) -> Iterator[str]:
@@ -223,9 +204,9 @@ def _notes(plan: StudyPlan) -> Iterator[str]:
             yield f"{b['name']}: {b['empty']:.0%} of the queries have no content word when counted as {b['language']}."
     yield from limits_of_design(config, plan.sources)
     if plan.generations and (config.budget is not None or config.max_documents is not None):
-        seed = config.numbers("seeds", minimum=0)[0]
+        seed = config.seeds[0]
         yield (
             f"Missing queries are written for documents drawn at random (seed {seed}); every training draws from these."
         )
-    if 1 not in config.numbers("per_doc", minimum=1):
+    if 1 not in config.per_doc:
         yield "Without Q/Doc 1 there is nothing to compare more queries per document with."

@@ -1,4 +1,4 @@
-"""What a study keeps of each condition: ``results/conditions/<key>.json`` in the job's folder, one file per training.
+"""A condition's key and record, ``results/conditions/<key>.json``: reuse of other studies, library versions, licences.
 
 The key is a hash of all that determines the result (the pairs, the untrained model, every setting, the seed), so a
 condition that is there is never run again, and one that another study ran is taken from there.
@@ -10,7 +10,6 @@ import json
 import logging
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +25,7 @@ from cdp.benchmarks import judged
 from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result
 from cdp.retrievers import TRAINED_SIMILARITY
-from cdp.studies.plan import Condition, StudySource
+from cdp.studies.plan import Condition, StudySource, flat
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +44,10 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
                    "epochs")  # fmt: skip
 
 
+# Settings that came later. Empty ones are left out, so that the results of before are found.
+CAME_LATER = ("trained_layers",)
+
+
 def untrained_key(base_hash: str, max_length: int | None) -> str:
     """The key of a retriever as it was before training."""
     return key_of({"base": base_hash, "max_length": max_length})
@@ -52,11 +55,13 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
 
 def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
     """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
+    values = settings.to_dict()
+    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] is None}
     return key_of(
         {
             "base": base_hash,
             "pairs": pairs_hash,
-            "settings": {k: v for k, v in settings.to_dict().items() if k not in NOT_DETERMINING},
+            "settings": {name: values[name] for name in determining},
             "similarity": TRAINED_SIMILARITY,
             "dev": dev,
         }
@@ -128,7 +133,7 @@ def save(job_folder: Path, key: str, condition: Condition | None, record: dict[s
 
     Two conditions of a study have one key where their query sets hold the same pairs: each keeps a record of its own.
     """
-    about = asdict(condition) if condition is not None else None
+    about = flat(condition) if condition is not None else None
     path = path_of(job_folder, key)
     first = read_json_or_none(path)
     if about is not None and isinstance(first, dict) and (other := first.get("condition")) and other != about:

@@ -1,4 +1,4 @@
-"""Synthesis through OpenAI Batch files, which the Batch API and ``vllm run-batch`` both take.
+"""OpenAI Batch files written and read, which the Batch API and ``vllm run-batch`` both take.
 
 ``write_batch`` writes the requests of a job that no answer is kept for yet. ``read_batch`` puts the answers that came
 back into the answer cache, each at the address that stands in its ``custom_id``; the same job, started as usual, then
@@ -23,11 +23,10 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Malformed, RequestError, read_batch_line
 from cdp.llm.cache import AnswerCache, cache_key
-from cdp.llm.tokens import cut
+from cdp.llm.prices import cut
 from cdp.synthesis.generators.openai_chat import parameters, request_body
-from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.work import Work
+from cdp.synthesis.work import Work, documents_of
 
 PREFIX = "cdp-"
 _CUSTOM_ID = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
@@ -56,7 +55,7 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
     """The batch lines of a job, in corpus order; with a cache, without those whose answer is kept already."""
     method = method_of(config)
     by_schema = config.output == "json"
-    limit = method.document_tokens(config.max_document_tokens)
+    limit = method.document_tokens(config.endpoint.max_document_tokens)
     if method.generator:
         raise ConfigError(f"The method {method.name} needs no LLM, so there is nothing to ask in a batch.")
     corpus = load_manifest(workspace, config.corpus)
@@ -67,10 +66,10 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
         for prompt, sample, _ in method.requests(texts, config.per_doc, item.queries):
             sampling = method.sampling_for(config.per_doc, sample)
             settings = sampling.within(parameters(config))
-            key = cache_key(item.document.content_hash, prompt, config.model_name, settings)
+            key = cache_key(item.document.content_hash, prompt, config.endpoint.model_name, settings)
             if cache is None or cache.get(key) is None:
                 body = request_body(config, prompt, config.per_doc, sampling, by_schema=by_schema)
-                body = {"model": config.model_name, **body}
+                body = {"model": config.endpoint.model_name, **body}
                 yield {"custom_id": PREFIX + key, "method": "POST", "url": URL, "body": body}
 
 

@@ -1,4 +1,4 @@
-"""One training step up to the gradients: embed a batch, compute the loss, propagate it back.
+"""The gradients of one training step: embed a batch, the loss, back; GradCache; the step of static models.
 
 ``TransformerEngine`` embeds each distinct document of a batch once and cuts the batch into groups of similar length,
 so that hardly any padding is computed; with GradCache the same groups bound the memory. ``StaticEngine``
@@ -8,8 +8,12 @@ the loss; the result is that of embedding the whole batch at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import ctypes
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -18,11 +22,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 import torch.distributed as dist
+from accelerate import Accelerator, PartialState
+from accelerate.state import AcceleratorState
+from accelerate.utils import broadcast, reduce
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cdp.retrievers.static import is_static
 from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.lower_layers import StateStore
 from cdp.training.tokens import TokenStore, groups
 
 if TYPE_CHECKING:
@@ -46,11 +54,11 @@ class Batches:
     and ``reasoned`` what it was made from); with ``negatives`` (n, h), the hard negatives of each query as documents,
     -1 where there is none."""
 
-    queries: TokenStore
-    documents: TokenStore
+    queries: TokenStore | StateStore
+    documents: TokenStore | StateStore
     document_of: NDArray[np.int64]
     weights: NDArray[np.float64]
-    reasoned: TokenStore | None = None
+    reasoned: TokenStore | StateStore | None = None
     negatives: NDArray[np.int64] | None = None
     swapped: NDArray[np.bool_] | None = None
     teacher: NDArray[np.float64] | None = None
@@ -146,25 +154,27 @@ class TransformerEngine:
             return loss.detach()
         return self._backward_cached(columns, position, labels, reasoned, soft, never)
 
-    def _groups(self, store: TokenStore, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def _groups(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
 
-    def _forward(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
+    def _forward(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
         features = {
             key: value.to(self.device, non_blocking=True) if isinstance(value, Tensor) else value
             for key, value in store.features(which).items()
         }
         with self.autocast():
+            if isinstance(store, StateStore):
+                return store.lower.forward(features)
             embedding: Tensor = self.model(features)["sentence_embedding"]
         return embedding
 
-    def _embed(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
+    def _embed(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
         """(n, dim) in the order of ``which``, computed group by group with gradients."""
         members = self._groups(store, which)
         parts = torch.cat([self._forward(store, which[group]) for group in members])
         return parts[_inverse(members).to(self.device)]
 
-    def _embed_detached(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
+    def _embed_detached(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
         """(n, dim) without gradients and without dropout."""
         was_training = self.model.training
         self.model.eval()
@@ -176,7 +186,7 @@ class TransformerEngine:
 
     def _backward_cached(
         self,
-        columns: list[tuple[TokenStore, NDArray[np.int64]]],
+        columns: list[tuple[TokenStore | StateStore, NDArray[np.int64]]],
         position: Tensor,
         labels: Tensor,
         reasoned: Tensor | None,
@@ -225,7 +235,8 @@ class SparseRows:
     """Texts as sparse rows over the vocabulary: ``ids[offsets[i]:offsets[i + 1]]`` are the distinct tokens of text i,
     ``shares`` how much of the text each is, summing to 1."""
 
-    def __init__(self, store: TokenStore, vocabulary: int) -> None:
+    def __init__(self, store: TokenStore | StateStore, vocabulary: int) -> None:
+        assert isinstance(store, TokenStore)  # a table has no layers
         text = np.repeat(np.arange(len(store.lengths), dtype=np.int64), store.lengths)
         keys, counts = np.unique(text * vocabulary + store.ids, return_counts=True)
         text, self.ids = np.divmod(keys, vocabulary)
@@ -263,6 +274,7 @@ class StaticEngine:
         self.reasoned = None if batches.reasoned is None else SparseRows(batches.reasoned, vocabulary)
         self.table.grad = torch.zeros_like(self.table)
         self._written: Tensor | None = None
+        self._rows = torch.zeros(0)
 
     @staticmethod
     def fits(model: SentenceTransformer) -> bool:
@@ -299,8 +311,20 @@ class StaticEngine:
             texts[order], embedded.grad, torch.cumsum(uses, 0) - uses, mode="sum", per_sample_weights=shares[order]
         )
         gradient.index_copy_(0, tokens, rows_of_gradient)
-        self._written = tokens
+        self._written, self._rows = tokens, rows_of_gradient
         return loss.detach()
+
+    def clip(self, limit: float) -> Tensor:
+        """Scale the gradient to a norm of at most ``limit``; return its norm before. For a single process.
+
+        As ``clip_grad_norm_``, which reads and writes the whole table: most of its rows are zero.
+        """
+        assert self.table.grad is not None
+        assert self._written is not None
+        norm = torch.linalg.vector_norm(self._rows)
+        share = torch.clamp(limit / (norm + 1e-6), max=1.0)
+        self.table.grad.index_copy_(0, self._written, self._rows * share)
+        return norm
 
     def _join(self, parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]) -> list[Tensor]:
         """(ids, shares, sizes) of several lots of texts as one, on the device."""
@@ -321,3 +345,102 @@ class StaticEngine:
     def _detached(self, texts: SparseRows, rows: NDArray[np.int64]) -> Tensor:
         with torch.no_grad():
             return self._rest(self._average(*self._join([texts.take(rows)])))
+
+
+BETAS = (0.9, 0.98)
+EPSILON = 1e-8
+
+
+class _AdamW(torch.optim.AdamW):
+    """torch's own, without the wrappers for a compiler that is not used here. The first call of any of them loads that
+    compiler: 2 of the 5.5 CPU seconds of a short training. Between them the wrappers do no more than ``no_grad``."""
+
+    add_param_group = inspect.unwrap(torch.optim.AdamW.add_param_group)
+    state_dict = inspect.unwrap(torch.optim.AdamW.state_dict)
+    load_state_dict = inspect.unwrap(torch.optim.AdamW.load_state_dict)
+    zero_grad = inspect.unwrap(torch.optim.AdamW.zero_grad)
+
+    def step(self, closure: Any = None) -> Any:
+        with torch.no_grad():
+            return _step(self, closure)
+
+
+_step = inspect.unwrap(torch.optim.AdamW.step)
+
+
+def adamw(model: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+    """AdamW, β 0.9/0.98, ε 1e-8. Biases and normalisation weights are not decayed, as is usual for transformers."""
+    decayed: list[Tensor] = []
+    plain: list[Tensor] = []
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            (decayed if parameter.ndim > 1 else plain).append(parameter)
+    parts = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in (*decayed, *plain))
+    return _AdamW([part for part in parts if part["params"]], lr=learning_rate, betas=BETAS, eps=EPSILON, fused=fused)
+
+
+def cosine_rate(peak: float, step: int, steps: int) -> float:
+    """The learning rate of step ``step`` (from 0) of ``steps``: cosine decay from the peak to 0, no warm-up."""
+    return peak * 0.5 * (1.0 + math.cos(math.pi * step / max(1, steps)))
+
+
+def accelerator_for(device: torch.device, precision: str) -> Accelerator:
+    """Return accelerate's mixed precision and synchronisation for one training; ``precision`` is fp32, fp16 or bf16."""
+    # accelerate keeps the first precision of a process, and a study trains in several.
+    AcceleratorState._reset_state()
+    return Accelerator(mixed_precision="no" if precision == "fp32" else precision, cpu=device.type == "cpu")
+
+
+def average_gradients(parameters: Iterable[Tensor]) -> None:
+    """Average ``.grad`` over all processes. A parameter without a gradient on this process counts as zero.
+
+    Done here and not by DDP, which does not synchronise a model with unused parameters (a BERT's pooler) unless told to
+    look for them, and which takes one forward pass per step where we have several.
+    """
+    if PartialState().use_distributed:
+        for parameter in parameters:
+            gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            parameter.grad = reduce(gradient, "mean")
+
+
+def broadcast_parameters(model: nn.Module) -> None:
+    """Give every process the first process's weights, so that they start equal whatever was initialised at random."""
+    broadcast([tensor.data for tensor in (*model.parameters(), *model.buffers())])
+
+
+def keep_freed_memory() -> bool:
+    """Tell glibc to keep freed blocks instead of returning each large one to the kernel. True if it took it.
+
+    Training on a CPU frees and asks for the same large tensors in every step; giving them back each time means that
+    the kernel maps and zeroes the same pages over and over, which can cost more than the arithmetic.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        m_trim_threshold, m_mmap_max = -1, -4
+        return bool(libc.mallopt(m_mmap_max, 0)) and bool(libc.mallopt(m_trim_threshold, 2**31 - 1))
+    except (OSError, AttributeError):
+        return False
+
+
+@contextmanager
+def repeatable(device: torch.device) -> Iterator[None]:
+    """On a CPU: the same data, seed and number of threads give the same weights, bit for bit.
+
+    Without this torch adds up the gradients of a document that stands in several pairs in whatever order its threads
+    arrive. On a GPU it is left alone: there several libraries' sums would have to be ordered, at a price in speed.
+    """
+    if device.type != "cpu":
+        yield
+        return
+    mode = torch.get_deterministic_debug_mode()
+    filled = torch.utils.deterministic.fill_uninitialized_memory
+    torch.set_deterministic_debug_mode("warn")  # an operation without such a form goes on, and says so in the log
+    torch.utils.deterministic.fill_uninitialized_memory = False  # it only helps to find reads of unwritten memory
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+        torch.utils.deterministic.fill_uninitialized_memory = filled

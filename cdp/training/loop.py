@@ -1,4 +1,5 @@
-"""The training loop: AdamW with a cosine schedule over fixed batches, checkpoints, evaluation, a clean stop.
+"""The training loop: steps, dev evaluation and best model, patience, LoRA, divergence, live metrics, checkpoints,
+resuming, a clean stop.
 
 The order of the pairs, the random state and the schedule follow from the seed and the step alone, so a resumed run
 reaches the weights that an uninterrupted one reaches. The loop knows no job folder: it talks through ``Hooks``.
@@ -10,22 +11,28 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import psutil
 import torch
+from accelerate import PartialState
 from accelerate.utils import broadcast
 from numpy.typing import NDArray
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
+from cdp.base.failures import Streak
+from cdp.base.progress import Progress
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
-from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCE
-from cdp.training.optimiser import (
+from cdp.training.engine import (
+    Batches,
+    Engine,
+    StaticEngine,
+    TransformerEngine,
     accelerator_for,
     adamw,
     average_gradients,
@@ -33,9 +40,11 @@ from cdp.training.optimiser import (
     cosine_rate,
     repeatable,
 )
+from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
-from cdp.training.tokens import Stores
+from cdp.training.tokens import Stores, TokenStore
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -77,10 +86,10 @@ class Outcome:
 
 def precision_of(config: TrainingConfig, device: torch.device) -> str:
     """fp32, fp16 or bf16: what ``auto`` means on this device."""
-    if config.precision != "auto":
-        if device.type == "cpu" and config.precision == "fp16":
+    if config.loop.precision != "auto":
+        if device.type == "cpu" and config.loop.precision == "fp16":
             raise ConfigError("'precision' fp16 needs a GPU.", hint="Use auto, fp32 or bf16 on a CPU.")
-        return config.precision
+        return config.loop.precision
     if device.type != "cuda":
         return "fp32"
     return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
@@ -103,9 +112,6 @@ LOGGED_LINES = 400
 # The first and the last loss of a run are means over so many steps, or over its halves if it is shorter.
 ENDS = 10
 
-# FP16 steps skipped in a row before a run is taken to have diverged.
-SKIPPED_LIMIT = 20
-
 # Of one step: the loss of this process's rows, and the gradient's norm before clipping; still on the device.
 Measured = tuple[torch.Tensor, torch.Tensor]
 
@@ -127,7 +133,7 @@ class Training:
         keep: bool = True,
     ) -> None:
         assert config.learning_rate is not None
-        assert config.scale is not None
+        assert config.loop.scale is not None
         self.model, self.order, self.config, self.hooks = model, order, config, hooks
         self.checkpoints, self.evaluate, self.keep = checkpoints, evaluate, keep
         self.device = model.device
@@ -136,26 +142,27 @@ class Training:
         self.process = self.accelerator.process_index
         broadcast_parameters(model)
         torch.manual_seed(config.seed + self.process)
-        if config.gradient_checkpointing:
+        if config.loop.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
         self.data_hash = batches.content_hash
         self.loss = WeightedInfoNCE(
-            config.scale, gather_across_devices=True, ri_kappa=config.ri_kappa, distil=config.distil
+            config.loop.scale, gather_across_devices=True, ri_kappa=config.loop.ri_kappa, distil=config.loop.distil
         )
         self.engine: Engine
         if StaticEngine.fits(model):
             self.engine = StaticEngine(model, batches, self.loss, self.accelerator.backward)
         else:
             self.engine = TransformerEngine(
-                model, batches, self.loss, mini_batch=config.mini_batch, autocast=self.accelerator.autocast,
+                model, batches, self.loss, mini_batch=config.loop.mini_batch, autocast=self.accelerator.autocast,
                 propagate=self.accelerator.backward,
             )  # fmt: skip
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self.optimiser = self.accelerator.prepare_optimizer(adamw(model, config.learning_rate, config.weight_decay))
+        optimiser = adamw(model, config.learning_rate, config.loop.weight_decay)
+        self.optimiser = self.accelerator.prepare_optimizer(optimiser)
         self.eval_steps = eval_steps_of(config, order.steps)
         self.outcome = Outcome(steps=order.steps)
         self._ends = max(1, min(ENDS, order.steps // 2))
-        self._skipped_in_a_row = 0
+        self._skipped = Streak()  # FP16 steps before a run is taken to have diverged
         self._masked_before = 0
 
     def run(self) -> Outcome:
@@ -182,7 +189,7 @@ class Training:
             outcome.pairs_seen += self.order.global_rows
             outcome.seconds = before + time.perf_counter() - began
             last = outcome.step == outcome.steps
-            saving = outcome.step % self.config.save_steps == 0 and not last
+            saving = outcome.step % self.config.loop.save_steps == 0 and not last
             judging = self._to_be_evaluated
             # What is kept or judged is checked first: a log line looks at every step since the one before.
             if outcome.step % log_every == 0 or outcome.step == 1 or saving or judging or last:
@@ -215,23 +222,30 @@ class Training:
             group["lr"] = rate
         loss = self.engine.backward(rows)
         average_gradients(self.parameters)
-        norm: torch.Tensor = self.accelerator.clip_grad_norm_(self.parameters, self.config.clip_norm or math.inf)
+        norm = self._clip(self.config.loop.clip_norm or math.inf)
         if self.device.type == "cpu":  # looking costs nothing here, and spares the weights
             self._check(float(loss), float(norm), self.outcome.step + 1)
         self.optimiser.step()
         return loss, norm.detach()
 
+    def _clip(self, limit: float) -> torch.Tensor:
+        """Scale the gradients to a norm of at most ``limit``; return their norm before."""
+        alone = self.accelerator.num_processes == 1 and self.accelerator.scaler is None
+        if alone and isinstance(self.engine, StaticEngine):
+            return self.engine.clip(limit)
+        norm: torch.Tensor = self.accelerator.clip_grad_norm_(self.parameters, limit)
+        return norm
+
     def _check(self, loss: float, norm: float, step: int) -> None:
         """Fail clearly where training has diverged at this step (from 1), before its weights are saved or judged."""
         if math.isfinite(loss) and math.isfinite(norm):
-            self._skipped_in_a_row = 0
+            self._skipped.end()
             return
         what = "gradient" if math.isfinite(loss) else "loss"
         if self.accelerator.scaler is not None and what == "gradient":
             # FP16 overflows now and then; the scaler has skipped the step and lowered its scale.
             self.outcome.skipped += 1
-            self._skipped_in_a_row += 1
-            if self._skipped_in_a_row < SKIPPED_LIMIT:
+            if not self._skipped.add():
                 return
         if step == 1:
             raise ModelError(
@@ -273,7 +287,7 @@ class Training:
         )
 
     def _status_line(self) -> str:
-        return f"epoch {self._epoch()}" + (f" of {self.config.epochs}" if self.order.total is None else "")
+        return f"epoch {self._epoch()}" + (f" of {self.config.loop.epochs}" if self.order.total is None else "")
 
     def _epoch(self) -> int:
         """The epoch under way, from 1."""
@@ -327,7 +341,7 @@ class Training:
     def _out_of_patience(self) -> bool:
         """Whether the last ``patience`` evaluations were all no better than the best before them."""
         done = [int(evaluation["step"]) for evaluation in self.outcome.evaluations]
-        patience = self.config.patience
+        patience = self.config.loop.patience
         return patience is not None and sum(step > (self.outcome.best_step or 0) for step in done) >= patience
 
     def _weights(self) -> dict[str, torch.Tensor]:
@@ -390,7 +404,16 @@ def base_model(
 ) -> SentenceTransformer:
     """The untrained model, with the random state that the training's seed gives. ``memo`` as for ``load``."""
     torch.manual_seed(config.seed)
-    return load(retriever, device, config.max_length, memo=memo)
+    return load(retriever, device, config.loop.max_length, memo=memo)
+
+
+@dataclass(frozen=True)
+class States:
+    """Where the states below the trained layers are kept, the hash of the untrained model, and who hears of them."""
+
+    root: Path
+    identity: str
+    report: Progress
 
 
 def make_retriever(
@@ -404,23 +427,30 @@ def make_retriever(
     *,
     processes: int = 1,
     evaluate: Callable[[SentenceTransformer], float | None] | None = None,
+    states: States | None = None,
 ) -> Training:
     """Train ``model`` in place on tokenised pairs, ``weights`` (n_pairs,) raw; return the run that did it.
 
     The model ends as it is to be scored and saved.
 
-    ``config`` must be complete (``settings.complete``). ConfigError where a batch has no negatives.
+    ``config`` must be complete (``settings.complete``). ConfigError where a batch has no negatives. With
+    ``trained_layers`` what the others give is kept where ``states`` says, else computed at each step.
     """
-    if config.lora_rank is not None:
-        add_lora(model, config.lora_rank)
+    if config.loop.lora_rank is not None:
+        add_lora(model, config.loop.lora_rank)
     order = order_of(config, len(pairs), processes)
     queries, documents, reasoned = stores
+    read: list[Any] = [queries, documents, reasoned]
+    if config.loop.trained_layers is not None:
+        freeze_below(model, config.loop.trained_layers)
+        if states is not None and LowerLayers.fits(model):
+            read = _with_states(model, config.loop.trained_layers, states, pairs, stores)
     batches = Batches(
-        queries,
-        documents,
+        read[0],
+        read[1],
         pairs.document_of,
         weights,
-        reasoned,
+        read[2],
         pairs.negatives,
         pairs.swapped,
         pairs.teacher,
@@ -428,9 +458,34 @@ def make_retriever(
     )
     training = Training(model, batches, order, config, hooks, checkpoints, evaluate=evaluate)
     training.run()
-    if config.lora_rank is not None:
+    if config.loop.lora_rank is not None:
         # So that the model is saved and loaded like any other.
         model[0].model = model[0].model.merge_and_unload()
     # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
     model.similarity_fn_name = TRAINED_SIMILARITY
     return training
+
+
+def _with_states(
+    model: SentenceTransformer, trained: int, states: States, pairs: PairSet, stores: Stores
+) -> list[StateStore | None]:
+    """Return the texts by what the frozen layers give for them; dev evaluations of the model find the same."""
+    texts = {"query": pairs.queries, "document": pairs.documents, "reasoned query": pairs.reasoned}
+    # The others find what the first has kept.
+    with PartialState().main_process_first():
+        lower = LowerLayers(model, trained, states.root, states.identity)
+        read = [
+            _states_of(lower, role, texts[role], store, states.report)
+            for role, store in zip(texts, stores, strict=True)
+        ]
+    model.lower_layers = lower
+    return read
+
+
+def _states_of(
+    lower: LowerLayers, role: str, texts: list[str] | None, store: TokenStore | None, report: Progress
+) -> StateStore | None:
+    if texts is None or store is None:
+        return None
+    prompt = lower.model.prompts[role.split()[-1]] or ""
+    return lower.states(texts, prompt, store, partial(report, f"lower layers, {role}"))

@@ -1,4 +1,4 @@
-"""The Compare page: the leaderboard of one benchmark, the differences from a baseline, and in tabs the details."""
+"""The Compare page: leaderboard, stars, baseline, answer sentence, renaming a run, "Add BM25", tabs, export buttons."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
-from cdp.services import commands, evaluation, naming, result_tables, results
-from cdp.services.results import MOST, Comparison, Row
+from cdp.results import board, differences, naming, paper
+from cdp.results.board import ResultRow
+from cdp.results.differences import MOST, Comparison
+from cdp.services import commands, evaluation, jobs
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
@@ -39,8 +41,8 @@ FORMS = {"csv": ("CSV with all tests", "text/csv", "csv"), "markdown": ("Markdow
 
 def page(workspace: Workspace) -> None:
     """Draw the page below its head."""
-    evaluations = results.list_evaluations(workspace, state.scope(workspace))
-    rows = results.list_rows(workspace, evaluations)
+    evaluations = board.list_evaluations(workspace, state.scope(workspace))
+    rows = board.list_rows(workspace, evaluations)
     if not rows:
         text = "Train a retriever with an evaluation before and after to compare both here."
         frame.empty("No results yet", text, "launch", "Set up a training")
@@ -53,16 +55,16 @@ def page(workspace: Workspace) -> None:
         here = [row for row in rows if row.place == place]
         baseline = _baseline(here)
     picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
-    compared = picked or results.beside(here, baseline)
+    compared = picked or differences.beside(here, baseline)
     compared += [arrived] if arrived and not picked and arrived not in compared else []
-    comparison = results.compare(workspace, baseline, compared, evaluations=evaluations)
+    comparison = differences.compare(workspace, baseline, compared, evaluations=evaluations)
     on_place = comparison.on([place])
-    differences = {row.retriever_id: row for row in on_place.rows}
+    tested = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
     if on_place.rows:
         with st.container(horizontal=True, vertical_alignment="center"), frame.guarded():
-            judging.after(workspace, on_place.rows[0].benchmark, results.unjudged(workspace, on_place))
-    shown = [differences.get(row.retriever_id, row) for row in here]
+            judging.after(workspace, on_place.rows[0].benchmark, differences.unjudged(workspace, on_place))
+    shown = [tested.get(row.retriever_id, row) for row in here]
     _table(shown, baseline)
     with st.container(horizontal=True, vertical_alignment="center"):
         common = md(", ".join(sorted(_common(here))))
@@ -83,7 +85,7 @@ def page(workspace: Workspace) -> None:
 # what is compared
 
 
-def _place(rows: Sequence[Row], arrived: str) -> str:
+def _place(rows: Sequence[ResultRow], arrived: str) -> str:
     """One benchmark: scores of several do not compare. The first is that with most rows, or of the run that came."""
     counted = Counter(row.place for row in rows)
     of_run = [row.place for row in rows if row.retriever_id == arrived]
@@ -94,9 +96,9 @@ def _place(rows: Sequence[Row], arrived: str) -> str:
     return state.choose("Benchmark", titles, "benchmark", width=320) or next(iter(places))
 
 
-def _baseline(here: Sequence[Row]) -> str:
+def _baseline(here: Sequence[ResultRow]) -> str:
     """The retriever that all differences are from; at first the untrained one that the runs started from."""
-    first = results.baseline(here)
+    first = board.baseline(here)
     names = {row.retriever_id: row.retriever for row in sorted(here, key=lambda row: row.retriever_id != first)}
     chosen = state.choose(
         "Baseline", names, "baseline", what="retriever", width=320,
@@ -131,12 +133,12 @@ def _answer(comparison: Comparison, arrived: str) -> None:
         st.markdown(f"{icon} **{md(about.calibration.sentence)}**")
 
 
-def _about(rows: Sequence[Row], arrived: str) -> Row:
+def _about(rows: Sequence[ResultRow], arrived: str) -> ResultRow:
     """The row that the answer is about: that of the link's run, else the largest difference without a mark."""
     return max(rows, key=lambda row: (row.retriever_id == arrived, not row.marks, row.difference or 0.0))
 
 
-def _table(rows: Sequence[Row], baseline: str) -> None:
+def _table(rows: Sequence[ResultRow], baseline: str) -> None:
     """One row per recipe, the best first; chosen rows alone are compared."""
     common = _common(rows)
     columns: dict[str, Sequence[Any]] = {
@@ -180,7 +182,7 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
             "NDCG@10": st.column_config.TextColumn(
                 width=105, alignment="right", help="In percent; ± is the standard deviation over seeds."
             ),
-            "Per file": st.column_config.TextColumn(alignment="right", help=results.PER_PASSAGE),
+            "Per file": st.column_config.TextColumn(alignment="right", help=board.PER_PASSAGE),
             "Difference": right,
             "95% interval": right,
             "p": st.column_config.TextColumn(alignment="right", help=frame.DEFINITIONS["holm"]),
@@ -197,12 +199,12 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
     )
 
 
-def _star(row: Row) -> str:
+def _star(row: ResultRow) -> str:
     """Significance in a form that does not rely on colour."""
     return "" if not row.significant else " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
-def _corrected(row: Row) -> str:
+def _corrected(row: ResultRow) -> str:
     """The difference and interval corrected by people's labels; empty where people judged."""
     if row.calibration is None:
         return ""
@@ -210,13 +212,13 @@ def _corrected(row: Row) -> str:
     return f"{points(found.mean)} ({interval(found.interval, sign=True)})" if found else "uncalibrated"
 
 
-def _common(rows: Sequence[Row]) -> set[str]:
+def _common(rows: Sequence[ResultRow]) -> set[str]:
     """The badges of all trained rows: said once below the table."""
     trained = [{badge.word for badge in row.badges} for row in rows if row.trained]
     return set.intersection(*trained) if len(trained) > 1 else set()
 
 
-def _rename(workspace: Workspace, row: Row) -> None:
+def _rename(workspace: Workspace, row: ResultRow) -> None:
     """A name for the row that is chosen."""
     with st.popover("Rename", icon=":material/edit:", type="tertiary"):
         key = hashlib.sha256(" ".join(row.runs).encode()).hexdigest()[:12]  # another row, another field
@@ -224,18 +226,18 @@ def _rename(workspace: Workspace, row: Row) -> None:
         name = st.text_input("Name", given, placeholder=row.retriever, key=f"name_{key}", max_chars=120)
         if forms.button("Save", key="board_save", type="primary"):
             with frame.guarded():
-                results.rename(workspace, row.runs, name)
+                evaluation.rename(workspace, row.runs, name)
                 st.rerun()
 
 
-def _baselines(workspace: Workspace, here: Sequence[Row], baseline: str) -> None:
+def _baselines(workspace: Workspace, here: Sequence[ResultRow], baseline: str) -> None:
     """One press for each strong baseline that was not measured here: BM25, hybrid, reranked."""
     for title, configs in evaluation.strong_baselines(workspace, here, baseline).items():
         if configs and forms.button(
             f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
         ):
             with frame.guarded():
-                started = [evaluation.start(workspace, config) for config in configs]
+                started = [jobs.start(workspace, "evaluation", config) for config in configs]
                 frame.go("jobs", job=started[0])
 
 
@@ -259,11 +261,11 @@ def _differences(comparison: Comparison) -> None:
         key="gains",
         alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
         + "; ".join(f"{row.retriever} {points(row.difference or 0.0)}{_star(row)}" for row in rows),
-        caption=result_tables.test_line(comparison),
+        caption=paper.test_line(comparison),
     )
 
 
-def _tested(comparison: Comparison, shown: Sequence[Row]) -> None:
+def _tested(comparison: Comparison, shown: Sequence[ResultRow]) -> None:
     """The small print, behind one fold; what the judged queries are a sample of stands in sight."""
     for sample in {badge.meaning for row in shown for badge in row.badges if badge.word == "subset"}:
         st.caption(md(sample))
@@ -273,8 +275,8 @@ def _tested(comparison: Comparison, shown: Sequence[Row]) -> None:
             f"NDCG@10 in percent, judged per {units}. \\* p below 0.05, \\*\\* below 0.01, two-sided, corrected for "
             "all comparisons (Holm). An interval that crosses zero is inconclusive. Filled: significant; open: not."
         )
-        frame.remarks(result_tables.noise_notes(comparison), "casino")
-        frame.remarks(results.remarks(shown))
+        frame.remarks(paper.noise_notes(comparison), "casino")
+        frame.remarks(board.remarks(shown))
 
 
 # the details, in tabs
@@ -300,14 +302,14 @@ def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arri
                 draw()
 
 
-def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row], arrived: str) -> None:
+def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[ResultRow], arrived: str) -> None:
     """The queries that one recipe wins and loses most clearly; at first of the one that the answer is about."""
     first = _about(rows, arrived)
     named = {row.evaluation_id: row for row in (first, *rows)}
     titles = {key: row.retriever for key, row in named.items()}
     picked = state.choose("Recipe", titles, "per_query", what="evaluation", width=420)
     row = named.get(picked or "", first)
-    queries = results.per_query(workspace, comparison, row)
+    queries = differences.per_query(workspace, comparison, row)
     lost = [q for q in queries if round(q.difference, 2) < 0][:SHOWN_QUERIES]
     won = [q for q in reversed(queries) if round(q.difference, 2) > 0][:SHOWN_QUERIES]
     for column, title, listed in zip(st.columns(2), ("Largest gains", "Largest losses"), (won, lost), strict=True):
@@ -334,7 +336,7 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row],
 
 def _all_benchmarks(comparison: Comparison) -> None:
     """Recipes × benchmarks as a paper has them, with means and their coverage."""
-    table = result_tables.paper_table(comparison)
+    table = paper.paper_table(comparison)
     columns = {name: [cells[i].shown() for _, cells in table.rows] for i, name in enumerate(table.columns)}
     tables.show(
         {"Recipe": [name for name, _ in table.rows], **columns},
@@ -360,7 +362,7 @@ def _export(comparison: Comparison) -> None:
     """The comparison in the forms of papers and programs, and the command that gives the same."""
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, (label, mime, ending) in FORMS.items():
-            content = partial(result_tables.write, comparison, form)
+            content = partial(paper.write, comparison, form)
             forms.download(label, content, f"comparison.{ending}", key=f"compare_{form}", mime=mime, type="tertiary")
     others = [row.retriever_id for row in comparison.rows if row.retriever_id != comparison.baseline_id]
     named = [word for key in dict.fromkeys(others) for word in ("--retriever", key)]

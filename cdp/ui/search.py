@@ -1,5 +1,5 @@
-"""Try a query: what is searched for, where and by which retrievers (all of it in the address), and what each of them
-retrieves, side by side; on a phone one below the other. Documents are text, never markup."""
+"""Try a query: query field, choice of retrievers (all in the address), hits side by side, on a phone one below the
+other; index button. Documents are text, never markup."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from html import escape
 
 import streamlit as st
 
+from cdp.base import text
 from cdp.base.config import IndexConfig
 from cdp.base.workspace import Workspace
-from cdp.services import commands, embedding, search
+from cdp.retrievers import sending
+from cdp.services import commands, jobs, search
 from cdp.services.projects import Members
-from cdp.services.search import Answer, Hit
+from cdp.services.search import Hit, SearchAnswer
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import cut, md
@@ -81,7 +83,7 @@ def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: st
     forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=corpus))
 
 
-def _answer(workspace: Workspace, corpus: str, answer: Answer) -> None:
+def _answer(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     st.subheader(md(answer.title, 60), anchor=False)
     if answer.problem is not None:
         _problem(workspace, corpus, answer)
@@ -100,21 +102,21 @@ def _hit(hit: Hit, corpus: str) -> None:
         st.markdown(f"**{hit.rank}**", width="content")
         frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
     # Every character is escaped.
-    pieces = search.snippet(hit.text, hit.words)
+    pieces = text.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
     place = f"{md(cut(hit.file, 60))}{f', page {hit.page:,}' if hit.page else ''} · " if hit.file else ""
     st.caption(f"{place}score {hit.score:.3f}")
 
 
-def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
+def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     """Draw why a retriever did not answer; where its index is missing, a button that makes it."""
     assert answer.problem is not None
     if not answer.unprepared:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
-    job = search.indexing(workspace, answer.retriever, corpus)
-    sent = " ".join(sending.sentence for sending in embedding.for_index(workspace, answer.retriever, corpus))
+    job = jobs.running(workspace, "index", retriever=answer.retriever, corpus=corpus)
+    sent = " ".join(sent.sentence for sent in sending.for_index(workspace, answer.retriever, corpus))
     st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
     if job is not None:
         job_views.live(_progress, True, workspace, answer.retriever, corpus)
@@ -122,12 +124,12 @@ def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
         "Index the documents", key=f"index_{answer.retriever}", icon=":material/database:", type="primary"
     ):
         settings = {"retriever": answer.retriever, "corpus": corpus}
-        search.start_index(workspace, IndexConfig.from_dict(settings))
+        jobs.start(workspace, "index", IndexConfig.from_dict(settings))
         st.rerun()
 
 
 def _progress(workspace: Workspace, retriever: str, corpus: str) -> None:
-    job = search.indexing(workspace, retriever, corpus)
+    job = jobs.running(workspace, "index", retriever=retriever, corpus=corpus)
     if job is None:
         st.rerun()
     assert job is not None

@@ -1,9 +1,9 @@
-"""The worker that has a model judge pooled documents: ``python -m cdp.workers.judging <job folder>``.
+"""Judging by a model (pool, target queries, grades, benchmark): ``python -m cdp.workers.judging <job folder>``.
 
-Settings are ``JudgeConfig``; the API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
-Where no queries are given, a model writes them first, as a query set of the corpus. The job's folder holds
-``pool.jsonl`` and ``grades.jsonl`` until all pairs are judged; then they become a benchmark.
-A resumed job skips the pairs that have a grade, and answers that were paid for come from the cache.
+The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files. Where no queries are given, a
+model writes them first, as a query set of the corpus. The job's folder holds ``pool.jsonl`` and ``grades.jsonl`` until
+all pairs are judged; then they become a benchmark. A resumed job skips the pairs that have a grade, and answers that
+were paid for come from the cache.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
-from cdp.base.failures import IN_A_ROW, is_fatal, line_of
+from cdp.base.failures import Streak, is_fatal, line_of
+from cdp.base.job_kind import BENCHMARK, CORPUS, LIGHT, Device, JobKind, PreparedJob
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
-from cdp.base.workspace import append_jsonl, shuffle_key, write_bytes
+from cdp.base.workspace import Workspace, append_jsonl, shuffle_key, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
@@ -34,8 +35,7 @@ from cdp.evaluation import combined, judging
 from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded
 from cdp.llm.answers import Answer, Cancelled, RequestError, prompts_cut
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import price_of
-from cdp.llm.tokens import cut
+from cdp.llm.prices import cut, price_of
 from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore
@@ -85,7 +85,7 @@ def main(job: Job) -> None:
     written = 0.0
     queries = write_queries(job, config) if config.writes else Path(config.queries)
     target = read_target(job, config, queries)
-    if config.writes and (price := price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).model_name)):
+    if config.writes and (price := price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).endpoint.model_name)):
         with AnswerCache(job.workspace) as cache:
             written = price.cost(cache.spent(job.id))
     left = None if config.budget is None else config.budget - written
@@ -93,9 +93,9 @@ def main(job: Job) -> None:
     if not pool:
         pool = pool_runs(job, config, target.folder) if target.folder else pool_documents(job, config, target, left)
         judged.write_pool(job.folder, pool)
-    embedded = Payer.of(job, None).cost(config.items("retrievers"))
+    embedded = Payer.of(job, None).cost(config.retrievers)
     with AnswerCache(job.workspace) as cache:
-        run = Run(job, config, target, pool, cache, left if left is None else left - embedded)
+        run = JudgingRun(job, config, target, pool, cache, left if left is None else left - embedded)
         run.execute()
     if job.stop_requested():
         raise Stopped
@@ -130,7 +130,7 @@ def write_queries(job: Job, config: JudgeConfig) -> Path:
     asked = targets.documents_for(wanted, corpus.n_documents)
     part_job = copy.copy(job)
     part_job.config = config.writing(targets.PROMPT, targets.KINDS, asked).to_dict()
-    query_set = synthesis.Run(part_job).execute()["query_set"]
+    query_set = synthesis.SynthesisRun(part_job).execute()["query_set"]
     job.n_failures += part_job.n_failures
     if job.stop_requested():
         raise Stopped
@@ -177,14 +177,14 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
     results: dict[str, Evaluation] = {}
     lexical: Evaluation | None = None
     # BM25 first: the others are fused with it.
-    for name in sorted(config.items("retrievers"), key=lambda name: bm25.language_in(name) is None):
+    for name in sorted(config.retrievers, key=lambda name: bm25.language_in(name) is None):
         language = bm25.language_in(name)
         if language is not None:
             results[name] = evaluate_bm25(benchmark, language=language, top_k=depth, watch=job.advance)
             lexical = lexical or results[name]
             continue
         job.loading("the retriever")
-        payer = Payer.of(job, budget, name, config.items("retrievers"))
+        payer = Payer.of(job, budget, name, config.retrievers)
         model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None, payer=payer)
         results[name] = evaluate_model(
             model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
@@ -208,7 +208,7 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
 def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
     """Pool what the named evaluations and studies retrieved, each document under its best rank in each of them."""
     pool: Pool = {}
-    for name in config.items("runs"):
+    for name in config.runs:
         for found in records.retrieved(job.workspace.job(name), folder):
             for query, documents in found.items():
                 for rank, document in enumerate(documents, start=1):
@@ -217,7 +217,7 @@ def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
     return pool
 
 
-class Run:
+class JudgingRun:
     """One attempt at judging: every pair without a grade is asked for, each grade is on disk before the next."""
 
     def __init__(
@@ -234,15 +234,15 @@ class Run:
             known = [*judged.read_grades(target.folder), *known]
         wanted = set(self.pairs)
         self.grades = {pair: grade for grade in known if (pair := (grade.query, grade.document)) in wanted}
-        local = GENERATORS[config.generator].local
+        local = GENERATORS[config.endpoint.generator].local
         self.price = None if local else price_of(job.workspace, self.source.model, config.budget)
         # What wrote the queries is on the job's own account, and may have another price.
         own = f"{job.id}/judge" if config.writes else job.id
         cache.take_lost(own, charged=not local)
         self.account = Account(cache, own, price=self.price, budget=budget)
         self.failures = job.failures("judging", unit="pair")
-        # Since the last grade: requests without an answer (True), answers without a grade (False).
-        self._failing = Counter[bool]()
+        # Since the last grade: requests without an answer, answers without a grade.
+        self._unanswered, self._unread = Streak(), Streak()
         self.counts = Counter(grade.grade for grade in self.grades.values())
         self._prompts_cut = 0
 
@@ -260,7 +260,8 @@ class Run:
         self.source.prepare()
         self._report()
         # An endpoint's generator has some threads more than requests; each would count as lost at a kill.
-        at_once = self.source.concurrency if GENERATORS[self.config.generator].local else self.config.concurrency
+        endpoint = self.config.endpoint
+        at_once = self.source.concurrency if GENERATORS[endpoint.generator].local else endpoint.concurrency
         workers = min(at_once, len(left))
         judged_pairs = map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
         try:
@@ -285,7 +286,7 @@ class Run:
     def _judge(self, pair: Pair) -> tuple[Pair, Grade | Exception | None]:
         """Return the pair's grade, the error that kept it from one, or None if the run was cancelled."""
         document = self.target.documents[pair[1]]
-        passage = cut(document.content, self.config.max_document_tokens)
+        passage = cut(document.content, self.config.endpoint.max_document_tokens)
         text = judging.prompt(self.target.queries[pair[0]], passage)
         settings = JUDGE.sampling.within(self.source.parameters)
         key, usual = cache_key(document.content_hash, text, self.source.model, settings), usual_usage(text, JUDGE, 1)
@@ -318,22 +319,25 @@ class Run:
             append_jsonl(self.file, [asdict(outcome)])
             self.grades[pair] = outcome
             self.counts[outcome.grade] += 1
-            self._failing.clear()
+            self._unanswered.end()
+            self._unread.end()
             warning = judging.constant(self.counts) if self.config.constant_judge == "stop" else ""
             if warning and len(self.grades) < len(self.pairs):
                 raise ConfigError(warning, hint="To go on, set constant_judge to warn: nothing is paid twice.")
             return
         query = self.target.queries[pair[0]]
         self.failures.write(line_of(outcome, " ".join(pair), query, unit="pair", stage="judging"))
-        self._failing[isinstance(outcome, RequestError)] += 1
-        if self._failing[True] >= IN_A_ROW:
+        streak = self._unanswered if isinstance(outcome, RequestError) else self._unread
+        if not streak.add():
+            return
+        if streak is self._unanswered:
             raise ProviderError(
-                f"{self._failing[True]} pairs in a row got no answer; the last time: {outcome}",
+                f"{streak.n} pairs in a row got no answer; the last time: {outcome}",
                 hint="Resume the job when the endpoint works again: what is done stays done.",
             )
-        if self._failing[False] >= IN_A_ROW and not self.grades:
+        if not self.grades:
             raise ConfigError(
-                f"The first {self._failing[False]} answers held no grade. {outcome}",
+                f"The first {streak.n} answers held no grade. {outcome}",
                 hint="Choose a model that follows instructions, or raise max_output_tokens.",
             )
 
@@ -359,7 +363,7 @@ def pairs_of(pool: Pool) -> list[Pair]:
     return [(query, document) for query, documents in pool.items() for document in documents]
 
 
-def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -> str:
+def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: JudgingRun) -> str:
     """Make the benchmark, or add to the one that was judged again; return its name."""
     known = run.grades
     if target.folder is not None:
@@ -368,8 +372,8 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -
     pairs = pairs_of(pool)
     grades = [known[pair] for pair in pairs if pair in known]
     facts = {
-        "judge": run.source.model, "generator": config.generator, "model": config.model, "base_url": config.base_url,
-        "prompt": judging.PROMPT_HASH, "depth": config.depth,
+        "judge": run.source.model, "generator": config.endpoint.generator, "model": config.endpoint.model,
+        "base_url": config.endpoint.base_url, "prompt": judging.PROMPT_HASH, "depth": config.depth,
         "retrievers": sorted({name for documents in pool.values() for ranks in documents.values() for name in ranks}),
     }  # fmt: skip
     manifest = replace(
@@ -388,6 +392,24 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -
     if target.folder is not None:
         manifests.write(folder, manifest)
     return folder.name
+
+
+def prepare(workspace: Workspace, config: JudgeConfig, after: Sequence[str] = ()) -> PreparedJob:
+    """Check the name of the new benchmark. What is sent, and at which price, was said before (the judge's plan)."""
+    if not config.benchmark and config.name in library.list_names(workspace):
+        raise ConfigError(
+            f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
+        )
+    return PreparedJob(config)
+
+
+KIND = JobKind(
+    "judging", "Judging by a model", "A benchmark from documents and target queries, graded by a language model.",
+    JudgeConfig, main, prepare, called="{config.name} by {config.synthesis.endpoint.model_name}",
+    inputs={"corpus": CORPUS, "benchmark": BENCHMARK}, makes="benchmark",
+    device=lambda config: Device(config.gpus) if GENERATORS[config.endpoint.generator].local else LIGHT,
+    command="benchmarks judge", order=100,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.jobs.records import load_spec
-from cdp.services import complexity, corpora, decide, evaluation, jobs, results
+from cdp.results import board
+from cdp.services import corpora, decide, jobs
+from cdp.studies import target_queries
 from tests.browser.conftest import Looker, Server, serve_many
 from tests.corpus.test_office_files import pdf, scanned
 from tests.jobs.support import until
@@ -82,7 +84,7 @@ def test_from_data_to_the_answer(
     tab.page.go_back()
     (study,) = (view for view in jobs.list_jobs(workspace) if view.kind == "study")
     assert study.state == "finished", study.failure
-    target = complexity.profile_benchmark(workspace, "towns")
+    target = target_queries.profile_benchmark(workspace, "towns")
     known = decide.decide(workspace, corpus=study.config["corpus"], target=target)
     assert known.basis is not None
     assert (known.basis.study, known.basis.dev_chosen, known.basis.equal_steps) == (study.id, True, True)
@@ -122,7 +124,7 @@ def test_the_answer_fits_and_is_followed(
     task = tales(workspace, tmp_path)
     run_study(workspace, sets_of(task), diverse_helps)
     untrained = EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": "tales", "split": "dev"})
-    evaluation.start(workspace, untrained)  # here: the server's jobs are processes of their own
+    jobs.start(workspace, "evaluation", untrained)  # here: the server's jobs are processes of their own
     tab = look(server, width=1440)
     tab.open(f"decide?corpus={task['corpus']}&target_benchmark=tales").see("Write 5 different queries per document")
     assert height(tab.page) <= 2 * 900
@@ -149,8 +151,8 @@ def test_the_answer_fits_and_is_followed(
     assert tab.presses == 3
     (trained,) = jobs.list_jobs(workspace, ["training"])
     assert f"run={trained.id}" in tab.page.url
-    rows = {row.kind for row in results.list_rows(workspace, results.list_evaluations(workspace))}
-    assert rows >= {results.TRAINING, results.UNTRAINED, results.BM25}
+    rows = {row.kind for row in board.list_rows(workspace, board.list_evaluations(workspace))}
+    assert rows >= {board.TRAINING, board.UNTRAINED, board.BM25}
     tab.shot("14-compared")
 
 

@@ -12,8 +12,9 @@ from cdp.base.config import ResultImportConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
 from cdp.cli import main
-from cdp.services import evaluation, jobs, judging, results
-from cdp.services.results import Row
+from cdp.results import differences
+from cdp.results.board import ResultRow
+from cdp.services import jobs, judging
 from tests.judging.made import make
 
 pytestmark = pytest.mark.slow
@@ -33,13 +34,13 @@ def folder(workspace: Workspace, tmp_path: Path, jobs_here: None) -> Path:
         run = tmp_path / f"{name}.txt"
         lines = [f"q{q} Q0 d{q}-{d} {rank} {10 - rank} {name}" for q in range(N) for rank, d in enumerate(order)]
         run.write_text("\n".join(lines), encoding="utf-8")
-        job = evaluation.start_import(workspace, ResultImportConfig(path=str(run), retriever=name, benchmark="made"))
+        job = jobs.start(workspace, "import", ResultImportConfig(path=str(run), retriever=name, benchmark="made"))
         assert jobs.show(workspace, job).state == "finished"
     return made
 
 
-def row_of(workspace: Workspace) -> Row:
-    [row] = [row for row in results.compare(workspace, "up").rows if row.retriever_id == "down"]
+def row_of(workspace: Workspace) -> ResultRow:
+    [row] = [row for row in differences.compare(workspace, "up").rows if row.retriever_id == "down"]
     return row
 
 
@@ -86,16 +87,16 @@ def test_a_retriever_outside_of_the_pool_is_not_corrected_before_its_documents_a
     run = tmp_path / "late.txt"
     # The first document of the next query: in the corpus, in no pool of this query.
     run.write_text("\n".join(f"q{q} Q0 d{(q + 1) % N}-0 1 1 late" for q in range(N)), encoding="utf-8")
-    job = evaluation.start_import(workspace, ResultImportConfig(path=str(run), retriever="late", benchmark="made"))
+    job = jobs.start(workspace, "import", ResultImportConfig(path=str(run), retriever="late", benchmark="made"))
     assert jobs.outcome(workspace, job)["notes"] == [
         "60 documents of the first ten have no judgment and count 0. Have them judged: benchmarks judge --benchmark "
         "NAME --runs JOB."
     ]
-    [row] = [row for row in results.compare(workspace, "up").rows if row.retriever_id == "late"]
+    [row] = [row for row in differences.compare(workspace, "up").rows if row.retriever_id == "late"]
     assert row.calibration is not None
     assert row.calibration.unlabelled == 12
     assert row.calibration.sentence.endswith("12 documents of the first ten have no label by people.")
-    assert results.unjudged(workspace, results.compare(workspace, "up")) == [job]
+    assert differences.unjudged(workspace, differences.compare(workspace, "up")) == [job]
     assert len(judging.missing(workspace, "made", [job])) == N
     again = judging.repeated(workspace, "made", [job])
-    assert (again.benchmark, again.runs) == ("made", job)
+    assert (again.benchmark, again.runs) == ("made", (job,))

@@ -11,9 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
+from cdp.corpus import looking
 from cdp.retrievers.api import Payer
-from cdp.services import corpora, search
-from cdp.serving import engine
+from cdp.services import corpora, jobs, search
+from cdp.serving import client, engine
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
@@ -27,11 +28,11 @@ def answered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search process's answers, by its engine in this process: tests/serving has the process."""
 
     def ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
-        made = engine.Engine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
+        made = engine.SearchEngine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
         return made.search(**request)
 
-    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
-    monkeypatch.setattr(search, "_ask", ask)
+    monkeypatch.setenv(client.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setattr(search, "ask", ask)
 
 
 def html(at: AppTest) -> str:
@@ -87,12 +88,12 @@ def test_an_index_that_takes_long_is_a_job_that_is_offered(
     at = open_page("search", q="number 7", search_with=["bm25"], corpus=corpus)
     assert "has not indexed 500 documents" in at.info[0].proto.title
     assert at.button(key="index_bm25").label == "Index the documents"  # tests/cli runs such a job
-    assert search.indexing(workspace, "bm25", corpus) is None, "nothing is begun unasked"
+    assert jobs.running(workspace, "index", retriever="bm25", corpus=corpus) is None, "nothing is begun unasked"
 
 
 def test_a_link_to_a_document_opens_it_and_says_where_it_is_not(open_page: Open, filled: Workspace) -> None:
     corpus = corpora.list_corpora(filled)[0].id
-    document = corpora.page(filled, corpus)[3]
+    document = looking.page(filled, corpus)[3]
     at = open_page("documents", corpus=corpus, document=document.id)
     assert document.text in [text.value for text in at.text]
     at = open_page("documents", corpus=corpus, document="no <b>such")

@@ -10,7 +10,8 @@ import pytest
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, metrics, queries
+from cdp.corpus import looking
+from cdp.services import corpora, jobs, metrics, queries
 
 pytestmark = pytest.mark.slow
 
@@ -26,14 +27,14 @@ def kept_once(workspace: Workspace, name: str) -> None:
 
 def test_the_worker_that_writes_queries_measures_them(filled: Workspace, in_process: Callable[[], list[str]]) -> None:
     corpus = corpora.list_corpora(filled)[0].id
-    job = queries.generate(filled, SynthesisConfig.from_dict({"corpus": corpus, "per_doc": 3, "name": "three"}))
+    job = jobs.start(filled, "synthesis", SynthesisConfig.from_dict({"corpus": corpus, "per_doc": 3, "name": "three"}))
     assert in_process() == [job]
     kept_once(filled, "three")
 
 
 def test_the_import_measures_what_it_brought_in(filled: Workspace, tmp_path: Path) -> None:
     corpus = corpora.list_corpora(filled)[0].id
-    documents = corpora.page(filled, corpus, 0, 5)
+    documents = looking.page(filled, corpus, 0, 5)
     rows = [
         {"document_id": d.id, "query": f"when does {d.title} turn for the {i}th time"}
         for d in documents

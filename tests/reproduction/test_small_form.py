@@ -15,7 +15,8 @@ from cdp import jobs
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import studies
-from cdp.studies import read_plan
+from cdp.studies import planning
+from cdp.studies.config import read_plan
 from reproduction import criteria, document, full, kept, prepare, stages
 from tests.jobs.support import start, until_state, until_step
 from tests.support import REPOSITORY
@@ -32,7 +33,7 @@ def run_in_process(workspace: Workspace, stage: stages.Stage) -> None:
 
     changes = {**stage.changes, "name": stage.plan, "seeds": "0, 1"}
     config = read_plan(stage.plan, changes)
-    sources, missing = studies.sources_of(workspace, config)
+    sources, missing = planning.sources_of(workspace, config)
     assert not missing
     folder = workspace.job("study-20260102-030405-0000-small")
     spec = {
@@ -127,9 +128,9 @@ def test_the_plans_state_what_would_count_before_the_run() -> None:
     for stage in stages.STAGES:
         config = read_plan(stage.plan)
         assert len(config.criteria) > 80, stage.plan
-        assert len(config.items("seeds")) >= 2, stage.plan
+        assert len(config.seeds) >= 2, stage.plan
     assert sum(stage.minutes for stage in stages.STAGES) <= 180
-    judged = set(read_plan("human-queries").items("benchmarks"))
+    judged = set(read_plan("human-queries").benchmarks)
     assert len(judged) >= 8
 
 
@@ -137,7 +138,7 @@ def test_the_dry_run_names_models_downloads_hours_and_dollars() -> None:
     text = full.text()
     for name in ("facebook/contriever", "Shitao/RetroMAE", "Qwen/Qwen3-Embedding-0.6B", "novelhopqa", "dollars", " h "):
         assert name in text
-    assert len(read_plan("paper-full").items("benchmarks")) == 31
+    assert len(read_plan("paper-full").benchmarks) == 31
 
 
 @pytest.mark.soak

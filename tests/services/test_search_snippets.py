@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.search import SNIPPET as WIDTH
-from cdp.services.search import snippet
+from cdp.base.text import SNIPPET as WIDTH
+from cdp.base.text import snippet
 from cdp.serving.engine import matching_words
 
 LONG = "Nothing of interest stands here. " * 40 + "At last bees find flowers. " + "And more of the same. " * 40

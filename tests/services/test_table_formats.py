@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.result_tables import Table, paper_table, to_latex, to_markdown
-from cdp.services.results import Comparison, Row
+from cdp.results.board import ResultRow
+from cdp.results.differences import Comparison
+from cdp.results.paper import Table, paper_table, to_latex, to_markdown
 
 VALUES = {
     ("base", "hotpotqa"): 46.24,
@@ -23,7 +24,7 @@ VALUES = {
 
 def made(values: dict[tuple[str, str], float], significant: tuple[str, str] | None = None) -> Table:
     rows = [
-        Row(
+        ResultRow(
             retriever=name, retriever_id=name, benchmark=benchmark,
             split="dev" if benchmark in ("musique", "2wikimultihopqa") else "test", protocol="published", version="",
             ndcg=value, n_queries=9, evaluation_id=f"{name}-{benchmark}", runs=(name,), kind="",

@@ -12,7 +12,7 @@ from cdp.base.config import TrainingConfig
 from cdp.retrievers import PRESETS, ResolvedRetriever, load
 from cdp.retrievers.preset import Retriever
 from cdp.training.engine import Batches, TransformerEngine
-from cdp.training.loss import WeightedInfoNCELoss
+from cdp.training.infonce import WeightedInfoNCELoss
 from cdp.training.plan import on_device
 from cdp.training.tokens import tokenise
 from tests.retrievers.test_presets import QWEN_PROMPT, TEXTS, by_hand, preset_on
@@ -98,7 +98,7 @@ def test_the_paper_s_retrievers_train_in_fp16_with_checkpointing_on_a_gpu(name: 
     config = TrainingConfig(query_set="q", retriever=name)
     assert on_device(config, retriever, "cpu") == config
     found = on_device(config, retriever, "cuda")
-    assert (found.precision, found.gradient_checkpointing) == ("fp16", True)
+    assert (found.loop.precision, found.loop.gradient_checkpointing) == ("fp16", True)
     own = config.replace(precision="bf16", gradient_checkpointing=False)
     assert on_device(own, retriever, "cuda") == own
     assert on_device(config, found_as(PRESETS["minilm"]), "cuda") == config

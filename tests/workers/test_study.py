@@ -13,10 +13,12 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
-from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
-from cdp.services import evaluation, results, studies
-from cdp.services.leakage import LEAKAGE, Leak
-from cdp.studies import StudyConfig, records
+from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl, write_json
+from cdp.results import board
+from cdp.retrievers.leakage import LEAKAGE, Leak
+from cdp.services import evaluation, studies
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import measured_speeds
 from cdp.studies.plan import HYBRID, condition_pairs, conditions, training_config
 from cdp.training.plan import prepare
@@ -51,9 +53,9 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
     run(folder)
     report = studies.report(workspace, "study-1")
     assert (report.planned, report.finished, report.failures) == (8, 8, ())
-    assert [row.source for row in report.rows] == ["untrained", *["human"] * 4]
-    assert {row.pairs for row in report.rows if row.per_doc == 3} == {100}
-    assert {row.pairs for row in report.rows if row.per_doc == 1} == {40}
+    assert [row.cell.source for row in report.rows] == ["untrained", *["human"] * 4]
+    assert {row.pairs for row in report.rows if row.cell.per_doc == 3} == {100}
+    assert {row.pairs for row in report.rows if row.cell.per_doc == 1} == {40}
     assert all(set(row.scores) == set(benchmarks) and row.n_seeds in (1, 2) for row in report.rows)
     assert [round(b.cw) for b in report.benchmarks] == [2, 4, 6]
     assert {g.comparison for g in report.gains} >= {"qdoc_minus_one", "cw_weighted_minus_equal"}
@@ -68,7 +70,7 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
             counts[record["condition"] is not None].add(scored["counts"].get("leaked_queries", 0))
     assert counts[False] == {0}
     assert max(counts[True]) > 0
-    every = results.list_rows(workspace, results.list_evaluations(workspace))
+    every = board.list_rows(workspace, board.list_evaluations(workspace))
     rows = [row for row in every if row.trained and row.trained.study == "study-1"]
     assert len({run for row in rows for run in row.runs}) == 8
     assert "leaked" in {badge.word for row in rows for badge in row.badges}
@@ -96,7 +98,7 @@ def test_what_a_benchmark_judges_is_left_out_unless_it_was_allowed(
     folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, per_doc="3", seeds="0")
     run(folder)
     report = studies.report(workspace, "study-1")
-    assert {row.pairs for row in report.rows if row.per_doc == 3} == {94}  # of 100, six are a benchmark's
+    assert {row.pairs for row in report.rows if row.cell.per_doc == 3} == {94}  # of 100, six are a benchmark's
     evaluations = [e for r in records.list_records(folder) for e in r["evaluations"].values()]
     assert {e["counts"].get("leaked_queries", 0) for e in evaluations} == {0}
 
@@ -132,7 +134,7 @@ def test_diverging_training_is_such_a_failure(
 ) -> None:
     folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0", per_doc="1")
     spec = dict(Job(folder).spec)
-    spec["config"]["batch_size"] = 1000000
+    spec["config"]["batch_size"] = 65536
     spec["config"]["max_documents"] = 1
     write_json(folder / "spec.json", spec)
     with pytest.raises(ConfigError, match="1 of 2 conditions failed"):
@@ -168,12 +170,27 @@ def test_a_stop_keeps_what_is_done_and_a_resume_ends_equal(
     assert {row.name: dict(row.scores) for row in studies.report(workspace, "study-2").rows} == expected
 
 
+def test_a_specification_of_before_settings_nested_is_resumed_and_keeps_what_is_done(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0", weight_decay=0.02)
+    run(folder)
+    done = stored(folder)
+    assert done
+    spec = read_json(folder / "spec.json")
+    before = read_json(REPOSITORY / "tests" / "base" / "settings_of_before.json")["StudyConfig"]["spec"]
+    known = {name: spec["config"].get(name) for name in before}
+    write_json(folder / "spec.json", {**spec, "config": {**known, "training": "weight_decay=0.02"}})
+    run(folder)
+    assert stored(folder) == done
+
+
 def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_domain(
     workspace: Workspace, query_set: str, benchmarks: list[str], tmp_path: Path
 ) -> None:
     from cdp.corpus import iter_documents
-    from cdp.studies import StudyConfig, StudySource
-    from cdp.studies.plan import counted, read_benchmark
+    from cdp.studies.config import StudyConfig
+    from cdp.studies.plan import StudySource, counted, read_benchmark
     from cdp.workers.study import kinship
 
     source = counted(workspace, StudySource("human", "human", query_set))
@@ -240,7 +257,7 @@ def test_trainings_of_the_same_documents_take_the_steps_of_the_highest_q_doc(
     report = studies.report(workspace, "study-1")
     assert any(text.startswith("Equal documents and steps") for text in report.limits)
     assert all(row.best_step is not None for row in report.rows if row.pairs)
-    (fused,) = [row for row in report.rows if row.source == HYBRID]
+    (fused,) = [row for row in report.rows if row.cell.source == HYBRID]
     assert fused.name == f"BM25 and {tiny}"
     for more in ({}, {"hybrid": True}):
         asked = evaluation.checked(workspace, tiny, benchmarks[0], "test", **more)
@@ -267,7 +284,7 @@ def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(
         studies.plan(workspace, config.replace(reasoning=""))
     with pytest.raises(ConfigError, match="names the set itself"):
         studies.plan(workspace, config.replace(reasoning=query_set))
-    by_weighting = {c.weighting: c for c in conditions(config, plan.sources)}
+    by_weighting = {c.cell.weighting: c for c in conditions(config, plan.sources)}
     assert condition_pairs(workspace, config, plan.sources[0], by_weighting["none"]).reasoned is None
     pairs = condition_pairs(workspace, config, plan.sources[0], by_weighting["ri"])
     settings = training_config(config, by_weighting["ri"], query_set, thought)

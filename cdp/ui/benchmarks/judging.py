@@ -1,4 +1,4 @@
-"""The tab "Judge by a model": target queries, pooled retrievers, what is sent where at which price, then the job."""
+"""The tab "Judge by a model": form, pooled retrievers, what is sent where at which price; judging missing documents."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import streamlit as st
 
 from cdp.base.config import JudgeConfig
 from cdp.base.workspace import Workspace
-from cdp.services import commands, complexity, corpora, judging, queries
+from cdp.corpus import looking
+from cdp.services import commands, corpora, judging, queries
 from cdp.services.judging import JudgePlan
+from cdp.studies import target_queries
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.queries import writing
 from cdp.ui.shell import columns, forms, frame, state, tables
@@ -33,7 +35,7 @@ def page(workspace: Workspace) -> None:
                     "Add documents")  # fmt: skip
         return
     key = "judge"
-    corpus = state.choose("Corpus", corpora.titles(manifests), "corpus", what="corpus") or manifests[0].id
+    corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
         chosen = writing.choose_generator([], key, llm_only=True)
@@ -80,11 +82,11 @@ def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str | None:
 
 def _column(workspace: Workspace, source: str) -> str:
     """Ask which column of a table holds the queries; empty where its name tells, and for a text file or a query set."""
-    seen = complexity.columns_of(workspace, source) if Path(source).is_file() else None
+    seen = target_queries.columns_of(workspace, source) if Path(source).is_file() else None
     if seen is None:
         return ""
     columns.rows(seen)
-    guessed = complexity.query_column(seen.columns)
+    guessed = target_queries.query_column(seen.columns)
     chosen = columns.dropdowns(JudgeConfig, seen, ("query_field",), {"query_field": guessed}, "judge_log")
     return str(chosen.get("query_field", ""))
 
@@ -111,7 +113,7 @@ def after(workspace: Workspace, name: str, runs: list[str]) -> None:
         planned = judging.plan(workspace, judging.repeated(workspace, judged, runs))
         with st.popover("Judge the missing documents", icon=":material/gavel:"):
             st.markdown(md(planned.sentence))
-            api_key = "" if planned.local else writing.ask_key(planned.config.base_url, f"again_{judged}")
+            api_key = "" if planned.local else writing.ask_key(planned.config.endpoint.base_url, f"again_{judged}")
             if forms.button("Start judging", type="primary", key=f"again_{judged}"):
                 frame.go("jobs", job=judging.start_again(workspace, planned.config, api_key=api_key))
             forms.command(commands.line("benchmarks", "judge", config=planned.config, wait=True))

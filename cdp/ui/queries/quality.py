@@ -1,4 +1,4 @@
-"""Q-D measures of query sets side by side: usable queries, quick and model-based measures, pairs behind a number."""
+"""Q-D measures of sets side by side: which repeats itself least, curve, model-based button, pairs behind a number."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import streamlit as st
 from cdp.base.config import MetricsConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.quality_diversity import by_queries_per_document
+from cdp.charts.evidence import by_queries_per_document
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
-from cdp.metrics.quick import QuickMeasures
-from cdp.services import commands, completeness, corpora, jobs, metrics, queries
+from cdp.metrics.query_set import QuickMeasures
+from cdp.query_sets import usable
+from cdp.services import commands, completeness, jobs, metrics, queries
 from cdp.services.queries import QuerySet
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
@@ -46,7 +47,7 @@ def first_choice(query_sets: Sequence[QuerySet]) -> list[str]:
 
 def choose_human(query_sets: Sequence[QuerySet]) -> str:
     """The human query set that Len-Sim and Dist-Sim compare with; empty for none."""
-    human = queries.references(query_sets)
+    human = usable.references(query_sets)
     chosen = state.choose(
         "Human queries", human, "human", what="query set", optional=True,
         placeholder="none" if human else "none in the workspace",
@@ -135,7 +136,7 @@ def table(workspace: Workspace, rows: Sequence[Measured], results: Mapping[str, 
     parts = [
         "Brackets: 95% intervals over documents. Arrows show the better direction: more diverse, or closer to human "
         "queries.",
-        *corpora.q_doc_notes(workspace, [q for q, _ in rows]),
+        *usable.q_doc_notes(workspace, [q for q, _ in rows]),
     ]
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
     parts += [
@@ -198,7 +199,7 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         label = "Measure again" if results else "Measure with models"
         if forms.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
             for config in wanted:
-                metrics.start(workspace, config)
+                jobs.start(workspace, "metrics", config)
             st.rerun()
         one = partial(commands.line, "metrics", without=("query_set",), wait=True)
         forms.command(*(one(config.query_set, config=config) for config in configs))

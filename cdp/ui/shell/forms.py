@@ -1,4 +1,5 @@
-"""Widgets made from a configuration's fields, file choices, failed items, and the command that does the same."""
+"""The widget of a setting, buttons that read-only disables, upload and path, confirming deletion, downloads, failed
+items, "Show the command"."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from typing import Any
 import streamlit as st
 from streamlit.typing import UploadedFile
 
+from cdp.base import permission
 from cdp.base.errors import InputError
 from cdp.base.failures import FailedItems
 from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
 from cdp.retrievers.preset import Default
-from cdp.services import access, adding, demo, projects
+from cdp.services import adding, demo, projects
 from cdp.services.commands import PROGRAM
 from cdp.ui.shell import frame, state, tables
 from cdp.ui.shell.tables import cut, label_of, md
@@ -70,8 +72,8 @@ def pick(
 
 def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
     """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
-    locked = access.read_only()
-    return bool(st.button(label, disabled=disabled or locked, help=access.REASON if locked else help, **options))
+    locked = permission.read_only()
+    return bool(st.button(label, disabled=disabled or locked, help=permission.REASON if locked else help, **options))
 
 
 def download(label: str, data: Any, file_name: str, *, key: str, **more: Any) -> None:
@@ -131,7 +133,7 @@ def widget(
         title += f" ({setting.unit})"
     about = help_text(setting.help if preset else setting.about, preset)
     widget_key = f"{key}_{name}"
-    if setting.choices:
+    if setting.choices and not setting.entries:
         choices = {choice: choice or "automatic" for choice in setting.choices}
         return pick(title, choices, key=widget_key, first=first, help=about)
     if setting.kind is bool and setting.optional:

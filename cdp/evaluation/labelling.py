@@ -1,4 +1,4 @@
-"""People label what a model judged: whole queries out of a random order, with undo, and how well judges agree."""
+"""What people label of what a model judged: a person's next open query, meanings of grades, progress, agreement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
@@ -18,7 +17,6 @@ from cdp.benchmarks.benchmark import part
 from cdp.complexity import content_words
 from cdp.evaluation import judging
 from cdp.evaluation.calibration import FEWEST, Agreement, agreements
-from cdp.services import access
 
 # What a person may answer of one document; UNSURE is kept as such and counts as not relevant.
 ANSWERS_OF = {"0": 0, "1": 1, "2": 2, "3": 3, "unsure": None}
@@ -32,7 +30,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Task:
+class LabelTask:
     """One query for one person: its content ``words``, and the ``open`` ones of its ``proposed`` documents.
 
     ``finished`` whole queries are labelled by anyone, of ``total``.
@@ -48,7 +46,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Progress:
+class LabellingProgress:
     """What is labelled of a benchmark, and how judges agree. ``grades`` {grade: pairs} are the model's.
 
     ``extended`` finished queries have documents of a later run without a label.
@@ -86,9 +84,9 @@ def list_judged(workspace: Workspace) -> list[BenchmarkInfo]:
     return [info for info in list_benchmarks(workspace) if judged.read_pool(workspace.benchmark(info.name))]
 
 
-def task(workspace: Workspace, name: str, by: str) -> Task | None:
+def task(workspace: Workspace, name: str, by: str) -> LabelTask | None:
     """Return what this person labels next; None when everything is done."""
-    folder, pool = _pool(workspace, name)
+    folder, pool = pool_of(workspace, name)
     labels = judged.read_labels(folder)
     query = judged.next_query(pool, labels, by)
     if not query:
@@ -97,54 +95,24 @@ def task(workspace: Workspace, name: str, by: str) -> Task | None:
     proposed, path = judged.to_label(pool, query), part(folder, "corpus")
     documents = ANSWERS.get(path, "documents by id", lambda: {document.id: document for document in iter_corpus(path)})
     text = read_queries(part(folder, "queries"))[query].text
-    return Task(
+    return LabelTask(
         query, text, tuple(sorted(content_words(text, manifests.read(folder).language or "en"))),
         tuple(documents[name] for name in proposed if name not in done), len(proposed),
         len(judged.finished(pool, labels)), len(pool),
     )  # fmt: skip
 
 
-def _pool(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
-    folder = resolve_benchmark(access.benchmark(workspace, name), workspace)
+def pool_of(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
+    folder = resolve_benchmark(name, workspace)
     pool = judged.read_pool(folder)
     if not pool:
         raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")
     return folder, pool
 
 
-@access.writes
-def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str], by: str) -> None:
-    """Store a person's answers {document: word of ``ANSWERS_OF``} for one query: one action, which undo takes back."""
-    folder, pool = _pool(workspace, name)
-    for document, answer in answers.items():
-        if document not in pool.get(query, {}):
-            raise ConfigError(f"{document} is not in the pool of {query}.")
-        if answer not in ANSWERS_OF:
-            raise ConfigError(f"{answer!r} is no answer.", hint=f"There is: {', '.join(ANSWERS_OF)}.")
-    grades = {document: ANSWERS_OF[answer] for document, answer in answers.items()}
-    judged.add_labels(folder, query, grades, actions.person(by))
-
-
-@access.writes
-def answer(workspace: Workspace, name: str, by: str, shown: Task, word: str) -> None:
-    """Store an answer about the first open document; ``NOTHING`` grades all open ones 0, ``UNDO`` takes back the last
-    action."""
-    if word == UNDO:
-        undo(workspace, name, by)
-    else:
-        about = shown.open if word == NOTHING else shown.open[:1]
-        label(workspace, name, shown.query, {p.id: "0" if word == NOTHING else word for p in about}, by)
-
-
-@access.writes
-def undo(workspace: Workspace, name: str, by: str) -> str:
-    """Take back this person's last action; return its query, empty if there is none."""
-    return judged.undo(_pool(workspace, name)[0], actions.person(by))
-
-
-def progress(workspace: Workspace, name: str) -> Progress:
+def progress(workspace: Workspace, name: str) -> LabellingProgress:
     """Return how far the labels are, and the agreement of each two people and of each with the model."""
-    folder, _ = _pool(workspace, name)
+    folder, _ = pool_of(workspace, name)
     problems: list[str] = []
     pool, labels = judged.read_pool(folder, problems), judged.read_labels(folder, problems)
     judge = str(manifests.read(folder).source.get("judge"))
@@ -158,4 +126,4 @@ def progress(workspace: Workspace, name: str) -> Progress:
     grades = {grade: n for grade in judged.GRADES if (n := list(model.values()).count(grade))}
     done = set(judged.finished(pool, labels))
     extended = len(done - set(judged.finished(pool, labels, later=True)))
-    return Progress(judge, len(done), len(pool), people, agreed, grades, extended, tuple(problems))
+    return LabellingProgress(judge, len(done), len(pool), people, agreed, grades, extended, tuple(problems))
