@@ -112,6 +112,7 @@ def sample(
         licence=manifest.licence or info.licence,
         source={
             **{key: manifest.source[key] for key in ("judge", "written_by") if key in manifest.source},
+            **({"unit": "passage"} if manifest.of_passages else {}),
             "kind": "subset", "of": info.name, "hash": info.content_hash, "commits": manifest.commits,
         },
         files=(), counts={}, subset=subset, notes=(), created=now(),
@@ -171,7 +172,7 @@ def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifes
             taken, stem = set(library.list_names(workspace)), re.sub(r"-v\d+$", "", slug(name))
             numbers = range(growth.number, growth.number + len(taken) + 1)
             free = next(f"{stem}-v{n}" for n in numbers if f"{stem}-v{n}" not in taken)
-            facts = {**manifest.source, "corpus": corpus.id, "grown_from": name}
+            facts = {**manifest.source, "corpus": corpus.id, "unit": corpus.unit, "grown_from": name}
             made = library.make(
                 workspace, free, iter_documents(workspace, corpus.id), {q: texts[q] for q in kept}, judged,
                 dataclasses.replace(manifest, source=facts, counts={}, files=()),

@@ -176,7 +176,7 @@ def test_only_the_first_documents_are_reranked() -> None:
     class _Benchmark:
         document_ids, documents = ("a", "b", "c", "d"), ["1", "2", "3", "4"]
         query_ids, queries, qrels = ("q",), ["?"], {"q": {"c": 1}}
-        relevant_from = 1
+        relevant_from, passages = 1, False
 
     from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking
 
