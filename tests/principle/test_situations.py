@@ -41,8 +41,11 @@ def same_but_for_interval(expected: str, given: str, half: list[float]) -> None:
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[s["situation"] for s in SITUATIONS])
 def test_the_answer(situation: dict[str, Any]) -> None:
+    if reason := situation.get("not yet"):
+        pytest.skip(reason)
     answer = answer_of(situation)
-    same_but_for_interval(situation["headline"], answer.headline, situation.get("half", [0, 0]))
+    if "headline" in situation:
+        same_but_for_interval(situation["headline"], answer.headline, situation.get("half", [0, 0]))
     assert len(answer.headline.split()) <= 25
     kind, _, per_doc = situation["choice"].partition(" ")
     assert (answer.choice.kind or "none", answer.choice.per_doc) == (kind, int(per_doc or 0))
@@ -52,6 +55,8 @@ def test_the_answer(situation: dict[str, Any]) -> None:
         assert part in limit
     for part in situation.get("findings", []):
         assert any(part in finding for finding in answer.findings), (part, answer.findings)
+    for part, finding in zip(situation.get("first", []), answer.findings, strict=False):
+        assert finding.startswith(part)
     everything = " ".join([answer.headline, *answer.findings, *answer.limits, answer.rule])
     for part in [*situation.get("never", []), "chance"]:
         assert part not in everything
@@ -62,6 +67,9 @@ def test_the_answer(situation: dict[str, Any]) -> None:
         assert answer.settling is not None
         assert least <= answer.settling.queries <= most
         assert not answer.settled
+    if "remedy" in situation:
+        assert answer.settling is not None
+        assert situation["remedy"] in answer.settling.text
     for sentence in [*answer.limits, *answer.findings]:
         assert len(sentence.split()) <= 25
     answer.to_dict()
