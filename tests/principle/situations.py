@@ -79,7 +79,9 @@ def study(
             if shared:
                 scores += random.normal(0, shared, n)[groups]
             scores += random.normal(0, noise, (len(scores), 1)) if per_doc else 0.0
-            scores += mean - scores.mean()
+            scores[:, :labels] -= scores[:, :labels].mean() if labels else 0.0
+            scores[:, labels:] -= scores[:, labels:].mean()
+            scores += mean
             more: dict[str, Any] = {
                 "seen": (seen or {}).get(name),
                 "retriever": retriever,
@@ -89,7 +91,7 @@ def study(
             }
             more = {fact: value for fact, value in more.items() if value}
             if people:
-                more["people"] = _people(scores, people[name], labels, (ungraded or {}).get(name, 0))
+                more["people"] = _people(scores, people[name], labels, (ungraded or {}).get(name, 0), len(arms))
             if top:
                 more["top"] = scores - mean + top.get(name, mean)
             length = (steps or {}).get(name, 87) if per_doc else 0
@@ -104,11 +106,10 @@ def study(
     return Evidence(Basis(**{**facts, **basis}), tuple(arms), **grouped)
 
 
-def _people(scores: Floats, mean: float, labels: int, ungraded: int) -> Floats:
+def _people(scores: Floats, mean: float, labels: int, ungraded: int, seed: int) -> Floats:
     """People's scores of the first ``labels`` queries, ``mean`` where the judge's grades give the arm's; the first
     ``ungraded`` of these are not known."""
-    random = np.random.default_rng(1)
-    noise = random.normal(0, 2, labels)
+    noise = np.random.default_rng(seed).normal(0, 6, labels)
     found = np.full_like(scores, np.nan)
     found[:, :labels] = scores[:, :labels] - scores.mean() + mean + noise - noise.mean()
     found[:, :ungraded] = np.nan
