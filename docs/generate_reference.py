@@ -26,7 +26,7 @@ from cdp.cli.declare import all_commands
 from cdp.complexity import LANGUAGES
 from cdp.corpus import ReadOptions
 from cdp.query_sets import ImportOptions
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
 
 REGISTRIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "corpus format": ("Formats of documents", ()),

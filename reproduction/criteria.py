@@ -19,8 +19,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import sha256_text
-from cdp.studies import read_plan
-from cdp.studies.config import CLAIMS, PLANS
+from cdp.studies.config import CLAIMS, PLANS, read_plan
 from cdp.studies.plan import Cell
 
 FILE = PLANS / f"{CLAIMS}.yaml"

@@ -11,7 +11,7 @@ from textwrap import dedent
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
 from cdp.retrievers import bm25
-from cdp.studies import read_plan
+from cdp.studies.config import read_plan
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.text import POOLED_NOTE, table
 from reproduction import criteria, verdicts

@@ -19,9 +19,10 @@ import numpy as np
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.services import studies
-from cdp.studies import StudyReport, StudySource, build, records
+from cdp.studies import records
+from cdp.studies.plan import StudySource
 from cdp.studies.pooling import Floats
-from cdp.studies.report import StudyScores, latest, plan_of, read_study
+from cdp.studies.report import StudyReport, StudyScores, build, latest, plan_of, read_study
 from reproduction.stages import FROZEN, Stage, find
 
 ENDING = ".json.gz"

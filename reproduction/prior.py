@@ -29,8 +29,8 @@ from cdp.principle.differences import ALL, MULTI_HOP, PARAPHRASE, SCALING, diffe
 from cdp.principle.evidence import EQUAL_PAIRS, TEMPLATE
 from cdp.principle.prior import EQUAL_DOCUMENTS, FILE, INFONCE, Prior, priors
 from cdp.principle.tables import read
-from cdp.studies import StudyReport
 from cdp.studies.gains import controls
+from cdp.studies.report import StudyReport
 from cdp.studies.text import table
 from cdp.training.reasoning import QUERY_ONLY
 

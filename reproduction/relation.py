@@ -32,12 +32,11 @@ from cdp.principle import (
     positive_rates,
     threshold,
 )
-from cdp.studies import StudyReport
-from cdp.studies import to_markdown as product_markdown
 from cdp.studies.gains import TITLES, Gain
 from cdp.studies.plan import PARAPHRASED, method_of
-from cdp.studies.report import PRINCIPLE, BenchmarkFacts, missing
+from cdp.studies.report import PRINCIPLE, BenchmarkFacts, StudyReport, missing
 from cdp.studies.text import table
+from cdp.studies.text import to_markdown as product_markdown
 
 
 def power_of_slope(x: ArrayLike, slope: float, sd: float) -> float:

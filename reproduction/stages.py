@@ -15,7 +15,7 @@ from cdp import jobs
 from cdp.base.workspace import Workspace, write_json
 from cdp.jobs import JobView
 from cdp.services import studies
-from cdp.studies import read_plan
+from cdp.studies.config import read_plan
 from reproduction import criteria
 
 

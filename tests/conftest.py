@@ -211,8 +211,8 @@ def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def no_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page under AppTest makes this process a dashboard; the next test runs as the operator again."""
-    from cdp.services import access
+    from cdp.base import permission
 
-    monkeypatch.setattr(access, "_declared", None)
+    monkeypatch.setattr(permission, "_declared", None)
     for name in RESTRICTIONS:
         monkeypatch.delenv(name, raising=False)

@@ -122,9 +122,9 @@ def supervise(
 
 def search_processes(workspace: Workspace) -> list[psutil.Process]:
     """Every search process of this workspace, as the system's table has them."""
-    from cdp.services import search
+    from cdp.serving import client
 
-    words = (search.INSTANCE, str(workspace.root))
+    words = (client.INSTANCE, str(workspace.root))
     return [
         p
         for p in psutil.process_iter(["cmdline", "status"])

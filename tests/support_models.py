@@ -114,13 +114,13 @@ def tiny_decoder(folder: Path, *, hidden: int = 32, layers: int = 2, seed: int =
 
 @_made_once
 def tiny_retriever(
-    folder: Path, *, pooling: str = "mean", dropout: float = 0.0, seed: int = 0, hidden: int = 32
+    folder: Path, *, pooling: str = "mean", dropout: float = 0.0, seed: int = 0, hidden: int = 32, layers: int = 2
 ) -> Path:
     """A tiny BERT with pooling, in sentence-transformers' layout: loads with ``SentenceTransformer(folder)``."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    base = tiny_bert(folder / "base", dropout=dropout, seed=seed, hidden=hidden)
+    base = tiny_bert(folder / "base", dropout=dropout, seed=seed, hidden=hidden, layers=layers)
     transformer = Transformer(str(base))
     model = SentenceTransformer(modules=[transformer, Pooling(hidden, pooling)], device="cpu")
     model.save(str(folder / "model"), create_model_card=False)

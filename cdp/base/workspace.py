@@ -88,6 +88,8 @@ class Workspace:
     benchmarks = _Folder()
     projects = _Folder()
     embeddings = _Folder()
+    layers = _Folder()
+    """What the frozen layers of retrievers give for texts, for trainings of the upper ones."""
     jobs = _Folder()
     uploads = _Folder()
     """Uploaded files; each is removed once it is stored."""

@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from cdp.base import permission
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
+from cdp.base.permission import Action
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.text import typed_folder, typed_path
@@ -180,8 +182,26 @@ def list_benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
     return listed
 
 
+def readable(workspace: Workspace, name: str) -> str:
+    """Return a benchmark's name in the workspace as it is; a folder only where it may be read. Plans add ``:split``.
+
+    NotAllowedError for a folder that this process may not read.
+    """
+    if permission.may(Action.ANY_PATH) or name in list_names(workspace):
+        return name
+    folder, colon, split = name.rpartition(":")
+    if colon:
+        return f"{readable(workspace, folder)}:{split}"
+    is_folder = permission.is_path(name) or permission.names_folder(name)
+    return str(permission.to_read(workspace, name)) if is_folder else name
+
+
 def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
-    """The folder of a benchmark, by its name in the workspace or by a path. NotFoundError names those there are."""
+    """The folder of a benchmark, by its name in the workspace or by a path.
+
+    NotFoundError names those there are; NotAllowedError for a path that this process may not read.
+    """
+    name_or_folder = readable(workspace, name_or_folder)
     names = list_names(workspace)
     if name_or_folder in names:
         return workspace.benchmarks / name_or_folder

@@ -6,18 +6,24 @@ manifest says what it was drawn from, its name says how large it is, and every r
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
+import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, checked_name, now, shuffle_key
-from cdp.benchmarks import judged, library, manifests
+from cdp.base.text import counted
+from cdp.base.workspace import Workspace, checked_name, now, shuffle_key, slug
+from cdp.benchmarks import beir_files, judged, library, manifests
 from cdp.benchmarks.beir_files import iter_corpus, write_beir
-from cdp.benchmarks.benchmark import part, read_parts, split_of
+from cdp.benchmarks.benchmark import part, qrels_files, read_parts, split_of
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Subset
+from cdp.corpus import CorpusManifest, iter_documents
+from cdp.corpus.storage import Growth
 
 # How much is drawn if nothing else is said: NanoBEIR's 50 queries, with somewhat fewer documents.
 QUERIES, DOCUMENTS = 50, 2000
@@ -136,3 +142,43 @@ def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0, 
     """``scifact-sample-300q-2000d``: the default name of a subset. Another split than test is named."""
     more = [*([split] if split != "test" else []), *([f"s{seed}"] if seed else []), *([f"{dev}dev"] if dev else [])]
     return "-".join([name, "sample", f"{queries}q", f"{documents}d", *more])
+
+
+def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
+    """Carry over the benchmarks made of the earlier version: (their names, a sentence for each).
+
+    A query stays if all documents that answer it do. New documents are not judged yet.
+    """
+    names, said = [], []
+    for name in library.list_names(workspace):
+        folder = workspace.benchmark(name)
+        with suppress(CdpError):
+            manifest = manifests.read(folder)
+            if manifest.source.get("corpus") != growth.previous.id:
+                continue
+            texts = {query: line.text for query, line in beir_files.read_queries(part(folder, "queries")).items()}
+            judged: dict[str, dict[str, dict[str, int]]] = {}
+            for split, file in qrels_files(folder).items():
+                grades = beir_files.read_qrels(file).grades
+                judged[split] = {
+                    query: {growth.kept[d]: grade for d, grade in by_document.items() if d in growth.kept}
+                    for query, by_document in grades.items()
+                    if all(d in growth.kept for d, grade in by_document.items() if grade >= manifest.relevant_from)
+                }
+            kept = {query for by_query in judged.values() for query in by_query}
+            if not kept:
+                continue
+            taken, stem = set(library.list_names(workspace)), re.sub(r"-v\d+$", "", slug(name))
+            numbers = range(growth.number, growth.number + len(taken) + 1)
+            free = next(f"{stem}-v{n}" for n in numbers if f"{stem}-v{n}" not in taken)
+            facts = {**manifest.source, "corpus": corpus.id, "grown_from": name}
+            made = library.make(
+                workspace, free, iter_documents(workspace, corpus.id), {q: texts[q] for q in kept}, judged,
+                dataclasses.replace(manifest, source=facts, counts={}, files=()),
+            )  # fmt: skip
+            names.append(made)
+            stale = f"; {len(texts) - len(kept):,} are stale" if len(kept) < len(texts) else ""
+            unjudged = f" Not judged yet: {counted(growth.n_new, f'new {corpus.unit}')}." if growth.n_new else ""
+            queries = counted(len(kept), "judged query", "judged queries")
+            said.append(f"Benchmark {made}: {queries} carried over{stale}.{unjudged}")
+    return names, said

@@ -13,6 +13,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
+from cdp.evaluation import labelling as labels
 from cdp.services import benchmarks, judging, labelling
 from cdp.services.benchmarks import BenchmarkDetails
 
@@ -163,7 +164,7 @@ def label(
     """Label whole queries of a judged benchmark by hand, one key and Enter per passage; says how judges agree."""
     if by:
         _label(run, name, by)
-    done = labelling.progress(run.workspace, name)
+    done = labels.progress(run.workspace, name)
     rows = [{**row, "same": f"{row['same']:.0%}"} for row in display.plain(list(done.agreements))]
     table = display.table(rows, ["first", "second", "pairs", "same", "kappa", "weighted"], "no pair was graded by two")
     return run.say({**display.plain(done), "id": name}, f"{done.sentence}\n{done.judged}\n\n{table}")
@@ -171,9 +172,9 @@ def label(
 
 def _label(run: Run, name: str, by: str) -> None:
     """Ask for one passage after the other on standard input until there is none, or the input ends."""
-    words = {"u": "unsure", "n": labelling.NOTHING, "b": labelling.UNDO, **{str(g): str(g) for g in range(4)}}
-    note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labelling.MEANINGS.items()))
-    while (task := labelling.task(run.workspace, name, by)) is not None:
+    words = {"u": "unsure", "n": labels.NOTHING, "b": labels.UNDO, **{str(g): str(g) for g in range(4)}}
+    note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labels.MEANINGS.items()))
+    while (task := labels.task(run.workspace, name, by)) is not None:
         passage = task.open[0]
         at = task.proposed - len(task.open) + 1
         note(f"\n{task.finished} of {task.total} · {task.text}", f"[{at}/{task.proposed}] {passage.title}",

@@ -5,19 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
 from cdp.base.text import counted, duration, interval
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
+from cdp.cli.training import _benchmark_split
 from cdp.complexity import language_of
 from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
-from cdp.services import complexity, corpora, queries, studies, trial
+from cdp.services import corpora, queries, studies, trial
 from cdp.services import decide as service
-from cdp.services.complexity import Profiled
-from cdp.services.studies import plan_text, read_plan, ready_made, to_markdown
-from cdp.services.trial import Trial
-from cdp.studies.config import StudyConfig, TrialConfig
+from cdp.studies import advice, own_test, target_queries
+from cdp.studies.config import StudyConfig, TrialConfig, read_plan, read_rates, ready_made
+from cdp.studies.own_test import Trial
+from cdp.studies.target_queries import Profiled
+from cdp.studies.text import plan_text, to_markdown
 
 
 class TargetQueries(Config):
@@ -47,13 +51,13 @@ def _profiled(run: Run, target: TargetQueries) -> Profiled:
     """Return the target queries, counted. ConfigError unless exactly one source is named."""
     refuse_unless(target.named == 1, NAME_ONE)
     if target.file:
-        texts = complexity.read_queries(target.file)
-        return complexity.profile_texts(texts, name=Path(target.file).name, language=target.language)
+        texts = target_queries.read_queries(target.file)
+        return target_queries.profile_texts(texts, name=Path(target.file).name, language=target.language)
     if target.benchmark:
-        return complexity.profile_benchmark(
+        return target_queries.profile_benchmark(
             run.workspace, target.benchmark, split=target.split, language=target.language
         )
-    return complexity.profile_query_set(run.workspace, target.query_set, language=target.language)
+    return target_queries.profile_query_set(run.workspace, target.query_set, language=target.language)
 
 
 def _counted_as(profiled: Profiled) -> dict[str, str]:
@@ -142,7 +146,7 @@ def _answered(answer: Answer) -> str:
 
 def _options(run: Run, answer: Answer, corpus: str) -> str:
     """Return every option with its score, its difference to the choice, price and training time."""
-    options, writer = service.list_options(run.workspace, answer, corpus)
+    options, writer = advice.list_options(run.workspace, answer, corpus)
     if not options:
         return ""
     rows = [
@@ -175,7 +179,7 @@ def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
 @command("published list")
 def published_list(run: Run) -> int:
     """The paper's tables and figures."""
-    return run.say(complexity.list_tables())
+    return run.say(tables.list_tables())
 
 
 @command("published show")
@@ -255,7 +259,7 @@ def study_test(
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
     if "generator" not in run.given:
-        last = trial.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
+        last = own_test.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
     planned = trial.plan(run.workspace, config)
     if not yes:
@@ -267,7 +271,7 @@ def study_test(
     done = run.started(begun.job_id)
     if run.wait and not run.json:
         judged = planned.judged
-        target = complexity.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
+        target = target_queries.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
         print(f"\n{_answered(service.decide(run.workspace, corpus=config.corpus, target=target))}")
     return done
 
@@ -299,3 +303,25 @@ def study_report(run: Run, id: Annotated[str, "a study: its id, name or a unique
     found = studies.report(run.workspace, id)
     note(f"Q/Doc: queries per {queries.unit(run.workspace, (source.corpus for source in found.sources))}.")
     return run.say(found.to_dict(), to_markdown(found))
+
+
+@command("sweep", places=("query_set",), project=("query_set",), job=True)
+def sweep(
+    run: Run,
+    config: TrainingConfig,
+    *,
+    rates: Annotated[
+        str, "peak learning rates; if omitted the paper's six, or six around the retriever's own", "RATE,RATE"
+    ] = "",
+    allow_incomplete: AllowIncomplete = False,
+    allow_leakage: AllowLeakage = False,
+) -> int:
+    """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
+    if config.learning_rate is not None:
+        raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
+    benchmark, split = _benchmark_split(config.benchmark)
+    config = config.replace(benchmark=benchmark, split=split or config.split)
+    lora = config.lora_rank is not None
+    chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
+    study = studies.sweep(run.workspace, config, chosen)
+    return follow_study(run, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)

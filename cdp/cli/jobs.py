@@ -9,8 +9,9 @@ from cdp.cli import display
 from cdp.cli.answers import Run, refuse_unless
 from cdp.cli.declare import Id, command
 from cdp.jobs.place import EXAMPLE, HERE
-from cdp.services import clusters, jobs, synthesis
+from cdp.services import clusters, jobs
 from cdp.services.clusters import Report
+from cdp.synthesis import pricing
 
 
 @command("jobs list", project=())
@@ -27,7 +28,7 @@ def show(run: Run, id: Id) -> int:
     """One job: its state, its progress, what it cost, and what went wrong."""
     job = jobs.show(run.workspace, id)
     failed = jobs.failed(run.workspace, job.id)
-    bill = synthesis.bill_of_job(run.workspace, job.id)
+    bill = pricing.bill_of_job(run.workspace, job.id)
     lines = [display.job(job), *((bill.told, bill.unanswered) if bill else ())]
     lines += [f"failed on the way: {display.failed(failed)}"] if failed.n else []
     notes = jobs.outcome(run.workspace, job.id).get("notes", [])

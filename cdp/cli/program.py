@@ -15,7 +15,8 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
-from cdp.services import commands, demo, embedding, projects, queries, results
+from cdp.retrievers import sending
+from cdp.services import commands, demo, projects, queries, results
 from cdp.services import prune as pruning
 from cdp.services import search as searching
 from cdp.services.doctor import DISTRIBUTION, check
@@ -41,7 +42,7 @@ def search(
     unindexed = [answer for answer in answered.answers if answer.unprepared]
     if unindexed and index:
         for answer in unindexed:
-            sent = embedding.for_index(run.workspace, answer.retriever, answered.corpus.id)
+            sent = sending.for_index(run.workspace, answer.retriever, answered.corpus.id)
             note(*([s.sentence for s in sent] or [f"indexing with {answer.title}"]))
             config = IndexConfig(retriever=answer.retriever, corpus=answered.corpus.id)
             run.followed([searching.start_index(run.workspace, config)])

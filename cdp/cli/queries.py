@@ -18,10 +18,14 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
-from cdp.query_sets import ImportOptions, QuerySet
-from cdp.services import commands, completeness, corpora, embedding, leakage, queries, synthesis, tuning
+from cdp.corpus import viewing
+from cdp.query_sets import ImportOptions, QuerySet, usable
+from cdp.query_sets.exports import EXPORTS
+from cdp.retrievers import sending
+from cdp.services import commands, completeness, queries, tuning
 from cdp.services import metrics as measuring
 from cdp.services import review as reviewing
+from cdp.synthesis import candidates, pricing
 
 EXAMPLES = 3  # documents whose queries ``queries show`` prints
 Corpus = Annotated[str, "the corpus: its id, name or a unique prefix of its id"]
@@ -42,7 +46,7 @@ def preview(
     set: Set,
 ) -> int:
     """Queries of several methods for one document, without storing them."""
-    document = doc or corpora.page(run.workspace, corpus, 0, 1)[0].id
+    document = doc or viewing.page(run.workspace, corpus, 0, 1)[0].id
     names = [name.strip() for name in methods.split(",") if name.strip()]
     typed = {"per_doc": per_doc, "generator": generator}
     options: dict[str, Any] = {**{name: value for name, value in typed.items() if value not in (None, "")}, **set}
@@ -71,7 +75,7 @@ def generate(run: Run, config: SynthesisConfig) -> int:
 @command("queries estimate", project=("corpus",), defaults={"generator": "openai"})
 def estimate(run: Run, config: SynthesisConfig) -> int:
     """Tokens and price of writing queries for a corpus, before it starts; generator openai if omitted."""
-    expected = synthesis.estimate(run.workspace, config)
+    expected = pricing.estimate(run.workspace, config)
     if expected.cost is None:
         cost = f"unknown: {config.model_name} has no price; write it into prices.json in the workspace"
     elif expected.price is not None:
@@ -97,7 +101,7 @@ def batch_write(
 ) -> int:
     """Write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch."""
     with run.output(out) as target:
-        done = synthesis.batch_write(run.workspace, config, target)
+        done = queries.batch_write(run.workspace, config, target)
     text = _written(run, done, "request") if done.paths else "Every answer is cached already: there is nothing to ask."
     return run.say(done, text)
 
@@ -105,7 +109,7 @@ def batch_write(
 @command("queries batch-read")
 def batch_read(run: Run, path: Annotated[str, Reads(".jsonl"), "the batch's output file"]) -> int:
     """Keep the answers of a batch; the same job, started as usual, then finds them."""
-    return run.say(display.plain(synthesis.batch_read(run.workspace, path)))
+    return run.say(display.plain(queries.batch_read(run.workspace, path)))
 
 
 # in and out
@@ -152,9 +156,9 @@ def export(
 ) -> int:
     """Write a query set for another program."""
     query_set = queries.show(run.workspace, id)
-    form = synthesis.EXPORTS.named(format)
+    form = EXPORTS.named(format)
     with run.output(out or f"{query_set.id}{form.suffix}", form.suffix) as target:
-        done = synthesis.export(run.workspace, query_set.id, format, target, per_doc=per_doc, model=model)
+        done = queries.export(run.workspace, query_set.id, format, target, per_doc=per_doc, model=model)
     warn(done.note)
     text = _written(run, done, "request" if form.write is None else "query")
     return run.say(display.plain(done, id=query_set.id), text)
@@ -178,7 +182,7 @@ def list_(run: Run, *, corpus: Annotated[str, "only of this corpus"] = "") -> in
         rows.append(display.plain(item.query_set, state=item.label, unfinished_job=unfinished))
     columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
     columns += [c for c in ("model", "licence", "state", "unfinished_job") if any(row[c] for row in rows)]
-    note(*corpora.q_doc_notes(run.workspace, sets))
+    note(*usable.q_doc_notes(run.workspace, sets))
     return run.say(rows, columns=columns, empty="No query set yet: queries generate --corpus ID")
 
 
@@ -198,10 +202,10 @@ def show(run: Run, id: Id) -> int:
         failures={"n": failed.n, "first": failed.first},
     )
     failures = [f"{line.get('document_id') or line.get('line')}: {line['reason']}" for line in failed.first]
-    note(*corpora.q_doc_notes(run.workspace, [q]))
+    note(*usable.q_doc_notes(run.workspace, [q]))
     view = {
         **_set(q),
-        "shared": queries.shared(q),
+        "shared": usable.shared(q),
         **{name: value[name] for name in ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note")},
         "without queries or with too few, or rejected": display.first_of(failed.n, failures),
         **{f"\n{name}": "".join(f"\n{i:3}. {query}" for i, query in enumerate(texts, 1)) for name, texts in examples},
@@ -235,7 +239,7 @@ def leave_out(
 ) -> int:
     """A copy of a query set without the queries that a benchmark judges."""
     splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in judged_by)]
-    q, n = leakage.leave_out(run.workspace, id, splits, called=name)
+    q, n = queries.leave_out(run.workspace, id, splits, called=name)
     return run.say(display.plain(q, left_out=n), {**_set(q), "left out": n})
 
 
@@ -258,7 +262,7 @@ def filter_(run: Run, config: FilterConfig) -> int:
 def mine(run: Run, config: MiningConfig) -> int:
     """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
     warn_incomplete(run.workspace, config.query_set)
-    note(*(sending.sentence for sending in embedding.for_mining(run.workspace, config)))
+    note(*(sent.sentence for sent in sending.for_mining(run.workspace, config)))
     return run.started(queries.start_mining(run.workspace, config))
 
 
@@ -291,8 +295,8 @@ def review(
 
 
 def _usable(run: Run, query_set: QuerySet) -> int:
-    result = reviewing.usability(run.workspace, query_set, reviewing.table(run.workspace, query_set))
-    decided = reviewing.decisions(run.workspace, query_set)
+    result = usable.usability(run.workspace, query_set, usable.table(run.workspace, query_set))
+    decided = usable.decisions(run.workspace, query_set)
     counts = {"accepted": len(decided.accepted), "rejected": len(decided.rejected), "edited": len(decided.edited)}
     value = display.plain(result, id=query_set.id, share=result.share, decided=counts)
     view = {
@@ -386,5 +390,5 @@ def _tuned(found: dict[str, Any]) -> str:
     lines.append(f"Chosen: {found['choice']}. {found['why']}")
     if scorer["note"]:
         lines.append(f"CE is stood in for by {scorer['model']}: {scorer['note']}")
-    lines.append(f"Next: {commands.line('queries', 'generate', config=tuning.synthesis_of(found), wait=True)}")
+    lines.append(f"Next: {commands.line('queries', 'generate', config=candidates.synthesis_of(found), wait=True)}")
     return "\n".join(lines)

@@ -10,14 +10,16 @@ from cdp.base.text import interval, p_value, signed
 from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import command
-from cdp.services import embedding, evaluation, result_tables, results
-from cdp.services.results import Comparison
+from cdp.results import board, differences, paper
+from cdp.results.differences import Comparison
+from cdp.retrievers import sending
+from cdp.services import evaluation
 
 
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
 def evaluate(run: Run, config: EvaluationConfig) -> int:
     """Evaluate a retriever on a benchmark."""
-    note(*(sending.sentence for sending in embedding.for_evaluation(run.workspace, config)))
+    note(*(sent.sentence for sent in sending.for_evaluation(run.workspace, config)))
     return run.started(evaluation.start(run.workspace, config))
 
 
@@ -28,8 +30,8 @@ def list_(
     benchmark: Annotated[list[str] | None, "only this one; repeatable"] = None,
 ) -> int:
     """The leaderboard: every recipe on every benchmark, runs that differ in the seed alone averaged, the best first."""
-    evaluations = results.list_evaluations(run.workspace, run.scope)
-    every = results.list_rows(run.workspace, evaluations)
+    evaluations = board.list_evaluations(run.workspace, run.scope)
+    every = board.list_rows(run.workspace, evaluations)
     rows = [row for row in every if not benchmark or {row.place, row.benchmark} & {*benchmark}]
     of_files = any(row.per_file is not None for row in rows)
     shown = [
@@ -63,22 +65,22 @@ def compare(
 ) -> int:
     """A table of retrievers by benchmarks, and every difference from a baseline with its tests."""
     # Holm's correction counts the runs of the project alone.
-    own = results.list_evaluations(run.workspace, run.scope)
-    comparison = results.compare(run.workspace, baseline, retriever, evaluations=own)
+    own = board.list_evaluations(run.workspace, run.scope)
+    comparison = differences.compare(run.workspace, baseline, retriever, evaluations=own)
     comparison = comparison.on(benchmark) if benchmark else comparison
     run.json = run.json or format == "json"
     if not run.json and format != "table":
-        return run.say(None, result_tables.write(comparison, format).removesuffix("\n"))
-    remarks = results.remarks(comparison.rows)
-    return run.say({**result_tables.to_dict(comparison), "remarks": remarks}, _comparison(comparison, remarks))
+        return run.say(None, paper.write(comparison, format).removesuffix("\n"))
+    remarks = board.remarks(comparison.rows)
+    return run.say({**paper.to_dict(comparison), "remarks": remarks}, _comparison(comparison, remarks))
 
 
 def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
     """Return the table of a paper, then each difference with its tests, and the remarks."""
-    paper = result_tables.paper_table(comparison)
+    table = paper.paper_table(comparison)
     scores = [
-        {"NDCG@10": name, **dict(zip(paper.columns, (cell.shown() for cell in cells), strict=True))}
-        for name, cells in paper.rows
+        {"NDCG@10": name, **dict(zip(table.columns, (cell.shown() for cell in cells), strict=True))}
+        for name, cells in table.rows
     ]
     marked = any(row.marks for row in comparison.rows)
     rows = [
@@ -97,10 +99,10 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
         for row in comparison.rows
         if row.difference is not None
     ]
-    parts = [display.table(scores, ["NDCG@10", *paper.columns], "no results to compare")]
+    parts = [display.table(scores, ["NDCG@10", *table.columns], "no results to compare")]
     if rows:
         parts.append(f"Differences from {comparison.baseline}:\n{display.table(rows)}")
-    parts += [f"{'† ' if i == 0 else ''}{text}" for i, text in enumerate(paper.notes)]
+    parts += [f"{'† ' if i == 0 else ''}{text}" for i, text in enumerate(table.notes)]
     parts += ["\n".join(remarks)] if remarks else []
     return "\n\n".join(parts)
 

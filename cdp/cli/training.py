@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size
 from cdp.cli import display
 from cdp.cli.answers import Run, warn, warn_incomplete
-from cdp.cli.decide import follow_study
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
-from cdp.services import models, studies, training
-from cdp.services.models import TrainedModel
-from cdp.services.studies import read_rates
-from cdp.services.training import TrainingPlan
+from cdp.results import models as trained_models
+from cdp.results.models import TrainedModel
+from cdp.services import models, training
+from cdp.training import plan as training_plan
+from cdp.training.plan import TrainingPlan
 
 
 def _benchmark_split(text: str) -> tuple[str, str]:
@@ -38,7 +37,7 @@ def train(
     """Train a retriever; with --plan only say what it would do and take."""
     if plan:
         planned = training.plan(run.workspace, config)
-        warn_incomplete(run.workspace, *training.trained_on(planned.settings))
+        warn_incomplete(run.workspace, *training_plan.trained_on(planned.settings))
         return run.say(display.plain(planned, settings=planned.settings.to_dict()), _plan(planned))
     begun = training.start(
         run.workspace,
@@ -47,7 +46,7 @@ def train(
         allow_incomplete=allow_incomplete,
         allow_leakage=allow_leakage,
     )
-    warn_incomplete(run.workspace, *training.trained_on(config))
+    warn_incomplete(run.workspace, *training_plan.trained_on(config))
     return run.started(begun.job_id, *begun.evaluations)
 
 
@@ -59,28 +58,6 @@ def _plan(plan: TrainingPlan) -> dict[str, Any]:
         **{f"licence, {what}": text for what, text in plan.licences.items()},
         "note": plan.notes,
     }
-
-
-@command("sweep", places=("query_set",), project=("query_set",), job=True)
-def sweep(
-    run: Run,
-    config: TrainingConfig,
-    *,
-    rates: Annotated[
-        str, "peak learning rates; if omitted the paper's six, or six around the retriever's own", "RATE,RATE"
-    ] = "",
-    allow_incomplete: AllowIncomplete = False,
-    allow_leakage: AllowLeakage = False,
-) -> int:
-    """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
-    if config.learning_rate is not None:
-        raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
-    benchmark, split = _benchmark_split(config.benchmark)
-    config = config.replace(benchmark=benchmark, split=split or config.split)
-    lora = config.lora_rank is not None
-    chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
-    study = studies.sweep(run.workspace, config, chosen)
-    return follow_study(run, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
 
 
 # models
@@ -96,7 +73,7 @@ def _value(model: TrainedModel) -> dict[str, Any]:
 @command("models list")
 def models_list(run: Run) -> int:
     """The models that were trained here."""
-    rows = [_value(model) for model in models.list_models(run.workspace)]
+    rows = [_value(model) for model in trained_models.list_models(run.workspace)]
     view = [
         {**row, "size": size(row["bytes"]), "evaluations": len(row["scores"]),
          "faults": list(dict.fromkeys(fault["kind"] for fault in row["faults"]))}
@@ -110,7 +87,7 @@ def models_list(run: Run) -> int:
 @command("models show")
 def models_show(run: Run, retriever: Trained) -> int:
     """One model: its files, scores, licence, and what keeps it from being given away."""
-    model = models.show(run.workspace, retriever)
+    model = trained_models.show(run.workspace, retriever)
     value = {**_value(model), "files": dict(model.files)}
     view = {
         **value,

@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from cdp.base.file_cache import RECORDS
 from cdp.base.locks import locked
 from cdp.base.records import Document, checked
 from cdp.base.staging import staging
-from cdp.base.text import pick
+from cdp.base.text import counted, pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
 from cdp.corpus.readers import READERS, DocumentFormat
@@ -211,3 +211,52 @@ def iter_documents(
 def get_documents(workspace: Workspace, corpus_id: str, ids: Sequence[str]) -> dict[str, Document]:
     """The documents with these ids, in the order asked; ids that the corpus does not have are absent."""
     return open_corpus(workspace, corpus_id).get(ids)
+
+
+# Documents of the earlier version that must be in the new one: with fewer it is another collection of the same name.
+LEAST_KEPT = 0.5
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What version ``number`` has of the one before: ``kept`` {earlier id: id}, by the same title and text."""
+
+    previous: CorpusManifest
+    kept: Mapping[str, str]
+    n_new: int
+    number: int
+
+    def sentence(self) -> str:
+        gone = self.previous.n_documents - len(self.kept)
+        stayed = counted(len(self.kept), self.previous.unit)
+        return (
+            f"A new version of {self.previous.name}: {stayed} stayed; new or changed: {self.n_new:,}; of the earlier "
+            f"version changed or removed: {gone:,}."
+        )
+
+
+def newest(workspace: Workspace, name: str) -> tuple[CorpusManifest | None, set[int]]:
+    """The newest corpus of that name, and what ``read_documents`` is told of it: the hash of each document."""
+    listed = list_corpora(workspace)
+    earlier = {manifest.previous for manifest in listed}
+    found = next((m for m in listed if m.name == name and m.id not in earlier), None)
+    return found, {hash((d.title, d.text)) for d in open_corpus(workspace, found.id)} if found else set()
+
+
+def find(workspace: Workspace, previous: CorpusManifest | None, result: ReadResult) -> Growth | None:
+    """What was read has of ``previous``, if it is most of its documents and not stored yet."""
+    listed = list_corpora(workspace)
+    if previous is None or any(manifest.content_hash == result.content_hash for manifest in listed):
+        return None
+    by_content: dict[int, list[str]] = {}
+    for document in result.documents:
+        by_content.setdefault(hash((document.title, document.text)), []).append(document.id)
+    kept: dict[str, str] = {}
+    for document in open_corpus(workspace, previous.id):
+        ids = by_content.get(hash((document.title, document.text)), [])
+        if ids:  # passages before it may have moved its number
+            kept[document.id] = document.id if document.id in ids else ids[0]
+    if len(kept) < LEAST_KEPT * previous.n_documents:
+        return None
+    number = 1 + sum(manifest.name == previous.name for manifest in listed)
+    return Growth(previous, kept, result.n_documents - len(set(kept.values())), number)

@@ -108,6 +108,8 @@ def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dic
 
 
 OF_FILES = "ndcg@10_of_files"
+# The documents' vectors of a dev evaluation that are kept for the test: 260,000 documents of minilm.
+MAX_VECTOR_BYTES = 400 << 20
 # Among so many ids one of a passage is looked for.
 LOOKED_AT = 1_000
 
@@ -182,17 +184,20 @@ def evaluate_model(
     store: EmbeddingStore | None = None,
     model_hash: str = "",
     watch: Watch | None = None,
+    vectors: Vectors | None = None,
 ) -> Evaluation:
     """Evaluate a loaded model on one split of a benchmark: encode queries and documents, search, and measure.
 
     With a ``store`` and the model's ``model_hash``, embeddings are kept there and taken from there; without (while
     training, when the model is another one each time) they stay in memory. ``precision`` is auto, fp32, fp16 or bf16.
+    The documents' are taken from ``vectors`` or put there; they must be of this very model.
     """
     chosen = protocol_for(model, protocol)
     precision = precision_for(model) if precision == "auto" else precision
     scores, numbers, seconds, reused = retrieve(
         model, benchmark.queries, benchmark.documents, top_k, chosen, precision, exclude=benchmark.excluded_numbers(),
         store=store, model_hash=model_hash, documents_hash=benchmark.documents_hash, batch_size=batch_size, watch=watch,
+        vectors=vectors,
     )  # fmt: skip
     ranking = in_trec_order(benchmark, numbers, scores)
     settings = {
@@ -253,6 +258,7 @@ def retrieve(
     model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
     precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
     model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Watch | None = None,
+    vectors: Vectors | None = None,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
     """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
 
@@ -273,6 +279,8 @@ def retrieve(
             if store is not None and model_hash:
                 options["redo"] = isinstance(model, ApiModel)  # asks again for texts that it could not embed
                 found.append(store.get(lambda: model, texts, encoding, hash_of_texts=known, **options))
+            elif vectors is not None and known:
+                found.append(vectors.get(encoding, known, partial(encode, model, texts, encoding, **options)))
             else:
                 found.append(Embedded([encode(model, texts, encoding, **options)]))
             seconds[phase] = time.perf_counter() - began
@@ -318,7 +326,7 @@ def length_of(model: SentenceTransformer) -> int | None:
 
 
 def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransformer], float | None] | None:
-    """``judge_on`` the dev benchmark of a training; None without one.
+    """The judge on the dev benchmark of a training; None without one.
 
     The benchmark is read now, so that a wrong one fails before the first step.
     """
@@ -329,19 +337,46 @@ def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransf
     def watch(phase: str, done: int, total: int) -> None:
         job.advance("evaluating", done, total, message=f"{phase} of {benchmark.name}")
 
-    return judge_on(benchmark, watch)
+    return DevJudge(benchmark, watch)
 
 
-def judge_on(benchmark: Benchmark, watch: Watch) -> Callable[[SentenceTransformer], float | None]:
-    """A function from the model to its mean NDCG@10 on this benchmark in [0, 1], None if it was stopped midway.
+class Vectors:
+    """The documents' vectors of one state of a model, by what determined them. Half precision is not kept: a model in
+    training and the same cast to half give other numbers."""
 
-    Cosine, as the model is trained.
+    def __init__(self) -> None:
+        self._kept: dict[str, np.ndarray] = {}
+
+    def get(self, encoding: Encoding, documents_hash: str, compute: Callable[[], np.ndarray]) -> Embedded:
+        """Return the vectors of documents with this hash, computed at the first call."""
+        key = encoding.key(documents_hash)
+        if key in self._kept:
+            return Embedded([self._kept[key]], len(self._kept[key]))
+        values = compute()
+        if encoding.precision == "fp32" and values.nbytes <= MAX_VECTOR_BYTES:
+            self._kept[key] = values
+        return Embedded([values])
+
+
+class DevJudge:
+    """Judges a model in training by its NDCG@10 on a benchmark; cosine, as it is trained.
+
+    ``vectors`` are the documents' of the state that scored ``best``, the first one where several did.
     """
 
-    def evaluate(model: SentenceTransformer) -> float | None:
+    def __init__(self, benchmark: Benchmark, watch: Watch) -> None:
+        self.benchmark, self.watch = benchmark, watch
+        self.best: float | None = None
+        self.vectors = Vectors()
+
+    def __call__(self, model: SentenceTransformer) -> float | None:
+        """Return the mean NDCG@10 in [0, 1]; None where it was stopped midway."""
+        vectors = Vectors()
         try:
-            return evaluate_model(model, benchmark, protocol="paper", watch=watch).measures["ndcg@10"]
+            judged = evaluate_model(model, self.benchmark, protocol="paper", watch=self.watch, vectors=vectors)
         except Stopped:
             return None
-
-    return evaluate
+        score = judged.measures["ndcg@10"]
+        if self.best is None or score > self.best:
+            self.best, self.vectors = score, vectors
+        return score

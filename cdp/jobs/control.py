@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
 from cdp.base.failures import failure_of
@@ -24,8 +24,10 @@ from cdp.jobs import place, processes
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
 from cdp.jobs.queue import Queue
-from cdp.jobs.ray import RayLauncher
 from cdp.jobs.records import SUBMITTED, JobSpec, Status, discard, load_spec, phase_of, write_spec
+
+if TYPE_CHECKING:
+    from cdp.jobs.ray import RayLauncher
 
 # How long a supervisor may take to leave once the end of its job is recorded.
 LEAVE_WITHIN_S = 10.0
@@ -182,7 +184,7 @@ def settle(workspace: Workspace, job_id: str) -> None:
 
 def _launcher(status: Status) -> RayLauncher | None:
     """Return the client of the job's cluster; None for a cluster that only a stranger's workspace names."""
-    return RayLauncher(status.cluster) if place.is_chosen(status.cluster, status.values.get("signature")) else None
+    return place.launcher(status.cluster) if place.is_chosen(status.cluster, status.values.get("signature")) else None
 
 
 def _end_submitted(folder: Path, outcome: str, **values: Any) -> Status | None:
@@ -217,7 +219,7 @@ def delete(workspace: Workspace, job_id: str) -> None:
 def _check(device: DeviceRequest, cluster: str) -> None:
     """Raise ConfigError or ClusterError if such a job cannot run there."""
     if cluster:
-        RayLauncher(cluster).check()
+        place.launcher(cluster).check()
     else:
         device.check(list_gpus() if device.count else [])
         cpu_slots()
@@ -267,7 +269,7 @@ def _start_supervisor(
 ) -> None:
     """Start the supervisor in a session of its own and pass it the held lock."""
     if cluster:  # there it waits for the lock, which is released after this; until then the job's phase is SUBMITTED
-        RayLauncher(cluster).submit(folder, spec, attempt)
+        place.launcher(cluster).submit(folder, spec, attempt)
         return
     environment = {
         **os.environ,

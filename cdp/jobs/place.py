@@ -7,7 +7,7 @@ A workspace may be a stranger's, so an address counts only with this account's s
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cdp.base import trust
@@ -16,9 +16,19 @@ from cdp.base.text import shown
 from cdp.base.workspace import Workspace, write_json
 from cdp.jobs.records import read_record
 
+if TYPE_CHECKING:
+    from cdp.jobs.ray import RayLauncher
+
 FILE = "cluster.json"
 HERE = "here"  # this machine, as people type it
 EXAMPLE = "http://head-node:8265"
+
+
+def launcher(address: str) -> RayLauncher:
+    """Return the client of a cluster. Few workspaces have one, so its code is loaded here."""
+    from cdp.jobs.ray import RayLauncher
+
+    return RayLauncher(address)
 
 
 def checked_address(text: str) -> str:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from cdp.base.errors import NotFoundError
+from cdp.base.text import csv_text
 from cdp.base.workspace import SHIPPED_DATA
 
 FOLDER = SHIPPED_DATA / "published"
@@ -230,3 +231,20 @@ def notes() -> tuple[Note, ...]:
     """All notes, in order of their numbers."""
     values = json.loads((FOLDER / "notes.json").read_text(encoding="utf-8"))
     return tuple(Note(**{**value, "where": tuple(value["where"])}) for value in values)
+
+
+def list_tables() -> list[dict[str, Any]]:
+    """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
+    made = {name: table(name) for name in TABLES}
+    return [
+        {"name": short_name(name), "title": info.title, "kind": info.kind, "numbers": len(made[name].rows),
+         "notes": len(made[name].related), "about": info.about}
+        for name, info in TABLES.items()
+    ]  # fmt: skip
+
+
+def to_csv(published: PublishedTable) -> str:
+    """The rows of a table as CSV: its columns, the value, as printed, marks and the numbers of the notes."""
+    columns = [*published.columns, "mark", "notes"]
+    rows = ({**row, "notes": " ".join(map(str, row["notes"]))} for row in published.rows)
+    return csv_text(columns, ([row.get(name, "") for name in columns] for row in rows))

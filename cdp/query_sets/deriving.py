@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,9 +21,11 @@ from cdp.base import actions
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.records import fields, lines
 from cdp.base.staging import staging
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace, append_jsonl, now, sha256_file, slug, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.checks import storable
+from cdp.corpus.storage import Growth
 from cdp.query_sets import store
 from cdp.query_sets.imports import install
 from cdp.query_sets.store import DocumentQueries, Files, QuerySet
@@ -253,3 +257,26 @@ def reviewed(workspace: Workspace, query_set: QuerySet, *, name: str = "", only_
         "without": {"review": decisions.hash, "reasons": counts},
     }
     return derive(workspace, query_set, change, name or f"{query_set.name} reviewed", facts)
+
+
+def carry_query_sets(
+    workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool
+) -> tuple[list[str], list[str]]:
+    """Carry over the query sets, without their negatives; ``imported`` also those that came with the documents.
+
+    Return their ids, and a sentence for each with what became stale.
+    """
+    ids, said = [], []
+    for source in store.list_query_sets(workspace):
+        if source.corpus_id != growth.previous.id or (source.imported and not imported):
+            continue
+        name = re.sub(r" v\d+$", "", source.name) + f" v{growth.number}"
+        with suppress(InputError):  # none of its documents stayed
+            made = derive(workspace, source, lambda line: line.queries, name, {}, moved=(corpus, growth.kept)).query_set
+            n = source.n_queries - made.n_queries
+            carried = {"grown_from": growth.previous.id, "carried": {"from": source.id, "stale": n}}
+            store.update(workspace, made.id, parameters={**made.parameters, **carried})
+            ids.append(made.id)
+            stale = f"; {n:,} are stale" if n else ""
+            said.append(f"Carried over as {made.name}: {counted(made.n_queries, 'query', 'queries')}{stale}.")
+    return ids, said

@@ -44,7 +44,7 @@ BATCHES_PER_CALL = 8
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
-__all__ = ["Embedded", "EmbeddingStore", "Encoding", "PoolEncoder", "cast", "encode", "precision_for"]
+__all__ = ["Embedded", "EmbeddingStore", "Encoding", "PoolEncoder", "cast", "encode", "npy", "precision_for"]
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,15 @@ def encode(
 
 def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, batch_size: int) -> np.ndarray:
     embed = model.encode_query if encoding.role == "query" else model.encode_document
+    # Of a model in training whose lower layers are frozen: what these give for a text is kept.
+    lower = getattr(model, "lower_layers", None)
     with _autocast(model, encoding.precision):
-        embeddings = embed(
-            texts, prompt=encoding.prompt, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
-        )
+        if lower is not None:
+            embeddings = lower.embed(texts, encoding.prompt, batch_size)
+        else:
+            embeddings = embed(
+                texts, prompt=encoding.prompt, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
+            )
     vectors = np.asarray(embeddings, np.float32)
     return unit_length(vectors) if encoding.normalise else vectors
 
@@ -174,7 +179,7 @@ def _make_shard(
     path: Path, retriever: str, max_length: int | None, encoding: Encoding, batch_size: int, texts: list[str]
 ) -> None:
     model = _loaded(retriever, max_length, encoding.precision)
-    write_bytes(path, _npy(encode(model, texts, encoding, batch_size=batch_size)))
+    write_bytes(path, npy(encode(model, texts, encoding, batch_size=batch_size)))
 
 
 @lru_cache(1)
@@ -263,7 +268,7 @@ class EmbeddingStore:
         for i in missing if self.pool is None else ():
             part = texts[starts[i] : starts[i] + wanted[i]]
             shifted = _shifted(progress, done, len(texts))
-            write_bytes(paths[i], _npy(encode(load(), part, encoding, batch_size=batch_size, progress=shifted)))
+            write_bytes(paths[i], npy(encode(load(), part, encoding, batch_size=batch_size, progress=shifted)))
             done += wanted[i]
         parts = [_open(path, rows) for path, rows in zip(paths, wanted, strict=True)]
         reused = sum(rows for rows, was in zip(wanted, there, strict=True) if was)
@@ -299,7 +304,8 @@ def _shifted(progress: Progress | None, start: int, total: int) -> Progress | No
     return None if progress is None else lambda done, _: progress(start + done, total)
 
 
-def _npy(values: np.ndarray) -> bytes:
+def npy(values: np.ndarray) -> bytes:
+    """Return an array as the content of a ``.npy`` file."""
     buffer = io.BytesIO()
     np.save(buffer, values, allow_pickle=False)
     return buffer.getvalue()

@@ -8,11 +8,13 @@ own ``counts``: the mark outlives the query set, the training and the benchmark.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import query_sets
+from cdp import benchmarks, query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace, write_bytes
-from cdp.benchmarks.benchmark import Benchmark
+from cdp.benchmarks import beir_files
+from cdp.benchmarks.benchmark import Benchmark, part, qrels_files
 from cdp.complexity import stopword_list
 from cdp.complexity.languages import UNSPACED, combining_marks
 from cdp.retrievers.resolve import chain, training_result
@@ -229,3 +235,117 @@ def _content(words: str) -> str:
     letters = sorted(letter for letter in _LETTERS.findall(words) if letter not in _FUNCTION_LETTERS)
     enough = len(found) + len(letters) / LETTERS_OF_A_WORD >= ENOUGH_WORDS
     return " ".join([*found, "".join(letters)]) if enough else ""
+
+
+FLAG = "--allow-leakage"
+FOLLOWS = "The training and every result of it, now and later, are then marked as leaked."
+
+# What is trained on: its name, its query set (empty for a retriever's earlier training), the hashes of its queries.
+Source = tuple[str, str, Hashes]
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Overlap of a training source (query set or retriever) with one split of a benchmark.
+
+    ``queries`` of the ``judged`` ones are in the source, ``near`` of them reworded (the same content words).
+    ``query_set`` is empty for a retriever's earlier training.
+    """
+
+    source: str
+    benchmark: str
+    split: str
+    queries: int
+    judged: int
+    query_set: str = ""
+    near: int = 0
+
+    @property
+    def sentence(self) -> str:
+        reworded = f", {self.near:,} of them reworded (the same content words)" if self.near else ""
+        return (
+            f"{self.source} holds {self.queries:,} of the {self.judged:,} queries that {self.benchmark} {self.split} "
+            f"judges{reworded}."
+        )
+
+
+def find_leaks(workspace: Workspace, names: Iterable[str], benchmark_splits: Iterable[tuple[str, str]]) -> list[Leak]:
+    """Return the leaks between query sets (by id or name, empty ones skipped) and (benchmark, split) places."""
+    return _leaks(workspace, _of_sets(workspace, names), benchmark_splits)
+
+
+def among(workspace: Workspace, names: Iterable[str], texts: Iterable[str], benchmark: str, split: str) -> list[Leak]:
+    """Return the leaks between query sets and the queries of a planned split."""
+    return _in_split(_of_sets(workspace, names), distinct(keys(texts)), benchmark, split)
+
+
+def of_training(
+    workspace: Workspace, config: TrainingConfig, benchmark_splits: Iterable[tuple[str, str]]
+) -> list[Leak]:
+    """Return the leaks of a training with these evaluations and its dev benchmark, by its query set and by the earlier
+    training of the retriever that it starts from."""
+    wanted = [*benchmark_splits, *([(config.benchmark, config.split)] if config.benchmark else [])]
+    if not wanted:
+        return []
+    before = (f"The training of {config.retriever}", "", seen(workspace, config.retriever))
+    return _leaks(workspace, [*_of_sets(workspace, [config.query_set], config.per_doc), before], wanted)
+
+
+def _of_sets(workspace: Workspace, names: Iterable[str], per_doc: int | None = None) -> list[Source]:
+    sets = [query_sets.resolve_query_set(workspace, name) for name in dict.fromkeys(names) if name]
+    return [(each.name, each.id, _hashes(workspace, each.id, per_doc)) for each in sets]
+
+
+def _leaks(workspace: Workspace, sources: Sequence[Source], benchmark_splits: Iterable[tuple[str, str]]) -> list[Leak]:
+    places = [place(workspace, name, split) for name, split in dict.fromkeys(benchmark_splits)]
+    return [leak for at in places for leak in _in_split(sources, judged_keys(*at), at[0].name, at[1])]
+
+
+def _in_split(sources: Sequence[Source], judged: Hashes, benchmark: str, split: str) -> list[Leak]:
+    """The leaks into one split by the keys of its queries, shape (n, 2)."""
+    leaks = []
+    for source, query_set, hashes in sources:
+        shared, near = n_known(judged, hashes)
+        if shared:
+            leaks.append(Leak(source, benchmark, split, shared, len(judged), query_set, near))
+    return leaks
+
+
+def require(leaks: Iterable[Leak], allow_leakage: bool) -> None:
+    """Raise ConfigError for the first leak, unless leaks are allowed."""
+    for leak in () if allow_leakage else leaks:
+        raise ConfigError(
+            f"{leak.sentence} Its score there would not say how it answers queries that it has never seen.",
+            hint="Make a copy of the set without them (queries leave-out), train on other queries (of a BEIR folder "
+            f"import the train split alone: --split train), or evaluate elsewhere. Or allow it: {FLAG}. {FOLLOWS}",
+        )
+
+
+def links(leaks: Iterable[Leak]) -> dict[str, Any]:
+    """Return the record of allowed leaks for a job's inputs; empty without any."""
+    records = [dataclasses.asdict(leak) for leak in leaks]
+    return {LEAKAGE: records} if records else {}
+
+
+def place(workspace: Workspace, name: str, split: str) -> tuple[Path, str]:
+    folder = benchmarks.resolve_benchmark(name, workspace)
+    return folder, benchmarks.choose_split(benchmarks.describe(folder, workspace), split)
+
+
+def _hashes(workspace: Workspace, query_set: str, per_doc: int | None = None) -> Hashes:
+    def compute() -> Hashes:
+        return set_hashes(workspace, query_set, per_doc)
+
+    path = query_sets.files(workspace, query_set).queries
+    return ANSWERS.get(path, ("query hashes", per_doc), compute)
+
+
+def judged_keys(folder: Path, split: str) -> Hashes:
+    """Return the keys of a split's queries, shape (n, 2), cached while its judgments are unchanged."""
+    path, queries = qrels_files(folder)[split], part(folder, "queries")
+
+    def compute() -> Hashes:
+        judged, lines = beir_files.read_qrels(path).grades, beir_files.read_queries(queries)
+        return distinct(keys(lines[query].text for query in judged if query in lines))
+
+    return ANSWERS.get(path, ("judged", str(queries)), compute)

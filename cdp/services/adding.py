@@ -4,76 +4,34 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from cdp import query_sets
+from cdp.base import permission
 from cdp.base.errors import CdpError, InputError
-from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
-from cdp.base.workspace import Workspace, disk_faults_told, shuffle_key, slug
-from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
+from cdp.base.workspace import Workspace, disk_faults_told, slug
+from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests, subsets
 from cdp.benchmarks.benchmark import part, qrels_files
-from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
-from cdp.corpus.checks import GUESSES, column_named, queries_of
+from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, viewing
+from cdp.corpus.checks import GUESSES, column_named
 from cdp.corpus.folders import BEIR_CORPUS, hidden
-from cdp.corpus.looking import DOCUMENTS, GRADES, SHOWN, SPLITS, Glimpse, by_reason, iter_rows, look
-from cdp.corpus.origin import ORIGINS
-from cdp.corpus.readers import READERS, Row, RowFormat
+from cdp.corpus.looking import SHOWN, Glimpse, by_reason, look
+from cdp.corpus.readers import READERS, RowFormat
 from cdp.corpus.reading import REPEATED, Watch
-from cdp.corpus.storage import delete_corpus
+from cdp.corpus.storage import Growth, delete_corpus
 from cdp.projects import Project
-from cdp.query_sets import ImportOptions, QuerySet
-from cdp.services import access, corpora, growing, projects, queries
-from cdp.services.growing import Growth
+from cdp.query_sets import ImportOptions, QuerySet, deriving
+from cdp.query_sets.given import TEST, TRAIN, AddOptions, Answers, Judged, columns_of, divided, read_file
+from cdp.services import access, corpora, projects, queries
 
 # Folders below the given one in which a BEIR layout is looked for.
 DEEPEST = 3
-
-# Pages on which a file's first passage begins.
-FIRST_PAGES = 10
-
-TEST, DEV, TRAIN = "test", "dev", "train"
-SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
-
-# With fewer documents that have queries, none are held out: nothing could be told from so few.
-FEWEST = 10
-
-# Documents: more queries make no difference to an interval that is a tenth of a point wide.
-MOST_HELD_OUT = 2_000
-
-# {query: {document: grade}}
-Answers = dict[str, dict[str, int]]
-
-
-class AddOptions(Config):
-    """The role of each column, and how queries are divided. Columns left out are found by their names."""
-
-    id_field: str | None = option(None, "The column with a document's id; - numbers the rows.")
-    title_field: str | None = option(None, "The column with a document's title; - leaves it out.")
-    text_field: str | None = option(None, "The column with a document's text.")
-    query_field: str | None = option(None, "The column with queries: beside the text, or in the file of queries.")
-    document_field: str | None = option(None, "In a file of queries: the column with the id of the document.")
-    split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
-    grade_field: str | None = option(
-        None, "In a file of queries: the column with the grade of the judgment; 0 is judged not relevant."
-    )
-    with_queries: bool = option(True, "Whether queries that stand beside the text are taken.")
-    origin: str = option("human", "Who wrote the queries.", choices=ORIGINS)
-    held_out: float = option(
-        0.2, "Of the documents with queries, the share whose queries become the split dev of a benchmark, where no "
-        "column names splits.", minimum=0.0, maximum=0.9,
-    )  # fmt: skip
-    seed: int = option(0, "What draws these documents.", minimum=0)
-
-    def reading(self, how: ReadOptions) -> ReadOptions:
-        """Return ``how``, with the columns that are named here."""
-        names = ("id_field", "title_field", "text_field", "query_field")
-        return how.replace(**{name: value for name in names if (value := getattr(self, name)) is not None})
 
 
 @dataclass(frozen=True)
@@ -104,7 +62,7 @@ class Added:
         """The files and rows that were not read, together by reason, and scans of which little was."""
         shown = [rejected for rejected in self.corpus.rejected if rejected.kind != REPEATED]
         lines = by_reason(shown, all_kept=len(self.corpus.rejected) == self.corpus.n_rejected)
-        return lines + [note.rstrip(".") for note in corpora.scanned(self.corpus)[:SHOWN]]
+        return lines + [note.rstrip(".") for note in viewing.scanned(self.corpus)[:SHOWN]]
 
 
 @access.writes
@@ -165,10 +123,10 @@ def examine(
 ) -> Look:
     """Return the first rows of an import with the role that each column seems to have. Nothing is stored."""
     reading = reading or ReadOptions()
-    source = _folder_of(access.to_read(workspace, path))
+    source = _folder_of(permission.to_read(workspace, path))
     asked = None
     if queries:
-        asked = look(access.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
+        asked = look(permission.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
     return Look(tuple(library.beir_splits(source)), look(source, reading, passwords), asked)
 
 
@@ -192,18 +150,18 @@ def add(
     ``passwords`` are tried on encrypted PDFs, and stored nowhere.
     """
     options, reading = options or AddOptions(), reading or ReadOptions()
-    given = access.to_read(workspace, path)
+    given = permission.to_read(workspace, path)
     source = _folder_of(given)
-    asked = access.to_read(workspace, queries) if queries else None
+    asked = permission.to_read(workspace, queries) if queries else None
     joined = projects.resolve(workspace, project) if project else None
-    title = checked_title(name).strip() or corpora.name_of(source)
+    title = checked_title(name).strip() or viewing.name_of(source)
     splits = library.beir_splits(source)
     stated = _beside(given, source)
     if not splits:
         options = _completed(options, reading, source, asked)
         reading = (options.replace(query_field=None) if asked else options).reading(reading)
         if asked:
-            _columns_of(asked, options, reading.encoding)  # before anything is stored
+            columns_of(asked, options, reading.encoding)  # before anything is stored
     imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
     with imported as (corpus, existed, written, growth):
         taken = _Import(workspace, corpus, options, stated, existed)
@@ -213,10 +171,10 @@ def add(
                 taken.take_beir(source, splits)
             else:
                 taken.name_unused_columns()
-                judged = _Judged()
+                judged = Judged()
                 if asked:
                     known = {document.id for document in iter_documents(workspace, corpus.id)}
-                    judged = _of_file(asked, known, options, reading.encoding)
+                    judged = read_file(asked, known, options, reading.encoding)
                 elif options.with_queries:
                     for document, texts in written.items():
                         for text in texts:
@@ -282,98 +240,6 @@ def _completed(options: AddOptions, reading: ReadOptions, source: Path, asked: P
 
 
 @dataclass
-class _Judged:
-    """Queries with the documents that answer them: {split: {text: {document: grade}}}; ``named`` by the source."""
-
-    splits: dict[str, Answers] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
-    named: bool = False
-
-    def add(self, split: str, text: str, document: str, grade: int) -> None:
-        self.splits.setdefault(split, {}).setdefault(" ".join(text.split()), {})[document] = grade
-
-
-def _columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str, str | None, str | None]:
-    """Return the columns of queries, documents' ids, splits and grades. InputError where a needed one is unknown."""
-    seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
-    text_field = options.query_field or seen.queries or seen.guess(("text",))
-    document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
-    for content, column in (("the queries", text_field), ("their documents' ids", document_field)):
-        if column is None or (seen.columns and column not in seen.columns):
-            raise InputError(
-                f"No column of queries is called {column!r}."
-                if column
-                else f"No column is known by its name to hold {content}.",
-                hint=f"Choose the column with {content} among {', '.join(seen.columns[:20])}.",
-                file=path,
-            )
-    split_field, grade_field = options.split_field or seen.guess(SPLITS), options.grade_field or seen.guess(GRADES)
-    return str(text_field), str(document_field), split_field, grade_field
-
-
-def _of_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> _Judged:
-    """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
-    text_field, document_field, split_field, grade_field = _columns_of(path, options, encoding)
-    judged = _Judged(named=split_field is not None)
-    for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
-        if not isinstance(row, Row):
-            judged.left_out["rows of queries that cannot be read"] += 1
-            continue
-        texts, unusable, _ = queries_of(row.values.get(text_field))
-        value = row.values.get(document_field)
-        document = value if isinstance(value, str) and value in known else _id(value)
-        grade = _grade(row.values.get(grade_field)) if grade_field else 1
-        split = slug(str(row.values.get(split_field) or ""), fallback=TRAIN) if split_field else ""
-        judged.left_out["rows without a query"] += not texts
-        judged.left_out["entries among queries that are no text"] += unusable if texts else 0
-        if document not in known:
-            whole = f"{document}#1" in known or any(f"{document}#p{page}-1" in known for page in range(1, FIRST_PAGES))
-            reason = "that was cut into passages (keep files whole for them)" if whole else "that is not here"
-            judged.left_out[f"queries for a document {reason}"] += len(texts)
-        elif grade is None:
-            judged.left_out["judgments without a whole number as their grade"] += len(texts)
-        else:
-            for text in texts:
-                judged.add(SPLIT_NAMES.get(split, split), text, document, grade)
-    return judged
-
-
-def _id(value: Any) -> str:
-    """Return an id as the reader of documents makes it: stripped text, whole numbers as they are."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-
-
-def _grade(value: Any) -> int | None:
-    """Return a grade; None unless it is a whole number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return int(number) if number.is_integer() and abs(number) < 1_000 else None
-
-
-def _divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
-    """Divide queries without splits by documents drawn at random: ({split: queries}, facts, sentence)."""
-    documents = sorted({document for grades in texts.values() for document, grade in grades.items() if grade > 0})
-    n = min(round(options.held_out * len(documents)), MOST_HELD_OUT)
-    if len(documents) < FEWEST or not n:
-        few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
-        return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
-    drawn = set(sorted(documents, key=lambda document: shuffle_key(options.seed, "held out", document))[:n])
-    # A query that also belongs to a document that was not drawn is measured with, not trained on.
-    held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
-    rest = {text: grades for text, grades in texts.items() if text not in held}
-    sentence = (
-        f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
-        f"the benchmark (drawn with seed {options.seed}); those of the others are the training queries."
-    )
-    facts = {"held_out": {"by": "documents", "documents": n, "share": options.held_out, "seed": options.seed}}
-    return {DEV: held, TRAIN: rest}, facts, sentence
-
-
-@dataclass
 class _Import:
     """An import in progress: its corpus, and what was stored so far."""
 
@@ -408,11 +274,11 @@ class _Import:
         """Carry over queries and judgments of the earlier version, unless the import brought its own."""
         self.earlier = growth.previous.id
         self.stated.append(growth.sentence())
-        sets, said = growing.carry_query_sets(self.workspace, growth, self.corpus, imported=not self.sets)
+        sets, said = deriving.carry_query_sets(self.workspace, growth, self.corpus, imported=not self.sets)
         self.sets += sets
         self.stated += said
         if not self.benchmark:
-            names, said = growing.carry_benchmarks(self.workspace, growth, self.corpus)
+            names, said = subsets.carry_benchmarks(self.workspace, growth, self.corpus)
             self.benchmark = names[0] if names else ""
             self.stated += said
 
@@ -451,7 +317,7 @@ class _Import:
         if TEST in splits:
             self.stated.append("The split test is for measuring: its queries are in the benchmark alone.")
 
-    def take_queries(self, judged: _Judged) -> None:
+    def take_queries(self, judged: Judged) -> None:
         """Store the benchmark and the query sets, by the splits that are named or by documents that are drawn."""
         self.left_out.update(judged.left_out)
         if not any(judged.splits.values()):
@@ -459,7 +325,7 @@ class _Import:
         facts: dict[str, Any] = {"made_of": self.corpus.source, "corpus": self.corpus.id}
         splits = judged.splits
         if not judged.named:
-            splits, drawn, sentence = _divided(splits.get("", {}), self.options)
+            splits, drawn, sentence = divided(splits.get("", {}), self.options)
             facts |= drawn
             self.stated += filter(None, [sentence])
         measured = {split: texts for split, texts in splits.items() if split != TRAIN}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cdp import jobs
 from cdp import projects as room
+from cdp.base import permission
 from cdp.base.config import DownloadConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, disk_faults_told
@@ -99,7 +100,7 @@ def check_download(config: DownloadConfig) -> Path | None:
     entry = registry.downloadable(config.benchmark)
     if not config.folder:
         return None
-    folder = access.to_read(Workspace.default(), config.folder).resolve()
+    folder = permission.to_read(Workspace.default(), config.folder).resolve()
     download.in_folder(entry, folder)
     return folder
 
@@ -125,7 +126,7 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", language: str
     language = language.strip().lower()
     bm25.check_language(language)
     with disk_faults_told("The import"):
-        added = add_benchmark(access.to_read(workspace, path), workspace, name, language)
+        added = add_benchmark(permission.to_read(workspace, path), workspace, name, language)
     return describe(workspace.benchmark(added), workspace)
 
 
@@ -159,7 +160,7 @@ def delete(workspace: Workspace, name: str) -> None:
 @access.writes
 def export(workspace: Workspace, name: str, form: str, target: str | Path, *, split: str = "") -> Path:
     """Write a benchmark as a BEIR folder (``beir``), or a split's judgments as TREC qrels; return the path."""
-    folder, path = resolve_benchmark(name, workspace), access.to_write(target)
+    folder, path = resolve_benchmark(name, workspace), permission.to_write(target)
     with disk_faults_told("The export"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if form == "beir":

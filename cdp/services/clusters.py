@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from cdp.base import permission
 from cdp.base.errors import CdpError, ConfigError
+from cdp.base.permission import Action
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.jobs import DeviceRequest, list_gpus, place
-from cdp.jobs.ray import RayLauncher, RayNode
+
+if TYPE_CHECKING:
+    from cdp.jobs.ray import RayNode
 from cdp.services import access
-from cdp.services.access import Action
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,9 @@ def look(workspace: Workspace, address: str) -> Report:
 
     Raises ConfigError, ClusterError or NotAllowedError where jobs of the workspace cannot run there.
     """
-    access.require(Action.ANY_CLUSTER)
+    permission.require(Action.ANY_CLUSTER)
     address = place.checked_address(address)
-    launcher = RayLauncher(address)
-    nodes = launcher.probe(workspace)
+    nodes = place.launcher(address).probe(workspace)
     for node in nodes:
         node.check(workspace)
     return Report(address, nodes[0].ray, tuple(nodes))
@@ -82,7 +85,7 @@ def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = Non
     if gpus == 0:
         return DeviceRequest.cpu()
     cluster = place.current(workspace)
-    present = RayLauncher(cluster).gpus() if cluster else len(list_gpus()) if gpus is None else gpus
+    present = place.launcher(cluster).gpus() if cluster else len(list_gpus()) if gpus is None else gpus
     count = min(1, present) if gpus is None else gpus
     if at_most is not None:
         count = min(count, at_most)

@@ -1,449 +1,56 @@
-"""The answer for a task: own studies and the published results as evidence, and ``cdp.principle.decide`` over them.
-
-The Decide page, Home and ``decide`` on the command line show what ``decide`` here returns.
-"""
+"""The answer for a task, as the Decide page, Home and ``decide`` on the command line show it; pasted queries."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
-import numpy as np
-
-from cdp import principle, query_sets
-from cdp.base.config import SynthesisConfig
+from cdp import jobs
 from cdp.base.errors import CdpError
-from cdp.base.file_cache import ANSWERS
-from cdp.base.text import duration
-from cdp.base.workspace import Workspace
-from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
-from cdp.benchmarks.beir_files import read_qrels
-from cdp.benchmarks.benchmark import qrels_files
-from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
-from cdp.evaluation.results import scores_of
-from cdp.jobs import JobView
+from cdp.base.workspace import Workspace, sha256_text, write_bytes
+from cdp.benchmarks import manifests, resolve_benchmark
 from cdp.principle import Answer
-from cdp.principle.decide import MOST_LIMITS, RETRIEVER, SAME_STEPS, UNCHECKED, Comparison, name_of
-from cdp.principle.evidence import (
-    BM25,
-    DIVERSE,
-    EQUAL_PAIRS,
-    MODEL,
-    PARAPHRASE,
-    PEOPLE,
-    TEMPLATE,
-    Arm,
-    Basis,
-    Evidence,
-    Task,
-)
-from cdp.retrievers import PRESETS, bm25
-from cdp.services import access, studies, synthesis, trial
-from cdp.services.calibration import Calibration, calibrate, judged_by
-from cdp.services.complexity import Profiled, profile_benchmark
-from cdp.services.synthesis import dollars
-from cdp.studies import records
-from cdp.studies.config import TrialConfig
-from cdp.studies.gains import Scores, read_scores
-from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
-from cdp.studies.report import latest, plan_of, read_about
-from cdp.synthesis.generators import GENERATORS
-
-DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
+from cdp.services import access
+from cdp.studies.advice import answer_from, whole_of
+from cdp.studies.target_queries import Profiled, profile_benchmark
 
 
 def decide(
     workspace: Workspace, *, corpus: str = "", target: Profiled | None = None, domain: str = "ood", task: str = ""
 ) -> Answer:
-    """Return what is best known for a corpus and the queries of a task.
-
-    ``target`` are its queries, None where none are named; ``domain`` and ``task`` what they are for the published rule.
-    """
-    manifest = resolve_corpus(workspace, corpus) if corpus else None
-    published = target.recommend(domain=domain, task=task) if target is not None else None
-    benchmark = target.benchmark.rpartition(":")[0] if target is not None else ""
-    evidence = _own(workspace, manifest, benchmark, target is not None)
-    language = manifest.main_language if manifest else target.language if target is not None else "unknown"
-    if not evidence and not _reads(DEFAULT_RETRIEVER, language):
-        evidence.append(Evidence(Basis(retriever=DEFAULT_RETRIEVER, reads_language=False)))
-    if published is not None and (prior := published.evidence()) is not None:
-        evidence.append(replace(prior, basis=replace(prior.basis, unit=manifest.unit if manifest else "document")))
-    asked = Task(
-        language=language,
-        domain=domain,
-        rule=published.level if published is not None and not published.scope.outside else "",
-        readers=[name for name in PRESETS if name != DEFAULT_RETRIEVER and _reads(name, language)],
-        unknown=published.missing if published is not None else "No target queries are named.",
-    )
-    return _calibrated(workspace, principle.decide(evidence, asked))
-
-
-def _reads(retriever: str, language: str) -> bool:
-    """Whether a retriever reads a language, as far as its preset says."""
-    preset = PRESETS.get(retriever)
-    return preset is None or not preset.languages or language in (*preset.languages, "unknown")
-
-
-def _own(workspace: Workspace, corpus: CorpusManifest | None, benchmark: str, named: bool) -> list[Evidence]:
-    """The evidence of all own studies on the corpus or the benchmark, the newest first. ``named`` is whether target
-    queries are: those of no benchmark are of no study."""
-    found: list[Evidence] = []
-    for view in studies.list_studies(workspace):
-        about = read_about(view.folder)
-        if about is None:
-            continue
-        with suppress(CdpError, KeyError, TypeError):  # a study that cannot be read is no evidence
-            load = partial(_of_study, workspace, view, about)
-            for e in ANSWERS.get(view.folder / records.FOLDER, ("evidence", str(view.state)), load):
-                names = (e.basis.benchmark, _whole(workspace, e.basis.benchmark)[0])
-                same_corpus, same_queries = corpus is not None and e.basis.corpus == corpus.id, benchmark in names
-                # Documents that were added again under their name are another corpus.
-                earlier = corpus is not None and not same_corpus and _corpus_name(workspace, e.basis) == corpus.name
-                if same_corpus or same_queries or earlier:
-                    elsewhere = "documents" if corpus is not None and not (same_corpus or earlier) else ""
-                    elsewhere = elsewhere or ("queries" if named and not same_queries else "")
-                    e = _as_judged_now(workspace, e)
-                    present = _present(workspace, e, about, earlier)
-                    found.append(Evidence(replace(e.basis, elsewhere=elsewhere, **present), e.arms))
-    return found
-
-
-def _whole(workspace: Workspace, benchmark: str) -> tuple[str, str]:
-    """(benchmark, split) that a sample was drawn from; its own name where it is none, or is no longer here."""
-    with suppress(CdpError, OSError, ValueError):
-        subset = manifests.read(workspace.benchmarks / benchmark).subset
-        return (subset.of, subset.split) if subset is not None else (benchmark, "")
-    return benchmark, ""
-
-
-def _corpus_name(workspace: Workspace, basis: Basis) -> str:
-    with suppress(CdpError):
-        return load_manifest(workspace, basis.corpus).name
-    return ""
-
-
-def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
-    """The evidence with its scores by all that a model judged until now, where what the arms retrieved was kept."""
-    if not _queries_of(e.arms):
-        return e
-    try:
-        folder = resolve_benchmark(access.benchmark(workspace, e.basis.benchmark), workspace)
-        path, whole = qrels_files(folder)[e.basis.split], judged.whole(folder)
-    except (CdpError, KeyError):
-        return e
-    if not judged.is_judged(whole):
-        return e
-
-    def load() -> Evidence:
-        grades, runs = judged.grades_of(whole), [run for arm in e.arms for run in arm.shown]
-        qrels: dict[str, dict[str, float]] = {q: dict(known) for q, known in read_qrels(path).grades.items()}
-        for run in runs:
-            for query, documents in run.items():
-                later = {d: grades[query][d] for d in documents if d in grades.get(query, {})}
-                qrels.setdefault(query, {}).update(later)
-        arms = [replace(arm, scores=np.array([_scored(run, qrels) for run in arm.shown])) for arm in e.arms]
-        return Evidence(replace(e.basis, unjudged=len(judged.missing(grades, *runs))), tuple(arms), e.expected)
-
-    identity = (e.basis.study, e.basis.benchmark, e.basis.split, e.basis.retriever, e.basis.finished)
-    return ANSWERS.get(whole / "grades.jsonl", ("evidence", *identity), load)
-
-
-def _scored(run: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, float]]) -> list[float]:
-    """NDCG@10 in percent of a first ten, in the order of the queries' ids."""
-    scores = scores_of(run, qrels)
-    return [100 * scores.get(query, 0.0) for query in sorted(run)]
-
-
-def _queries_of(arms: Sequence[Arm]) -> list[str]:
-    """The reported queries, where what each arm retrieved for them was kept; else none."""
-    kept = all(arm.shown and len(arm.shown) == len(arm.scores) for arm in arms)
-    return sorted(arms[0].shown[0]) if arms and kept else []
-
-
-def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlier: bool) -> dict[str, Any]:
-    """What depends on the data as they are now: what changed since, the corpus's size and the queries sampled from."""
-    basis = e.basis
-    stale = ["documents"] if earlier else []
-    facts: dict[str, Any] = {}
-    with suppress(CdpError):
-        manifest = load_manifest(workspace, basis.corpus)
-        facts |= {"of_documents": manifest.n_documents, "unit": manifest.unit}
-    if (by := judged_by(workspace, basis.benchmark)) is not None:
-        facts["labels"] = len(by.people.keys() & set(_queries_of(e.arms)))
-    measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
-    for source in about["sources"]:
-        with suppress(CdpError):
-            now = query_sets.load(workspace, source["query_set"]).content_hash
-            if measured.get(source["label"], now) != now and "training queries" not in stale:
-                stale.append("training queries")
-    with suppress(CdpError, OSError):
-        info = describe(resolve_benchmark(access.benchmark(workspace, basis.benchmark), workspace), workspace)
-        changed = (
-            b["name"] == info.name and b.get("hash") not in (None, info.content_hash) for b in about["benchmarks"]
-        )
-        if any(changed) and basis.unjudged < 0:
-            stale.append("judged queries")
-        whole, split = _whole(workspace, basis.benchmark)
-        if split:
-            drawn_from = resolve_benchmark(access.benchmark(workspace, whole), workspace)
-            facts["sampled_from"] = describe(drawn_from, workspace).judged.get(split, 0)
-    return {**facts, "stale": tuple(stale)}
-
-
-def _of_study(workspace: Workspace, view: JobView, about: Mapping[str, Any]) -> list[Evidence]:
-    """The evidence of a study: one for each benchmark, retriever and corpus that it trained on."""
-    found = []
-    config, sources = plan_of(about)
-    by_corpus: dict[str, list[StudySource]] = defaultdict(list)
-    for source in sources:
-        by_corpus[source.corpus or _corpus_of(workspace, source.query_set)].append(source)
-    everything = latest(list(records.list_records(view.folder)))
-    labels = {b["place"]: b["place"] for b in about["benchmarks"]}
-    scores, behind = read_scores(everything, labels)
-    planned, finished = conditions(config, sources), [r for r in everything if not r.get("failure") and r["condition"]]
-    for facts in about["benchmarks"]:
-        for corpus, own in by_corpus.items():
-            for retriever in config.items("retrievers"):
-                arms = list(_arms(scores, behind, facts["place"], retriever, own, config.held_equal))
-                trained = [arm for arm in arms if arm.trained]
-                if not trained:
-                    continue
-                steps = [arm.steps for arm in trained]
-                training = [r["training"] for r in finished if r["retriever"] == retriever]
-                with_dev = [t.get("best_step") is not None for t in training]
-                language = facts.get("language") or "unknown"
-                basis = Basis(
-                    study=view.id,
-                    name=view.name,
-                    retriever=retriever,
-                    corpus=corpus,
-                    benchmark=facts["name"],
-                    split=facts["split"],
-                    documents=max(arm.documents for arm in trained),
-                    of_documents=max(arm.documents for arm in trained),
-                    judged_queries=arms[0].scores.shape[1],
-                    written_by=", ".join(dict.fromkeys(s.written_by for s in own if s.written_by)),
-                    language=language,
-                    reads_language=_reads(retriever, language),
-                    in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
-                    dev_chosen=all(with_dev),
-                    dev=config.dev.replace(":", "/") if len(config.items("dev")) == 1 else "",
-                    equal_steps=max(steps) <= SAME_STEPS * min(steps),
-                    finished=len(finished),
-                    planned=len(planned),
-                    queries=f"{facts['place']} {arms[0].scores.shape[1]}",
-                    **_judged(facts.get("source") or {}),
-                )
-                found.append(Evidence(basis, tuple(arms)))
-    return found
-
-
-def _corpus_of(workspace: Workspace, query_set: str) -> str:
-    with suppress(CdpError):
-        return query_sets.load(workspace, query_set).corpus_id
-    return ""
-
-
-def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
-    """Who judged a benchmark's queries, as its manifest says."""
-    if source.get("judge"):
-        writer = str(source.get("written_by") or PEOPLE)
-        return {
-            "judged_by": MODEL, "judge": str(source["judge"]), "queries_by": "" if writer == PEOPLE else writer,
-        }  # fmt: skip
-    return {"judged_by": TEMPLATE if source.get("queries") == "template" else PEOPLE}
-
-
-def _arms(
-    scores: Mapping[Cell, Mapping[str, Scores]],
-    behind: Mapping[Cell, Any],
-    place: str,
-    retriever: str,
-    sources: Sequence[StudySource],
-    design: str,
-) -> Iterator[Arm]:
-    """The options of a study on one benchmark: those of this retriever with equal weights, and BM25."""
-    by_label = {source.label: source for source in sources}
-    for cell, by_benchmark in scores.items():
-        label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)
-        if not of_seed or not cell.usual or cell.retriever not in (retriever, bm25.NAME):
-            continue
-        rows, shown = np.array([of_seed[seed] for seed in sorted(of_seed)]), _shown(behind[cell], place)
-        if not per_doc:
-            yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows, shown=shown)
-        elif label in by_label:
-            training = [r["training"] for r in behind[cell] if r.get("training")]
-            yield Arm(
-                kind=label.partition(ON)[0] if method_of(label) in (DIVERSE, PARAPHRASE) else label,
-                scores=rows,
-                per_doc=per_doc,
-                # With a budget all is at equal pairs: the documents of one query each are more.
-                held=cell.held or (EQUAL_PAIRS if design == EQUAL_PAIRS and per_doc > 1 else ""),
-                documents=max((int(t.get("documents", 0)) for t in training), default=0),
-                pairs=max((int(t.get("pairs", 0)) for t in training), default=0),
-                steps=max((int(t.get("steps", 0)) for t in training), default=0),
-                seconds=max((float(t.get("seconds", 0)) for t in training), default=0.0),
-                query_set=by_label[label].query_set,
-                shown=shown,
-            )
-
-
-def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[dict[str, list[str]]]:
-    """What each seed of an option retrieved, in the order of the seeds, where the study kept it."""
-    by_seed = sorted(behind, key=lambda record: (record.get("condition") or {}).get("seed", 0))
-    evaluations = [record["evaluations"].get(place) or {} for record in by_seed]
-    return [dict(zip(e["query_ids"], e["first_ten"], strict=True)) for e in evaluations if "first_ten" in e]
-
-
-def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
-    """The answer with its figure corrected by people's labels, where a model judged; or why it cannot be."""
-    # An answer that cannot tell has no figure: its first difference stands for it.
-    basis, figure = answer.basis, answer.figure or next(iter(answer.comparisons), None)
-    if basis is None or figure is None or basis.judged_by != MODEL:
-        return answer
-    by = judged_by(workspace, basis.benchmark)
-    if by is None:
-        return answer
-    option, against = figure.option, figure.against
-    if all(len(arm.shown) == len(arm.scores) for arm in (option, against)):
-        # Scores stand in the order of the ids, see ``read_scores``.
-        points = (option.scores.mean(0) - against.scores.mean(0)).tolist()
-        found = calibrate(by, against.shown, option.shown, dict(zip(sorted(option.shown[0]), points, strict=True)))
-    else:
-        found = Calibration(by.judge, len(by.people), -1)
-    if found.corrected is None:
-        limits = [text for text in answer.limits if not text.startswith(UNCHECKED)]  # which this says more of
-        return replace(answer, limits=(found.sentence, *limits)[:MOST_LIMITS])
-    named = f"{name_of(option)} over {name_of(against)}"
-    return replace(answer, corrected=f"{named[0].upper()}{named[1:]}. {found.sentence}")
+    """Return what is best known for a corpus and the queries of a task: own studies and the published results."""
+    own = jobs.list_jobs(workspace, ["study"])
+    return answer_from(workspace, own, corpus=corpus, target=target, domain=domain, task=task)
 
 
 def of_judged(workspace: Workspace, benchmark: str) -> tuple[str, str]:
     """Return the corpus of a benchmark that a model judged, and what people's labels make of the newest answer on it:
     the corrected figure, or why there is none. Empty where nothing was tested on it."""
-    folder = resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    folder = resolve_benchmark(benchmark, workspace)
     corpus = str(manifests.read(folder).source.get("corpus") or "")
     with suppress(CdpError):
         answer = decide(workspace, corpus=corpus, target=profile_benchmark(workspace, benchmark))
-        if answer.measured and answer.basis and _whole(workspace, answer.basis.benchmark)[0] == benchmark:
+        if answer.measured and answer.basis and whole_of(workspace, answer.basis.benchmark)[0] == benchmark:
             return corpus, answer.corrected or answer.limits[0]
     return corpus, ""
 
 
-# What follows the answer.
+# Queries that were pasted.
+
+FOLDER = "pasted"
 
 
-@dataclass(frozen=True)
-class Step:
-    """The step that an answer leads to: a page with its selections, and the settings of a training that it names."""
-
-    page: str
-    label: str
-    why: str
-    params: Mapping[str, str | list[str]]
-    settings: Mapping[str, Any]
+@access.writes
+def save(workspace: Workspace, text: str) -> str:
+    """Keep queries in ``FOLDER`` of the workspace; return the file's name, a hash of the text, without ``.txt``."""
+    name = sha256_text(text)[:16]
+    write_bytes(workspace.root / FOLDER / f"{name}.txt", text.encode("utf-8", "replace"))
+    return name
 
 
-def next_step(answer: Answer, corpus: str) -> Step | None:
-    """Return the training that the answer names, or what stands in its place; None where only a test can follow."""
-    if not answer.measured or answer.basis is None:
-        return None
-    choice, basis = answer.choice, answer.basis
-    params: dict[str, str | list[str]] = {"corpus": corpus} if corpus else {}
-    arm = next((a for a in answer.options if (a.kind, a.per_doc) == (choice.kind, choice.per_doc)), None)
-    if arm is None or not arm.trained:
-        if not choice.kind or choice.kind == RETRIEVER:
-            return None
-        return Step("search", "Try it on a query", f"search your documents with {name_of(choice)}.", params, {})
-    params |= {"query_set": arm.query_set, "retriever": basis.retriever}
-    params["benchmarks"] = [f"{basis.benchmark}/{basis.split}"]
-    settings: dict[str, Any] = {"per_doc": choice.per_doc, "weighting": "none"}
-    if arm.steps and basis.equal_steps and basis.documents >= basis.of_documents:
-        settings["steps"] = arm.steps  # as measured; on more documents than were measured the epochs decide
-        if basis.dev:
-            settings["dev"] = basis.dev
-    why = f"train {basis.retriever} on {name_of(choice)} per {basis.unit}."
-    return Step("launch", "Train this", why, params, settings)
-
-
-def reference(answer: Answer) -> Arm | None:
-    """The option that all others are shown against: the choice, else the cheapest; None where nothing was measured."""
-    choice = (answer.choice.kind, answer.choice.per_doc)
-    return next((a for a in answer.options if (a.kind, a.per_doc) == choice), next(iter(answer.options), None))
-
-
-# What each option takes.
-
-
-@dataclass(frozen=True)
-class Option:
-    """One row of the options: its measured arm if there is one, its difference to the choice, and the price of the
-    whole corpus's queries in US dollars (None: not known)."""
-
-    name: str
-    kind: str
-    per_doc: int
-    held: str = ""
-    arm: Arm | None = None
-    over: Comparison | None = None
-    price: float | None = 0.0
-
-    @property
-    def title(self) -> str:
-        """``5 different queries``, ``One query, equal pairs``."""
-        return f"{self.name[0].upper()}{self.name[1:]}{self.held and f', {self.held}'}"
-
-    @property
-    def price_text(self) -> str:
-        if not self.per_doc or self.held:
-            return "–" if self.held else "none"
-        return "not known" if self.price is None else "free" if not self.price else dollars(self.price)
-
-    @property
-    def training_text(self) -> str:
-        """How long one training took."""
-        return duration(max(1.0, self.arm.seconds)) if self.arm and self.arm.trained else "–"
-
-
-# What is shown with prices while nothing was measured.
-EXAMPLE = {"generator": "openai"}
-OFFERED = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
-
-
-def list_options(workspace: Workspace, answer: Answer, corpus: str) -> tuple[list[Option], str]:
-    """Every option, the cheapest first, with price and time, and whose prices these are: the last generator's."""
-    manifest = None
-    with suppress(CdpError):
-        manifest = load_manifest(workspace, corpus) if corpus else None
-    # Without any queries yet, prices are those of the one endpoint that needs no address, with the paper's model.
-    writer = SynthesisConfig.from_dict({"corpus": corpus, **(trial.last_generator(workspace, corpus) or EXAMPLE)})
-    arms: Iterable[Arm] = answer.evidence.arms if answer.evidence else ()
-    measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
-    # No advice on queries before there is a retriever that reads them.
-    offered = OFFERED if answer.choice.kind != RETRIEVER else ()
-    against = reference(answer)
-    over = {id(c.option): c for c in answer.over(against)} if against else {}
-    known = measured or [Arm(kind, np.zeros((1, 2)), per_doc) for kind, per_doc in offered]
-    options = []
-    for arm in known:
-        price = None
-        if manifest is not None and arm.kind in (DIVERSE, PARAPHRASE) and not arm.held:
-            price = _price(workspace, manifest, arm.kind, arm.per_doc, writer)
-        name, own = name_of(arm), arm if measured else None
-        options.append(Option(name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
-    return options, writer.model_name or f"the {writer.generator} generator"
-
-
-def _price(
-    workspace: Workspace, manifest: CorpusManifest, method: str, per_doc: int, writer: SynthesisConfig
-) -> float | None:
-    """What it costs to have the queries of a whole corpus written."""
-    if not GENERATORS[writer.generator].endpoint:
-        return 0.0
-    with suppress(CdpError):
-        return synthesis.estimate(workspace, writer.replace(corpus=manifest.id, method=method, per_doc=per_doc)).cost
-    return None
+def load(workspace: Workspace, name: str) -> str:
+    """The text that was kept under a name; empty where there is none."""
+    path = workspace.root / FOLDER / f"{name}.txt"
+    if not re.fullmatch(r"[0-9a-f]{16}", name) or not path.is_file():
+        return ""
+    return path.read_text(encoding="utf-8", errors="replace")

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from cdp import catalog, jobs
+from cdp.base import permission
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, resolve_benchmark
 from cdp.evaluation import combined
+from cdp.results import board, naming
 from cdp.retrievers import api, bm25, in_cache, resolve
-from cdp.services import access, clusters, naming, results
+from cdp.services import access, clusters
 
 # A small, widely used cross-encoder for passages.
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -49,7 +51,7 @@ def judged_on(workspace: Workspace, benchmark: str, split: str = "") -> tuple[st
 
     NotFoundError or InputError for an unknown or forbidden one.
     """
-    folder = resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    folder = resolve_benchmark(benchmark, workspace)
     info = describe(folder, workspace)
     name = folder.name if folder.parent == workspace.benchmarks else str(folder)
     return name, choose_split(info, split), info
@@ -105,12 +107,12 @@ def compared(job: jobs.JobView) -> dict[str, str]:
     name = Path(config.benchmark).name
     return {
         "run": _row_of(config),
-        "benchmark": results.benchmark_label(name, config.split, config.protocol),
+        "benchmark": board.benchmark_label(name, config.split, config.protocol),
     }
 
 
 def strong_baselines(
-    workspace: Workspace, rows: Sequence[results.Row], baseline: str
+    workspace: Workspace, rows: Sequence[board.Row], baseline: str
 ) -> dict[str, list[EvaluationConfig]]:
     """Return the missing ones of ``BM25``, ``hybrid`` and ``reranked`` beside these rows of one benchmark.
 
@@ -122,8 +124,8 @@ def strong_baselines(
         return {}
     at = {"benchmark": rows[0].benchmark, "split": rows[0].split, "protocol": rows[0].protocol}
     measured = {run for row in rows for run in row.runs}
-    untrained = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == results.UNTRAINED]
-    trained = [row for row in rows if row.kind == results.TRAINING and not row.marks]
+    untrained = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == board.UNTRAINED]
+    trained = [row for row in rows if row.kind == board.TRAINING and not row.marks]
     dense = untrained + list(max(trained, key=lambda row: row.ndcg).runs if trained else ())
     lexical = any(bm25.language_in(run) is not None for run in measured)
     asked: dict[str, list[dict[str, Any]]] = {
@@ -152,7 +154,7 @@ def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
             f"{name!r} is a retriever of this workspace: imported scores would stand as its own.",
             hint="Choose another name, such as the name of the file.",
         )
-    source = access.to_read(workspace, config.path)
+    source = permission.to_read(workspace, config.path)
     if not source.is_file():
         raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
     benchmark, split, info = judged_on(workspace, config.benchmark, config.split)

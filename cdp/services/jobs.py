@@ -14,6 +14,7 @@ from typing import Any
 
 from cdp import catalog
 from cdp import jobs as room
+from cdp.base import permission
 from cdp.base.config import (
     DownloadConfig,
     EvaluationConfig,
@@ -31,6 +32,7 @@ from cdp.base.config import (
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.file_cache import ANSWERS
+from cdp.base.permission import Action, NotAllowedError, may
 from cdp.base.records import Count, Real, fields, lines, whole
 from cdp.base.settings import Config
 from cdp.base.text import shown, typed_path
@@ -40,10 +42,10 @@ from cdp.evaluation.results import read_result
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
 from cdp.llm import address, refusals
 from cdp.metrics import MEASURES
+from cdp.results import board
 from cdp.retrievers import PRESETS, api, bm25
-from cdp.services import access, commands, projects, results
-from cdp.services.access import Action, NotAllowedError, may
-from cdp.studies import StudyConfig
+from cdp.services import access, commands, projects
+from cdp.studies.config import StudyConfig
 from cdp.synthesis.work import query_set_id
 
 __all__ = ["list_active", "list_jobs"]
@@ -150,8 +152,8 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "notes": [
                 *result.get("warnings", []),
                 *learnt,
-                *([results.PER_PASSAGE] if per_passage else []),
-                *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
+                *([board.PER_PASSAGE] if per_passage else []),
+                *(badge.meaning for badge in board.of_counts(result.get("counts", {}))),
             ],
         }
 
@@ -285,13 +287,13 @@ def _check(workspace: Workspace, spec: JobSpec) -> None:
     """Raise NotAllowedError for settings that this mode may not use. Also ConfigError, NotFoundError."""
     config = _config(spec)
     # On a local dashboard the person goes on with a job of the command line, with every folder that it names.
-    if config is not None and not (access.mode() is access.Mode.LOCAL and room.is_own(workspace.job(spec.id))):
+    if config is not None and not (permission.mode() is permission.Mode.LOCAL and room.is_own(workspace.job(spec.id))):
         access.checked(workspace, config)
 
 
 def _not_allowed(spec: JobSpec, setting: str, values: Sequence[str]) -> NotAllowedError:
     words = [word for value in values for word in ("--allow", value[:LONGEST])]
-    if access.mode() is access.Mode.OPERATOR:
+    if permission.mode() is permission.Mode.OPERATOR:
         hint = f"If you trust it, add: {shlex.join(words)}"
     else:
         hint = f"The operator can allow it: {commands.line('jobs', 'resume', spec.id)} {shlex.join(words)}"
@@ -347,10 +349,10 @@ def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: S
         path = Path(spec.cwd or os.getcwd(), typed_path(text))
         if holds == "benchmark" and ":" in text and not path.exists():
             path = path.with_name(path.name.rpartition(":")[0])  # name:split
-        if holds != "path" and not access.is_path(text) and not path.exists():
+        if holds != "path" and not permission.is_path(text) and not path.exists():
             return True  # the name of a model of the hub, of a benchmark, of a training
         path = path.resolve()
-        folders = [*access.roots(workspace), *(typed_path(a).resolve() for a in allow if "://" not in a)]
+        folders = [*permission.roots(workspace), *(typed_path(a).resolve() for a in allow if "://" not in a)]
     except (OSError, RuntimeError, ValueError, CdpError):
         return False
-    return access.within(path, folders)
+    return permission.within(path, folders)

@@ -26,14 +26,14 @@ from cdp.evaluation import judging
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import estimate_tokens
-from cdp.retrievers import bm25
-from cdp.services import access, clusters, complexity, embedding, evaluation
-from cdp.services.embedding import Sending
-from cdp.studies import records
+from cdp.retrievers import bm25, sending
+from cdp.retrievers.sending import Sending
+from cdp.services import access, clusters, decide, evaluation
+from cdp.studies import records, target_queries
 from cdp.synthesis import targets
-from cdp.synthesis.estimate import Estimate, estimate
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import own_method
+from cdp.synthesis.pricing import Estimate, estimate
 
 # Of a target query before it is written: the prompt's three kinds have 12 words on average.
 TARGET_TOKENS = 20
@@ -93,10 +93,10 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     length = float(np.mean([estimate_tokens(query) for query in queries])) if queries else TARGET_TOKENS
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        documents = embedding.of_benchmark(workspace, folder, config.max_document_tokens)
+        documents = sending.of_benchmark(workspace, folder, config.max_document_tokens)
         pairs = len(missing(workspace, config.benchmark, config.items("runs")))
     else:
-        documents = embedding.of_corpus(workspace, config.corpus, config.max_document_tokens)
+        documents = sending.of_corpus(workspace, config.corpus, config.max_document_tokens)
         retrievers = config.items("retrievers")
         dense = sum(bm25.language_in(name) is None for name in retrievers)
         # Each dense retriever is also fused where BM25 is there.
@@ -106,7 +106,7 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
             asked = targets.documents_for(config.limit or documents.n, documents.n)
             writing = estimate(workspace, config.writing(targets.PROMPT, targets.KINDS, asked))
         pairs = n * min(config.depth * rankings, documents.n)
-        sent = embedding.sendings(workspace, retrievers, [documents, embedding.Texts(n, length)])
+        sent = sending.sendings(workspace, retrievers, [documents, sending.Texts(n, length)])
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
     usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.model_name
     local = GENERATORS[config.generator].local
@@ -159,7 +159,7 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     texts, writer = _queries(workspace, config.queries)
     log = query_log.distinct(texts)
     if not log.queries:
-        raise InputError("There is no query in it.", hint=complexity.PLAIN)
+        raise InputError("There is no query in it.", hint=target_queries.PLAIN)
     language, limit = corpus.counted_language, config.limit or len(log.queries)
     queries = query_log.sample(log.queries, limit, language=language, seed=config.seed)
     return config.replace(written_by=config.written_by or writer), queries, log
@@ -173,13 +173,13 @@ def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
         found = None
     # A file wins: the beginning of a set's id would be enough to name that.
     if found is None or (source != found.id and Path(source).is_file()):
-        return complexity.read_queries(source), judged.PEOPLE
+        return target_queries.read_queries(source), judged.PEOPLE
     texts = [text for document in query_sets.read_queries(workspace, found.id) for text in document.queries]
     return texts, found.model or found.generator or judged.PEOPLE
 
 
 def _judged_folder(workspace: Workspace, name: str) -> Path:
-    folder = judged.whole(resolve_benchmark(access.benchmark(workspace, name), workspace))
+    folder = judged.whole(resolve_benchmark(name, workspace))
     if not judged.is_judged(folder):
         raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID.")
     return folder
@@ -203,8 +203,8 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
         inputs["queries"] = sha256_text(*planned.queries)
     if planned.queries and not config.benchmark:
         # The drawn queries, by the hash of their text: a file that changes meanwhile changes no job.
-        saved = complexity.save(workspace, "\n".join(planned.queries))
-        config = config.replace(queries=str(workspace.root / complexity.FOLDER / f"{saved}.txt"))
+        saved = decide.save(workspace, "\n".join(planned.queries))
+        config = config.replace(queries=str(workspace.root / decide.FOLDER / f"{saved}.txt"))
     return jobs.submit(
         workspace,
         kind="judging",

@@ -3,119 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError
-from cdp.base.file_cache import ANSWERS
-from cdp.base.records import Document
-from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
-from cdp.benchmarks.beir_files import iter_corpus, read_queries
-from cdp.benchmarks.benchmark import part
-from cdp.complexity import content_words
-from cdp.evaluation import judging
-from cdp.evaluation.calibration import FEWEST, Agreement, agreements
+from cdp.benchmarks import judged
+from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, UNDO, Task, pool_of
 from cdp.services import access
-
-# What a person may answer of one document; UNSURE is kept as such and counts as not relevant.
-ANSWERS_OF = {"0": 0, "1": 1, "2": 2, "3": 3, "unsure": None}
-NOTHING, UNDO = "nothing", "undo"
-MEANINGS = {
-    0: "about something else",
-    1: "on the subject, no answer",
-    2: "answers in part",
-    3: "answers it",
-}
-
-
-@dataclass(frozen=True)
-class Task:
-    """One query for one person: its content ``words``, and the ``open`` ones of its ``proposed`` documents.
-
-    ``finished`` whole queries are labelled by anyone, of ``total``.
-    """
-
-    query: str
-    text: str
-    words: tuple[str, ...]
-    open: tuple[Document, ...]
-    proposed: int
-    finished: int
-    total: int
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What is labelled of a benchmark, and how judges agree. ``grades`` {grade: pairs} are the model's.
-
-    ``extended`` finished queries have documents of a later run without a label.
-    """
-
-    judge: str
-    finished: int
-    total: int
-    people: Mapping[str, int]
-    agreements: tuple[Agreement, ...]
-    grades: Mapping[int, int] = field(default_factory=dict)
-    extended: int = 0
-    problems: tuple[str, ...] = ()
-    """Lines of the benchmark's files that cannot be used, each with its place."""
-
-    @property
-    def sentence(self) -> str:
-        people = ", ".join(f"{name} {n}" for name, n in self.people.items())
-        missing = max(0, FEWEST - self.finished)
-        state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
-        who = f" ({people})" if people else ""
-        lost = f" {counted(len(self.problems), 'line')} cannot be used: {self.problems[0]}" if self.problems else ""
-        later = f" A later run found new documents for {self.extended:,} of them." if self.extended else ""
-        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}.{later}{lost}"
-
-    @property
-    def judged(self) -> str:
-        """How the model's grades are distributed, and a warning where they hardly differ."""
-        shares = ", ".join(f"{grade}: {n:,}" for grade, n in self.grades.items())
-        return f"Grades by {self.judge}: {shares}. {judging.constant(self.grades)}".strip()
-
-
-def list_judged(workspace: Workspace) -> list[BenchmarkInfo]:
-    """Return the benchmarks that a model judged."""
-    return [info for info in list_benchmarks(workspace) if judged.read_pool(workspace.benchmark(info.name))]
-
-
-def task(workspace: Workspace, name: str, by: str) -> Task | None:
-    """Return what this person labels next; None when everything is done."""
-    folder, pool = _pool(workspace, name)
-    labels = judged.read_labels(folder)
-    query = judged.next_query(pool, labels, by)
-    if not query:
-        return None
-    done = {label.document for label in labels if (label.query, label.by) == (query, by)}
-    proposed, path = judged.to_label(pool, query), part(folder, "corpus")
-    documents = ANSWERS.get(path, "documents by id", lambda: {document.id: document for document in iter_corpus(path)})
-    text = read_queries(part(folder, "queries"))[query].text
-    return Task(
-        query, text, tuple(sorted(content_words(text, manifests.read(folder).language or "en"))),
-        tuple(documents[name] for name in proposed if name not in done), len(proposed),
-        len(judged.finished(pool, labels)), len(pool),
-    )  # fmt: skip
-
-
-def _pool(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
-    folder = resolve_benchmark(access.benchmark(workspace, name), workspace)
-    pool = judged.read_pool(folder)
-    if not pool:
-        raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")
-    return folder, pool
 
 
 @access.writes
 def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str], by: str) -> None:
     """Store a person's answers {document: word of ``ANSWERS_OF``} for one query: one action, which undo takes back."""
-    folder, pool = _pool(workspace, name)
+    folder, pool = pool_of(workspace, name)
     for document, answer in answers.items():
         if document not in pool.get(query, {}):
             raise ConfigError(f"{document} is not in the pool of {query}.")
@@ -139,23 +39,4 @@ def answer(workspace: Workspace, name: str, by: str, shown: Task, word: str) -> 
 @access.writes
 def undo(workspace: Workspace, name: str, by: str) -> str:
     """Take back this person's last action; return its query, empty if there is none."""
-    return judged.undo(_pool(workspace, name)[0], actions.person(by))
-
-
-def progress(workspace: Workspace, name: str) -> Progress:
-    """Return how far the labels are, and the agreement of each two people and of each with the model."""
-    folder, _ = _pool(workspace, name)
-    problems: list[str] = []
-    pool, labels = judged.read_pool(folder, problems), judged.read_labels(folder, problems)
-    judge = str(manifests.read(folder).source.get("judge"))
-    by_person: dict[str, dict[tuple[str, str], int]] = {}
-    for given in labels:
-        if given.grade is not None:
-            by_person.setdefault(given.by, {})[given.query, given.document] = given.grade
-    model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder, problems)}
-    people = {by: len(judged.finished(pool, labels, by)) for by in by_person}
-    agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
-    grades = {grade: n for grade in judged.GRADES if (n := list(model.values()).count(grade))}
-    done = set(judged.finished(pool, labels))
-    extended = len(done - set(judged.finished(pool, labels, later=True)))
-    return Progress(judge, len(done), len(pool), people, agreed, grades, extended, tuple(problems))
+    return judged.undo(pool_of(workspace, name)[0], actions.person(by))

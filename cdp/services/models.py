@@ -9,23 +9,20 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cdp import catalog, jobs
-from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
-from cdp.base.records import JOB_FACTS, whole
+from cdp.base import permission
+from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.staging import staging
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.download import first_line, is_network
-from cdp.evaluation.card import FOLDER, NO_SCORES, licence_in
-from cdp.retrievers import leakage, resolve
-from cdp.retrievers.resolve import CARD, card_file, has_model, model_folder, training_result
-from cdp.services import access, naming
-from cdp.training.plan import INCOMPLETE
+from cdp.evaluation.card import FOLDER, NO_SCORES
+from cdp.results.models import Score, TrainedModel, show
+from cdp.retrievers.resolve import CARD, card_file
+from cdp.services import access
 
 FLAGS = {"leaked": "--allow-leakage", "incomplete": "--allow-incomplete"}
 
@@ -34,107 +31,6 @@ class HubError(CdpError):
     """The hub could not be reached, or refused."""
 
     kind = "network"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A reason against publishing a model: ``kind`` is ``leaked`` or ``incomplete``."""
-
-    kind: str
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Score:
-    """NDCG@10 in percent on a benchmark (``name/split``). ``badges`` and ``remark`` say what it is to be read with."""
-
-    benchmark: str
-    protocol: str
-    ndcg: float
-    queries: int
-    badges: tuple[str, ...]
-    remark: str
-
-
-@dataclass(frozen=True)
-class TrainedModel:
-    """A model that was trained here. ``files`` are (path in its folder, bytes), ``scores`` its newest ones."""
-
-    id: str
-    title: str
-    folder: Path
-    base: str
-    query_set: str
-    created: str
-    licence: str
-    files: tuple[tuple[str, int], ...]
-    scores: tuple[Score, ...]
-    faults: tuple[Fault, ...]
-    result: Mapping[str, Any]
-
-    @property
-    def bytes(self) -> int:
-        return sum(size for _, size in self.files)
-
-
-def list_models(workspace: Workspace) -> list[TrainedModel]:
-    """Return the trained models, newest first."""
-    folders = {job.id: workspace.job(job.id) for job in jobs.list_jobs(workspace, ["training"])}
-    return [_described(workspace, id) for id, job in folders.items() if has_model(job) and training_result(job)]
-
-
-def show(workspace: Workspace, name: str) -> TrainedModel:
-    """Return the model of a training by its id, name or unique prefix. NotFoundError where there is none."""
-    job = naming.training(workspace, name)
-    resolve(job, workspace)  # says why a job has no model
-    if training_result(workspace.job(job)) is None:
-        raise NotFoundError("training's result", job, hint="Train it again: its record was deleted.")
-    return _described(workspace, job)
-
-
-def _described(workspace: Workspace, job: str) -> TrainedModel:
-    folder, result = workspace.job(job), training_result(workspace.job(job))
-    assert result is not None
-    spec = whole(JOB_FACTS, folder / "spec.json") or {}
-    model = model_folder(folder)
-    files = sorted(path for path in model.rglob("*") if path.is_file() and not path.name.startswith("."))
-    scores = _scores(workspace, str(result.get("model_hash")))
-    return TrainedModel(
-        id=job,
-        title=str(spec.get("name") or job),
-        folder=model,
-        base=str(result["retriever"]),
-        query_set=str(result["query_set"]),
-        created=str(spec.get("created", "")),
-        licence=licence_in(card_file(model)),
-        files=tuple((path.relative_to(model).as_posix(), path.stat().st_size) for path in files),
-        scores=scores,
-        faults=tuple(_faults(result, scores)),
-        result=result,
-    )
-
-
-def _scores(workspace: Workspace, model_hash: str) -> tuple[Score, ...]:
-    """The newest evaluation of this very model, not fused or reranked, on each benchmark, split and protocol."""
-    newest: dict[tuple[str, str], Score] = {}
-    for row in reversed(catalog.evaluations(workspace)):
-        if row["retriever_hash"] == model_hash and row["retriever_kind"] == "job":
-            counts, place = row["counts"], f"{row['benchmark']}/{row['split']}"
-            found = leakage.findings(counts, row["n_queries"])
-            badges, remark = tuple(word for word, _ in found), " ".join(sentence for _, sentence in found)
-            newest[place, row["protocol"]] = Score(
-                place, row["protocol"], 100 * row["ndcg@10"], row["n_queries"], badges, remark
-            )
-    return tuple(newest[key] for key in sorted(newest))
-
-
-def _faults(result: Mapping[str, Any], scores: Sequence[Score]) -> list[Fault]:
-    notes = [str(note) for note in result.get("notes", ())]
-    leaked = [note for note in notes if note.startswith("**Leaked**")]
-    leaked = leaked or [f"**Leaked** on {s.benchmark}: {s.remark}" for s in scores if "leaked" in s.badges][:1]
-    incomplete = [note for note in notes if note.startswith("**Stopped")]
-    incomplete += [f"**Incomplete**: {note}" for note in notes if note == INCOMPLETE]
-    return [*(Fault("leaked", note) for note in leaked), *(Fault("incomplete", note) for note in incomplete)]
 
 
 @access.runs
@@ -221,7 +117,7 @@ def _upload(model: TrainedModel, repository: str, public: bool) -> dict[str, Any
 @access.runs
 def export(workspace: Workspace, name: str, out: str) -> Path:
     """Copy a trained model, with its scores on its card, to a new folder; return it. InputError if it exists."""
-    model, target = show(workspace, name), access.to_write(out).resolve()
+    model, target = show(workspace, name), permission.to_write(out).resolve()
     if target.exists():
         raise InputError(f"There is a file or folder {target} already.", hint="Name a new folder.")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -21,13 +21,14 @@ PRUNABLE = {
     "leftovers": "what killed imports, uploads, jobs and downloads left behind, after a day",
     "checkpoints": "checkpoints of trainings and other jobs that have finished; their models and results stay",
     "embeddings": "embeddings of benchmarks and corpora; they are computed again when needed",
+    "layers": "what the frozen layers of retrievers give for texts; it is computed again when needed",
     "llm_cache": "answers of language models, kept so that nothing is paid twice; the query sets stay",
 }
 
 OLD_S = 24 * 3600.0  # what is younger may be in use
 
 # Answers of language models were paid for: they are deleted only when they are named.
-BY_DEFAULT = ("leftovers", "checkpoints", "embeddings")
+BY_DEFAULT = ("leftovers", "checkpoints", "embeddings", "layers")
 
 _TEMPORARY = re.compile(rf"\..+\.[0-9a-f]{{12}}|{re.escape(PREFIX)}[0-9a-f]+|\.downloads")
 

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cdp import jobs, query_sets
+from cdp.base import permission
 from cdp.base.config import BM25, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.base.failures import FailedItems
-from cdp.base.text import checked_title, counted
+from cdp.base.permission import Action, require
+from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
-from cdp.corpus import load_manifest, resolve_corpus
+from cdp.corpus import load_manifest, resolve_corpus, viewing
 from cdp.llm.answers import Usage
 from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
-from cdp.query_sets import ImportOptions, QuerySet, deriving, measured
-from cdp.query_sets.measured import QueryScores
+from cdp.query_sets import ImportOptions, QuerySet, deriving, exports
+from cdp.query_sets.exports import EXPORTS, Export
 from cdp.query_sets.store import DocumentQueries
-from cdp.retrievers import api, bm25, resolve
-from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects, synthesis
-from cdp.services.access import Action, require
+from cdp.retrievers import api, bm25, leakage, resolve
+from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects
+from cdp.synthesis import batch, pricing
+from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.generators import GENERATORS, make_generator
-from cdp.synthesis.methods import METHODS, method_of
-from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
+from cdp.synthesis.methods import METHODS, OWN, method_of
+from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process, problems
+from cdp.synthesis.pricing import resolved
 from cdp.synthesis.ranking import teachers_of
 
 
@@ -72,7 +80,7 @@ def preview(
         require(Action.ASK)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
     config = config.replace(base_url=endpoint.url or config.base_url)
-    document = corpora.document(workspace, manifest.id, document_id)
+    document = viewing.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
     price = price_of(workspace, config.model_name) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
@@ -86,7 +94,7 @@ def preview(
             method=name,
             cw=count_content_words(queries, language).tolist() if queries else [],
             self_bleu=self_bleu(queries) if len(queries) > 1 else None,
-            problems=synthesis.problems(answer.faults, queries=len(queries), document=document, template=template),
+            problems=problems(answer.faults, queries=len(queries), document=document, template=template),
             cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
         )
     return described
@@ -98,7 +106,7 @@ def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = ""
 
     The expected cost is stored with the job, to be compared with the actual cost.
     """
-    checked = synthesis.resolved(workspace, config)
+    checked = pricing.resolved(workspace, config)
     manifest = load_manifest(workspace, checked.corpus)
     method = method_of(checked)
     endpoint = access.endpoint_for(checked.to_dict(), api_key)
@@ -107,7 +115,7 @@ def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = ""
     if method.generator == "ranking":
         teachers_of(checked)
     make_generator(checked, api_key=endpoint.key)
-    expected = synthesis.estimate(workspace, checked)
+    expected = pricing.estimate(workspace, checked)
     local = bool(method.generator) or GENERATORS[checked.generator].local
     return jobs.submit(
         workspace,
@@ -134,7 +142,7 @@ def import_file(
     """Import and measure the queries of a JSONL, JSON, CSV or TSV file; ``options`` say which fields hold what."""
     manifest = resolve_corpus(workspace, corpus)
     with disk_faults_told("The import"):
-        source = access.to_read(workspace, path)
+        source = permission.to_read(workspace, path)
         done = query_sets.import_queries(source, workspace, manifest.id, name=checked_title(name), options=options)
     measure(workspace, done.query_set.id)
     return done
@@ -180,22 +188,29 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
     return made.query_set, without
 
 
-def references(sets: Sequence[QuerySet]) -> dict[str, str]:
-    """Return {id: name} of the sets that may serve as human queries: sets by people, then those of unknown origin."""
-    human = {q.id: q.name for q in sets if q.kind == "human"}
-    return human | {q.id: f"{q.name} (origin unknown)" for q in sets if q.kind == "unknown" and q.method != "reasoning"}
+@access.writes
+def leave_out(
+    workspace: Workspace, name: str, benchmark_splits: Iterable[tuple[str, str]], *, called: str = ""
+) -> tuple[QuerySet, int]:
+    """Return a copy of a query set without the queries that these (benchmark, split) places judge, and their number;
+    the set itself and 0 if there are none."""
+    # A model sometimes writes a benchmark's own query by chance: a few short ones in thousands.
+    query_set = query_sets.resolve_query_set(workspace, name)
+    chosen = [leakage.place(workspace, benchmark, split) for benchmark, split in dict.fromkeys(benchmark_splits)]
+    judged = np.unique(np.concatenate([leakage.judged_keys(folder, split) for folder, split in chosen]))
+    return query_sets.leave_out(
+        workspace,
+        query_set,
+        lambda texts: leakage.any_known(leakage.keys(texts), judged).tolist(),
+        called or f"{query_set.name} without judged queries",
+        {"judged_by": [f"{folder.name}:{split}" for folder, split in chosen]},
+    )
 
 
 def unit(workspace: Workspace, corpus_ids: Iterable[str]) -> str:
     """Return what Q/Doc counts in these corpora: ``passage`` where files were cut, ``document`` elsewhere."""
     known = {manifest.id: manifest.unit for manifest in corpora.list_corpora(workspace)}
     return " or ".join(sorted({known.get(corpus, "document") for corpus in corpus_ids})) or "document"
-
-
-def shared(query_set: QuerySet) -> list[str]:
-    """Return how many queries several documents share and what follows; empty for none."""
-    said = f"{counted(query_set.n_shared, 'query', 'queries')} of several documents. All of these count as answers; "
-    return [f"{said}training takes none of them as a negative."] if query_set.n_shared else []
 
 
 def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
@@ -311,17 +326,6 @@ def _submit(
     )
 
 
-def round_trips(workspace: Workspace, query_set: QuerySet) -> dict[str, QueryScores]:
-    """Return the round-trip ranks of the set's present content by retriever, BM25 first, then the newest."""
-    by = {item.by: item for item in measured.list_scores(workspace, query_set, measured.ROUND_TRIP)}
-    return {name: by[name] for name in sorted(by, key=lambda name: name != BM25)}
-
-
-def made_from(workspace: Workspace, query_set: QuerySet) -> list[QuerySet]:
-    """Return the sets that were derived from this one, newest first."""
-    return [q for q in query_sets.list_query_sets(workspace) if q.parameters.get("made_from") == query_set.id]
-
-
 def _whole(workspace: Workspace, name: str, why: str) -> QuerySet:
     """Return the query set of this id or name; ConfigError with ``why`` for an incomplete one."""
     query_set = query_sets.resolve_query_set(workspace, name)
@@ -337,3 +341,76 @@ def _check_retriever(workspace: Workspace, by: str) -> None:
         resolve(access.model(workspace, by), workspace)
     else:
         bm25.check_language(language)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The ``n`` queries (or requests) that were written, and where; ``note`` says what an incomplete set lacks."""
+
+    n: int
+    paths: tuple[Path, ...]
+    note: str = ""
+
+
+@access.writes
+def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path) -> Exported:
+    """Write the requests of a job without a cached answer as OpenAI Batch JSONL."""
+    return _written(batch.write_batch(workspace, resolved(workspace, config), permission.to_write(folder), "batch"))
+
+
+@access.writes
+def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
+    """Cache the answers of a batch's output file; the same job, started as usual, then finds them."""
+    return batch.read_batch(workspace, permission.to_read(workspace, path))
+
+
+def export_formats(query_set: QuerySet) -> dict[str, Export]:
+    """Return the formats that this set can be written in: requests only for a set with a prompt."""
+    return {name: kind for name, kind in EXPORTS.items() if kind.write is not None or not query_set.imported}
+
+
+@access.writes
+def export(
+    workspace: Workspace, query_set: str, form: str, target: str | Path, *, per_doc: int | None = None, model: str = ""
+) -> Exported:
+    """Write a query set to ``target`` in a registered format: its queries, or the requests behind it."""
+    return _export(workspace, query_set, form, permission.to_write(target), per_doc, model)
+
+
+@access.reads
+def download(workspace: Workspace, query_set: str, form: str) -> bytes:
+    """Return the file that ``export`` writes, or a zip of its folder."""
+    with tempfile.TemporaryDirectory(prefix="cdp-") as folder:
+        path = Path(folder) / "export"
+        _export(workspace, query_set, form, path)
+        if path.is_dir():
+            path = Path(shutil.make_archive(str(path), "zip", path))
+        return path.read_bytes()
+
+
+def _export(
+    workspace: Workspace, query_set: str, form: str, path: Path, per_doc: int | None = None, model: str = ""
+) -> Exported:
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    if EXPORTS.named(form).write is not None:
+        note = "" if resolved_set.complete else completeness.check(workspace, resolved_set).sentence
+        return Exported(exports.export(workspace, resolved_set.id, form, path, per_doc=per_doc), (path,), note)
+    if resolved_set.method not in (*METHODS, OWN):
+        raise ConfigError(
+            f"{resolved_set.name} was imported: there is no prompt behind it.", hint="Choose another format."
+        )
+    settings = SynthesisConfig.settings()
+    own = {name: value for name, value in resolved_set.parameters.items() if name in settings and value is not None}
+    values = {
+        **own,
+        "corpus": resolved_set.corpus_id,
+        "method": resolved_set.method,
+        "per_doc": per_doc or resolved_set.per_doc,
+        "generator": "openai",
+        "model": model or (resolved_set.model if resolved_set.generator == "openai" else ""),
+    }
+    return _written(batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True))
+
+
+def _written(files: list[Path]) -> Exported:
+    return Exported(sum(path.read_bytes().count(b"\n") for path in files), tuple(files))

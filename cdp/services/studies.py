@@ -3,198 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from cdp import catalog, jobs, query_sets
-from cdp.base.config import SynthesisConfig, TrainingConfig
-from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp import catalog, jobs
+from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import BenchmarkInfo, choose_split, describe, load_benchmark, resolve_benchmark, subsets
-from cdp.complexity import count_content_words
-from cdp.corpus import resolve_corpus
+from cdp.benchmarks import subsets
 from cdp.jobs import JobView
-from cdp.query_sets import QuerySet
-from cdp.retrievers import resolve
-from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
-from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
+from cdp.retrievers import leakage, resolve
+from cdp.services import access, clusters, completeness, projects, queries
+from cdp.studies import planning, records
 from cdp.studies.config import (
-    DECIDED,
-    DEV_SPLITS,
-    DISTIL,
-    HARD_NEGATIVES,
-    INFONCE,
+    StudyConfig,
     grid,
-    read_rates,
-    reported_split,
 )
-from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
-from cdp.studies.plan import (
-    BY,
-    ON,
-    check_axes,
-    counted,
-    cut_to_common,
-    method_of,
-    needs_reasoning,
-    places,
-    problems_of_budget,
-    with_kappa,
-)
+from cdp.studies.estimate import StudyPlan, measured_speeds
+from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synthesis_of, with_dev
+from cdp.studies.report import StudyReport, read_about
 from cdp.studies.report import build as build_report
-from cdp.studies.report import read_about
-from cdp.studies.text import plan_text, progress_text
-from cdp.studies.text import tables as tables_of
-from cdp.synthesis.generators import GENERATORS
-from cdp.synthesis.methods import get_method
-from cdp.training.plan import complete, defaults_for, eval_steps_of, rate
-from cdp.training.reasoning import check_reasoned
-from cdp.training.weightings import WEIGHTINGS
-
-__all__ = [
-    "eval_steps_of", "plan_text", "progress_text", "rate", "read_plan", "read_rates", "ready_made", "tables_of",
-    "to_markdown",
-]  # fmt: skip
-
-
-def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
-    """What is trained on, and what has to be written for it first."""
-    sources: list[StudySource] = []
-    sets: list[QuerySet | None] = []
-    for name in config.items("query_sets"):
-        query_set = query_sets.resolve_query_set(workspace, name)
-        kind = "human" if query_set.kind == "human" else query_set.method
-        label = query_set.name if kind in ("", "imported") else kind  # which would tell two of them from nothing
-        reasoning = _reasoning(workspace, config, query_set)
-        source = counted(workspace, StudySource(label, kind, query_set.id, reasoning=reasoning))
-        if not source.n_documents:
-            raise InputError(f"The query set {query_set.name} has no queries to train on.")
-        sources.append(source)
-        sets.append(query_set)
-    most = max(config.numbers("per_doc", minimum=1))
-    for corpus in config.items("corpus") if config.items("methods") else ():
-        manifest = resolve_corpus(workspace, corpus)
-        n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
-        for method in config.items("methods"):
-            get_method(method)
-            existing_set = _existing_set(workspace, manifest.id, method, config, most)
-            sets.append(existing_set)
-            if existing_set is not None:
-                reasoning = _reasoning(workspace, config, existing_set)
-                sources.append(counted(workspace, StudySource(method, method, existing_set.id, reasoning=reasoning)))
-            else:
-                if needs_reasoning(config):
-                    raise ConfigError(
-                        "RI and training on reasoned forms need reasoned forms of queries that are there.",
-                        hint="Write the queries and their reasoned forms first, and name both as query sets.",
-                    )
-                language = manifest.counted_language
-                sources.append(StudySource(method, method, "", "", n_documents, language=language, corpus=manifest.id))
-    told = _told_apart(workspace, config, cut_to_common(workspace, sources), sets)
-    return told, [_generation(workspace, config, source) for source in told if not source.query_set]
-
-
-def _told_apart(
-    workspace: Workspace, config: StudyConfig, sources: Sequence[StudySource], sets: Sequence[QuerySet | None]
-) -> list[StudySource]:
-    """The sources with labels of their own: with the corpus where there are several, with the generator where a method
-    is there by several, and by name or id where that is not enough. ``sets`` are their query sets as far as there."""
-    several = len({source.corpus for source in sources}) > 1
-    names = {source.corpus: resolve_corpus(workspace, source.corpus).name for source in sources} if several else {}
-    written_by = [config.generator if q is None else "" if q.imported else q.generator for q in sets]
-    labels = [source.label for source in sources]
-    clashing = {
-        label
-        for label in labels
-        if len({by for own, by in zip(labels, written_by, strict=True) if own == label and by}) > 1
-    }
-    used: set[str] = set()
-    told = []
-    for source, query_set, by in zip(sources, sets, written_by, strict=True):
-        label = f"{source.label}{BY}{by}" if source.label in clashing and by else source.label
-        label = f"{label}{ON}{names[source.corpus]}" if several else label
-        if label in used and query_set is not None:
-            label = query_set.name if query_set.name not in used else query_set.id
-        used.add(label)
-        told.append(dataclasses.replace(source, label=label))
-    return told
-
-
-def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -> str:
-    """The set of reasoned forms for a set to train on, where a weighting needs one; ConfigError where none fits."""
-    if not needs_reasoning(config):
-        return ""
-    named = [query_sets.resolve_query_set(workspace, name) for name in config.items("reasoning")]
-    reasoned = [q for q in named if q.parameters.get("source") == query_set.id]
-    fitting = reasoned or [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
-    if len(fitting) != 1 or fitting[0].id == query_set.id:
-        problem = "no query set" if not fitting else "the set itself" if len(fitting) == 1 else "several"
-        raise ConfigError(
-            f"The plan needs the reasoned forms of {query_set.name}, and 'reasoning' names {problem} for it.",
-            hint="Name one set for each query set: written with the method reasoning from it, or imported.",
-        )
-    check_reasoned(TrainingConfig(query_set=query_set.id, weighting="ri", reasoning=fitting[0].id), query_set.method)
-    return fitting[0].id
-
-
-def _generation(workspace: Workspace, config: StudyConfig, source: StudySource) -> PlannedGeneration:
-    """What it takes to have the queries of a source written, counted on a sample of the documents."""
-    if not GENERATORS[config.generator].endpoint:
-        return PlannedGeneration(source.label, config.generator)
-    cost_estimate = synthesis.estimate(workspace, synthesis_of(config, source))
-    same = ("requests", "input_tokens", "output_tokens", "cost")
-    return PlannedGeneration(source.label, config.generator, **{name: getattr(cost_estimate, name) for name in same})
-
-
-def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
-    """The newest complete set of this method and generator with enough queries per document for all documents; one for
-    the corpus's first documents only where there is none of a draw or of all."""
-    needed = _documents_needed(config)
-    first: QuerySet | None = None
-    for query_set in query_sets.list_query_sets(workspace):
-        same = (
-            query_set.corpus_id == corpus_id
-            and query_set.method == method
-            and query_set.generator == config.generator
-            and (not GENERATORS[config.generator].is_llm or query_set.model == config.model_name)
-        )
-        limit = query_set.parameters.get("limit")
-        enough = query_set.per_doc >= most and (limit is None or (needed is not None and limit >= needed))
-        # A copy without some of its queries says the same of method and Q/Doc: it is not what the method wrote.
-        if same and enough and query_set.complete and not query_set.parameters.get("made_from"):
-            if limit is None or query_set.parameters.get("draw") is not None:
-                return query_set
-            first = first or query_set
-    return first
-
-
-def _documents_needed(config: StudyConfig) -> int | None:
-    """How many documents the study looks at; None for all."""
-    if config.budget is None:
-        return config.max_documents
-    most = max(2, config.budget // min(config.numbers("per_doc", minimum=1)))
-    return most if config.max_documents is None else min(most, config.max_documents)
-
-
-def synthesis_of(config: StudyConfig, source: StudySource) -> SynthesisConfig:
-    """The job that writes a source's queries."""
-    n = len(config.items("methods")) * len(config.items("corpus"))
-    return SynthesisConfig.from_dict(
-        {
-            "corpus": source.corpus,
-            "method": method_of(source.label),
-            "per_doc": max(config.numbers("per_doc", minimum=1)),
-            "generator": config.generator,
-            "model": config.model,
-            "base_url": config.base_url,
-            "limit": _documents_needed(config),
-            "draw": config.numbers("seeds", minimum=0)[0],
-            "budget": config.spend / n if config.spend else None,
-        }
-    )
-
+from cdp.training.plan import Speed, defaults_for
 
 # What a study reads of all others while they run, so that none trains what another has.
 WORKER = "cdp.workers.study"
@@ -208,64 +36,20 @@ class StudyStart:
     generations: list[str] = field(default_factory=list)
 
 
-# Of the judged queries of a benchmark with one split, the part that becomes dev; more choose no better.
-DEV_SHARE, MOST_DEV = 1 / 3, 150
+@access.reads
+def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
+    """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started."""
+    incomplete = [item.note for item in completeness.list_incomplete(workspace, config.items("query_sets"))]
+    return planning.plan(workspace, config, speeds(workspace), incomplete=incomplete)
 
 
-@dataclass(frozen=True)
-class Splits:
-    """The two splits of a benchmark that choose checkpoints (``dev``) and are reported (``test``), with their queries.
-    Where it has to be drawn first, ``of`` is the benchmark that it is drawn from, ``test_from`` and ``dev_from`` its
-    splits (empty: the same)."""
-
-    benchmark: str
-    n_test: int
-    n_dev: int
-    n_documents: int
-    test: str = "test"
-    dev: str = "dev"
-    of: str = ""
-    test_from: str = ""
-    dev_from: str = ""
+sweep = access.reads(planning.sweep)
 
 
-def splits_of(
-    workspace: Workspace, info: BenchmarkInfo, split: str = "", *, queries: int | None = None,
-    documents: int | None = None,
-) -> Splits:  # fmt: skip
-    """Test and dev of a benchmark: its own, else drawn from the one split, by a hash of the queries' ids. At most so
-    many test ``queries`` and ``documents``. InputError where there are too few queries to split."""
-    test = choose_split(info, split or reported_split(info.splits))
-    dev = next((name for name in DEV_SPLITS if name in info.splits and name != test), "")
-    judged = info.judged[test]
-    n_test, n_documents = min(judged, queries or judged), min(info.n_documents, documents or info.n_documents)
-    if dev and (n_test, n_documents) == (judged, info.n_documents):
-        return Splits(info.name, judged, info.judged[dev], info.n_documents, test, dev)
-    n_dev = min(MOST_DEV, info.judged[dev] if dev else int(judged * DEV_SHARE))
-    n_test = n_test if dev else min(n_test, judged - n_dev)
-    if not n_dev:
-        raise InputError(
-            f"{info.name} {test} has {judged} judged queries, too few to choose checkpoints by some and report others.",
-            hint="Name a benchmark with more judged queries, or another one as 'dev'.",
-        )
-    called = subsets.name_of(info.name, n_test, n_documents, test, dev=n_dev)
-    there = (workspace.benchmarks / called).is_dir()
-    source = info.name if Path(info.folder).parent == workspace.benchmarks else info.folder
-    return Splits(called, n_test, n_dev, n_documents, of="" if there else source, test_from=test, dev_from=dev)
-
-
-def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, list[Splits]]:
-    """A plan that names its dev splits; with the splits of its first benchmarks where they were found here."""
-    if config.dev:
-        return config, []
-    entries = config.items("benchmarks")
-    found = []
-    for name, split in places(config)[: len(entries) if config.same_language else 1]:
-        info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
-        found.append(splits_of(workspace, info, split))
-    test = [f"{splits.benchmark}:{splits.test}" for splits in found]
-    dev = [f"{splits.benchmark}:{splits.dev}" for splits in found]
-    return config.replace(benchmarks=", ".join([*test, *entries[len(found) :]]), dev=", ".join(dev)), found
+def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[float, ...]:
+    """The learning rates to try with a retriever: the paper's, or some around the retriever's own, or LoRA's."""
+    found = defaults_for(resolve(access.model(workspace, retriever), workspace).defaults, lora)
+    return grid(float(found["learning_rate"].value))
 
 
 @access.writes
@@ -278,130 +62,6 @@ def draw(workspace: Workspace, splits: Splits) -> None:
         called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
     )  # fmt: skip
     projects.take_along(workspace, "benchmark", splits.of, splits.benchmark)
-
-
-def planned_facts(workspace: Workspace, config: StudyConfig, splits: Splits) -> dict[str, Any]:
-    """The facts of a benchmark that is still to be drawn, from the one that it is drawn from."""
-    whole = _benchmark(workspace, config, splits.of, splits.test_from)
-    place = f"{splits.benchmark}/test/{config.protocol}"
-    return {**whole, "name": splits.benchmark, "split": "test", "place": place, "n_queries": splits.n_test,
-            "n_documents": splits.n_documents}  # fmt: skip
-
-
-@access.reads
-def plan(
-    workspace: Workspace,
-    config: StudyConfig,
-    *,
-    known: Mapping[str, Any] | None = None,
-    dev_texts: int = 0,
-) -> StudyPlan:
-    """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started.
-
-    ``known`` are the facts of its first benchmark where it is not in the workspace yet, and ``dev_texts`` the texts of
-    its dev split.
-    """
-    check_axes(config)
-    sources, missing = sources_of(workspace, config)
-    config, splits = with_dev(workspace, config)
-    drawn = {each.benchmark: each for each in splits if each.of}
-    benchmarks = [
-        known if known is not None and known["name"] == name
-        else planned_facts(workspace, config, drawn[name]) if name in drawn
-        else _benchmark(workspace, config, name, split)
-        for name, split in places(config)
-    ]  # fmt: skip
-    benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
-    if len(set(benchmark_splits)) < len(benchmark_splits):
-        raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
-    if splits:
-        dev_texts = max(each.n_dev + each.n_documents for each in splits)
-    if not known and not drawn:
-        dev_texts = _dev_texts(workspace, config, benchmark_splits)
-    for weighting in config.items("weightings"):
-        able = [name for name, known in WEIGHTINGS.items() if known.needs != "column"]
-        if with_kappa(weighting)[0] not in able:
-            raise NotFoundError("weighting", weighting, known=able)
-    retrievers = {name: resolve(access.model(workspace, name), workspace) for name in config.items("retrievers")}
-    for source in sources:
-        problem = problems_of_budget(config, source)
-        if problem:
-            raise ConfigError(problem, hint="Lower the budget, leave out the highest Q/Doc, or use equal documents.")
-    names = ("epochs", "batch_size", "max_length")
-    given = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
-    study_plan = estimate(
-        config,
-        sources,
-        benchmarks,
-        settings={
-            name: complete(TrainingConfig.from_dict({"query_set": "any", **given, **config.more_settings()}), retriever)
-            for name, retriever in retrievers.items()
-        },
-        speeds=speeds(workspace),
-        generations=missing,
-        dev_texts=dev_texts,
-    )
-    notes = [item.note for item in completeness.list_incomplete(workspace, config.items("query_sets"))]
-    notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
-    notes += [
-        f"No dev split: {each.n_dev:,} judged queries of {each.of} choose the checkpoints, and {each.n_test:,} others "
-        f"are reported ({each.benchmark})."
-        for each in drawn.values()
-    ]
-    if not known and not drawn:
-        written = [source for source in sources if _written(config, source)]
-        notes += [left_out(leak) for leak in leaks_of(workspace, config, _sets(written))]
-    return dataclasses.replace(study_plan, notes=(*notes, *study_plan.notes))
-
-
-def _of_first_documents(workspace: Workspace, source: StudySource) -> str:
-    """What has to be said of a set that was written for the first documents of its corpus alone; empty of others."""
-    if not source.query_set:
-        return ""
-    query_set = query_sets.load(workspace, source.query_set)
-    limit = query_set.parameters.get("limit")
-    if query_set.parameters.get("draw") is not None or not isinstance(limit, int):
-        return ""
-    if limit >= resolve_corpus(workspace, query_set.corpus_id).n_documents:
-        return ""
-    return (
-        f"{query_set.name} has queries for the first {limit:,} documents of its corpus alone: what holds for them may "
-        "not hold for the others."
-    )
-
-
-def _written(config: StudyConfig, source: StudySource) -> bool:
-    """Whether a source is what a method writes, for this study or before, and no set that the plan names."""
-    return method_of(source.label) in config.items("methods")
-
-
-def _sets(sources: Sequence[StudySource]) -> list[str]:
-    return [name for source in sources if (name := source.query_set)]
-
-
-def left_out(leak: leakage.Leak) -> str:
-    """Of queries that a method wrote, those that a benchmark judges are not trained on: how many, in a sentence."""
-    reworded = f" ({leak.near:,} of them reworded)" if leak.near else ""
-    return (
-        f"{leak.source}: queries that {leak.benchmark} {leak.split} judges too, {leak.queries:,} of its "
-        f"{leak.judged:,}{reworded}, are left out of the training."
-    )
-
-
-def _dev_texts(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]) -> int:
-    """The most texts of a dev split; ConfigError for one that is also reported: its scores would be selected."""
-    texts = 0
-    for name, split in places(config, "dev"):
-        info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
-        chosen = choose_split(info, split)
-        if (info.name, chosen) in benchmark_splits:
-            raise ConfigError(
-                f"{info.name}:{chosen} cannot both choose the checkpoints and be reported on: its scores would be too "
-                "high.",
-                hint="Name another split or benchmark as 'dev'.",
-            )
-        texts = max(texts, info.judged[chosen] + info.n_documents)
-    return texts
 
 
 @access.runs
@@ -425,7 +85,7 @@ def run(
         draw(workspace, each)
     sources, _ = sources_of(workspace, config)
     leakage.require(leaks_of(workspace, config), allow_leakage)
-    leaks = leaks_of(workspace, config, _sets(sources)) if allow_leakage else []
+    leaks = leaks_of(workspace, config, stored_sets(sources)) if allow_leakage else []
     generations = []
     ready = []
     for source in sources:
@@ -447,66 +107,6 @@ def run(
         after=generations,
     )
     return StudyStart(job_id, generations)
-
-
-@access.reads
-def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
-    """The judged queries among those of ``sets``; without these, of the query sets that the plan names."""
-    names = config.items("query_sets") if sets is None else sets
-    return leakage.find_leaks(workspace, names, places(config) + places(config, "dev"))
-
-
-def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[float, ...]:
-    """The learning rates to try with a retriever: the paper's, or some around the retriever's own, or LoRA's."""
-    found = defaults_for(resolve(access.model(workspace, retriever), workspace).defaults, lora)
-    return grid(float(found["learning_rate"].value))
-
-
-# Further settings of a training that a sweep passes on in its own way, or that do not tell trainings apart.
-NAMED_BY_SWEEP = {*DECIDED, "epochs", "batch_size", "save_steps"}
-
-
-@access.reads
-def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) -> StudyConfig:
-    """The study that a learning-rate sweep is: this training at each rate, chosen by the dev split of its benchmark.
-
-    The split that ``config`` names chooses, or the benchmark's dev; other queries are reported. ConfigError for fewer
-    than two rates, or without a benchmark.
-    """
-    if len(set(rates)) < 2:
-        raise ConfigError("A sweep needs at least two learning rates.", hint="Write them as 2e-7,5e-7,1e-6.")
-    if not config.benchmark:
-        raise ConfigError("A sweep needs a dev benchmark to choose by.", hint="Set benchmark, as --benchmark NAME.")
-    info = describe(resolve_benchmark(access.benchmark(workspace, config.benchmark), workspace), workspace)
-    others = [name for name in info.splits if name != config.split]
-    splits = {}
-    if config.split and others and choose_split(info, config.split):
-        name = config.benchmark
-        splits = {"dev": f"{name}:{config.split}", "benchmarks": f"{name}:{reported_split(others)}"}
-    query_set = counted(workspace, StudySource("", "", query_sets.resolve_query_set(workspace, config.query_set).id))
-    usual = TrainingConfig(query_set="any").to_dict()
-    more = {k: v for k, v in config.to_dict().items() if k not in NAMED_BY_SWEEP and v != usual[k]}
-    capped = "" if config.kappa == usual["kappa"] else f"@{config.kappa:g}"
-    loss = HARD_NEGATIVES if config.hard_negatives else INFONCE
-    return StudyConfig.from_dict(
-        {
-            "benchmarks": config.benchmark,
-            "query_sets": config.query_set,
-            "retrievers": config.retriever,
-            "per_doc": str(config.per_doc or max(1, len(query_set.counts))),
-            "weightings": f"{config.weighting}{capped}",
-            "losses": DISTIL if config.distil else loss,
-            "query_sources": config.query_source,
-            "seeds": str(config.seed),
-            "learning_rate": ", ".join(map(rate, sorted(rates))),
-            "training": ", ".join(f"{name}={value}" for name, value in more.items()),
-            "name": config.name or f"{resolve(config.retriever, workspace).name}, learning rates",
-            **{name: getattr(config, name) for name in ("max_documents", "epochs", "batch_size", "steps", "max_length",
-                                                        "reasoning", "gpus")},
-            "budget": config.pairs,
-            **splits,
-        }
-    )  # fmt: skip
 
 
 def list_studies(workspace: Workspace) -> list[JobView]:
@@ -535,26 +135,6 @@ def _about(view: JobView) -> dict[str, Any]:
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
     return about
-
-
-def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str) -> dict[str, Any]:
-    folder = resolve_benchmark(access.benchmark(workspace, name), workspace)
-    info = describe(folder, workspace)
-    chosen = choose_split(info, split)
-    loaded = load_benchmark(folder, chosen)
-    place = records.evaluation_key(loaded.hash, chosen, config.protocol)
-    language = loaded.counted_language
-    return benchmark_facts(info.name, chosen, place, loaded.queries, loaded.n_documents, language)
-
-
-def benchmark_facts(
-    name: str, split: str, place: str, queries: Sequence[str], n_documents: int, language: str
-) -> dict[str, Any]:
-    """Return what a plan needs of a benchmark: sizes, language, mean CW, and the share of queries without any."""
-    cw = count_content_words(queries, language)
-    share = {"cw": float(cw.mean()), "empty": float((cw == 0).mean())} if len(cw) else {"cw": 0.0, "empty": 0.0}
-    sizes = {"n_queries": len(cw), "n_documents": n_documents}
-    return {"name": name, "split": split, "place": place, **sizes, "language": language, **share}
 
 
 def speeds(workspace: Workspace) -> dict[str, Speed]:

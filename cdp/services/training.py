@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cdp import catalog, jobs, query_sets
+from cdp.base import permission
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, Default, bm25, resolve
-from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import access, clusters, completeness, evaluation, leakage, naming, results
-from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
-from cdp.training.pairs import check_teacher
-from cdp.training.plan import complete, defaults_for, licence_notes, order_notes, order_of
-from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
+from cdp.results import naming
+from cdp.results.board import label
+from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
+from cdp.services import access, clusters, completeness, evaluation
+from cdp.training.plan import (
+    DEFAULT_SPEEDS,
+    STARTING_S,
+    TrainingPlan,
+    defaults_for,
+    plan_of,
+    trained_on,
+)
+from cdp.training.reasoning import check_corpus, check_reasoned, uses_reasoned
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
 
@@ -36,23 +41,6 @@ class RetrieverChoice:
     title: str
     kind: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class TrainingPlan:
-    """The size of a training, its settings with every default filled in, the licences that apply, and notes.
-
-    ``seconds`` come from the last training of this retriever here, else from its shipped speed; None without either.
-    """
-
-    pairs: int
-    documents: int
-    steps: int
-    query_set: QuerySet
-    settings: TrainingConfig
-    licences: dict[str, str]
-    seconds: float | None = None
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -83,53 +71,6 @@ def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[s
     )
 
 
-def in_order(sets: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
-    """Sort query sets (newest first) by how likely they are trained on: this corpus (or the newest set's) first, an
-    LLM's or people's before a template's, reasoned forms last, diverse before others."""
-    at = corpus if any(q.corpus_id == corpus for q in sets) else sets[0].corpus_id if sets else ""
-    return sorted(
-        sets,
-        key=lambda q: (q.corpus_id != at, q.method == "reasoning", q.generator == "template", q.method != "diverse"),
-    )
-
-
-def reasoned_sets(workspace: Workspace, query_set: str) -> list[QuerySet]:
-    """Return the corpus's query sets that may hold reasoned forms of this one's queries: those of the method reasoning
-    first, then imported ones."""
-    all_sets = query_sets.list_query_sets(workspace)
-    corpus = next((q.corpus_id for q in all_sets if q.id == query_set), "")
-    others = [q for q in all_sets if q.id != query_set and q.corpus_id == corpus]
-    fitting = [q for q in others if q.method == "reasoning" or q.generator == "import"]
-    return sorted(
-        fitting, key=lambda q: (q.method != "reasoning", q.parameters.get("source") not in ("", None, query_set))
-    )
-
-
-def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
-    """Return the number of queries of each document with queries, in the set's order, shape (n_documents,). Cached."""
-
-    def compute() -> NDArray[np.int64]:
-        lines = query_sets.iter_lines(workspace, query_set)
-        counts = np.fromiter((sum(map(bool, map(str.strip, line["queries"]))) for line in lines), dtype=np.int64)
-        return counts[counts > 0]
-
-    return ANSWERS.get(query_sets.files(workspace, query_set).queries, "query counts", compute)
-
-
-def _counted(workspace: Workspace, query_set: str, config: TrainingConfig) -> tuple[int, int]:
-    """Return (pairs, documents) of a set's first ``per_doc`` queries."""
-    counts = query_counts(workspace, query_set)
-    return int((counts if config.per_doc is None else np.minimum(counts, config.per_doc)).sum()), len(counts)
-
-
-def _drawn(config: TrainingConfig, pairs: int, documents: int) -> tuple[int, int]:
-    """Return (pairs, documents) of a training on a random draw; exact where all documents have as many queries."""
-    share = min(1.0, (config.max_documents or documents) / max(1, documents))
-    if config.pairs is not None:
-        share = min(share, config.pairs / max(1, pairs))
-    return round(pairs * share), max(1, round(documents * share))
-
-
 @access.reads
 def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig, QuerySet]:
     """Return ``config`` with the ids of its query sets, and the set to train on.
@@ -145,7 +86,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
         check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
         reasoning = reasoned.id
     if needs == "column" and config.weights:
-        ANSWERS.get(access.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
+        ANSWERS.get(permission.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
     with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
     check_reasoned(with_ids, query_set.method)
     return with_ids, query_set
@@ -158,40 +99,10 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
         raise ConfigError(f"{config.name!r} is the name of a retriever already.", hint="Give the training another one.")
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
-    settings = complete(with_ids, retriever)
-    if settings.distil:
-        check_teacher(query_set)
-    if query_set.complete and config.per_doc is None:
-        pairs, documents = query_set.n_queries, query_set.n_documents
-    else:
-        pairs, documents = _counted(workspace, query_set.id, config)
-    unreasoned = 0
-    if uses_reasoned(settings):
-        lines = query_sets.read_queries(workspace, query_set.id)
-        forms = Reasoned(workspace, settings.reasoning)
-        pairs, documents, unreasoned = pairs_with(forms, lines, settings)
-    there = documents
-    pairs, documents = _drawn(config, pairs, documents)
-    if not pairs:
-        raise InputError(f"The query set {query_set.name} has no queries to train on.", hint="Generate or import some.")
-    if documents < 2:
-        raise InputError(
-            f"These queries are for one document only ({query_set.name}), so none has a negative to learn from.",
-            hint="Training needs queries for at least two different documents.",
-        )
-    order = order_of(settings, pairs)
-    notes = order_notes(order)
-    if unreasoned:
-        notes.append(unreasoned_note(unreasoned, settings))
-    if config.max_documents is not None and there < config.max_documents:
-        notes.append(f"The set has {there:,} documents with queries, fewer than the {config.max_documents:,} asked.")
-    if settings.benchmark:
-        evaluation.checked(workspace, retriever.name, settings.benchmark, settings.split)
-    elif settings.epochs == PAPER_EPOCHS.value:
-        notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
-    licences = licence_notes(retriever, query_set, workspace)
-    seconds = _seconds(workspace, retriever.name, order.steps * order.global_rows)
-    return TrainingPlan(pairs, documents, order.steps, query_set, settings, licences, seconds, notes)
+    found = plan_of(workspace, with_ids, retriever, query_set)
+    if config.benchmark:
+        evaluation.checked(workspace, retriever.name, config.benchmark, found.settings.split)
+    return dataclasses.replace(found, seconds=_seconds(workspace, retriever.name, found.seen))
 
 
 def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
@@ -201,23 +112,6 @@ def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
     shipped = DEFAULT_SPEEDS[retriever].pairs_per_second if retriever in DEFAULT_SPEEDS else None
     rate = next((rate for rate in rates if rate), shipped)
     return STARTING_S + pairs / float(rate) if rate else None
-
-
-def trained_on(config: TrainingConfig) -> list[str]:
-    """Return the query sets that a training reads."""
-    return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
-
-
-@access.reads
-def label(workspace: Workspace, config: TrainingConfig) -> str:
-    """Return the name of an unnamed training: its Q/Doc and pairs, corpus, retriever, and any seed but the first."""
-    query_set = query_sets.resolve_query_set(workspace, config.query_set)
-    pairs, documents = _drawn(config, *_counted(workspace, query_set.id, config))
-    source, corpus = results.source(workspace, query_set.id)
-    trained = results.Trained(source, corpus, results.per_doc(pairs, documents), pairs, documents, 0, config.to_dict())
-    retriever = resolve(config.retriever, workspace).name
-    seed = f"seed {config.seed}" if config.seed else ""
-    return results.SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, seed]))
 
 
 @access.runs

@@ -1,203 +1,33 @@
-"""Whose judged queries decide a test: a benchmark's of the project, else people's of the corpus, else template queries.
-
-Of the last two a small benchmark is made first: the corpus's documents, or a sample of them, and queries that nothing
-is trained on.
-"""
+"""Test it on my data: what decides, the plan, its start, and what became of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Set
 
-from cdp import jobs, query_sets
+from cdp import jobs
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.records import Document
-from cdp.base.text import counted, duration
-from cdp.base.workspace import Workspace, disk_faults_told, shuffle_key, slug
-from cdp.benchmarks import BenchmarkInfo, describe, library, list_benchmarks, manifests, resolve_benchmark
-from cdp.benchmarks.judged import is_judged
-from cdp.complexity import LANGUAGES
+from cdp.base.workspace import Workspace, disk_faults_told, slug
+from cdp.benchmarks import BenchmarkInfo, library, list_benchmarks, manifests
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
-from cdp.corpus.documents import permutation
 from cdp.jobs import JobView
-from cdp.llm.prices import dollars
-from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS
-from cdp.services import access, commands, job_words, leakage, projects, studies
-from cdp.services.studies import Splits
-from cdp.studies.config import StudyConfig, TrialConfig, study_of
-from cdp.studies.estimate import STARTING_S, StudyPlan, speed_of
-from cdp.synthesis.generators import GENERATORS
-from cdp.synthesis.generators.template import TemplateGenerator
-from cdp.synthesis.methods import METHODS
-
-BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
-
-# Of larger benchmarks a sample judges: every training of a test encodes all of its texts.
-MOST_DOCUMENTS = 2_000
-
-# Documents that are trained on where nothing is said.
-MOST_TRAINED = 1_000
-
-# At most this part of a corpus is held out for template queries.
-HELD_OUT = 0.25
-
-# The training queries are written with seed 0.
-SEED = 1
-
-# The first seed of a test: it draws the documents that are trained on from its beginning.
-DRAW = 0
+from cdp.services import access, commands, job_words, projects, studies
+from cdp.studies.config import TrialConfig
+from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of, study_of_test
 
 
-@dataclass(frozen=True)
-class JudgedBy:
-    """What decides a test. ``kind`` is BENCHMARK, HUMAN or TEMPLATE; ``of`` the query set that its queries are from.
-    ``there``: nothing is to be made. The last ``held_out`` documents of the corpus's draw with ``DRAW`` are not trained
-    on. ``notes`` say what has to be known, in sentences, ``judge`` which model judged (empty: people)."""
-
-    kind: str
-    splits: Splits
-    there: bool
-    of: str = ""
-    held_out: int = 0
-    notes: tuple[str, ...] = ()
-    judge: str = ""
-
-    @property
-    def benchmark(self) -> str:
-        return self.splits.benchmark
-
-    @property
-    def texts(self) -> int:
-        """The test queries and the documents."""
-        return self.splits.n_test + self.splits.n_documents
-
-
-def judged_by(workspace: Workspace, manifest: CorpusManifest, config: TrialConfig) -> JudgedBy:
-    """What decides a test on a corpus. InputError for a benchmark that cannot be used."""
-    info = _named(workspace, config.benchmark) if config.benchmark else _of_project(workspace, manifest)
-    if info is not None:
-        return _benchmark(workspace, info, config)
-    human = _human(workspace, manifest)
-    if human is not None:
-        return _made(
-            workspace,
-            manifest,
-            HUMAN,
-            min(human.n_documents, config.queries + studies.MOST_DEV),
-            of=human.id,
-            note=f"No judged queries are there: people's queries in {human.name} are split off and decide. Do not "
-            "train on them later.",
-        )
-    held_out = min(config.queries, int(manifest.n_documents * HELD_OUT))
-    if held_out < 3:
-        raise ConfigError(
-            f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test without judgments.",
-            hint="Bring a benchmark, or queries that people wrote for these documents.",
-        )
-    return _made(
-        workspace,
-        manifest,
-        TEMPLATE,
-        held_out,
-        held_out=held_out,
-        note=f"No judged queries and no human queries: template queries of {held_out:,} held-out documents decide. "
-        "They reuse the documents' own words, so the test shows that training works, and little about real queries.",
-    )
-
-
-def _named(workspace: Workspace, name: str) -> BenchmarkInfo:
-    info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
-    if info.problem:
-        raise InputError(f"{info.name} cannot be used: {info.problem}")
-    return info
-
-
-def _of_project(workspace: Workspace, manifest: CorpusManifest) -> BenchmarkInfo | None:
-    """The benchmark of the corpus's project that has a dev split, else its first; of no project's one of the corpus's
-    name."""
+def of_project(workspace: Workspace, manifest: CorpusManifest) -> list[BenchmarkInfo]:
+    """Return the benchmarks of the corpus's project; where it has none, one of the corpus's name."""
     index = projects.Index(workspace)
     usable = [info for info in list_benchmarks(workspace) if info.splits and not info.problem and not info.subset_of]
     own = [info for info in usable if index.of("benchmark", info.name) & index.of("corpus", manifest.id)]
-    candidates = own or [info for info in usable if slug(info.name) == slug(manifest.name)]
-    made = {_name(manifest, kind) for kind in (HUMAN, TEMPLATE)}
-    # People's judgments come before a model's.
-    by_model = {info.name for info in candidates if is_judged(Path(info.folder))}
-    ranked = sorted(candidates, key=lambda info: (info.name in made, info.name in by_model, "dev" not in info.splits))
-    # What was made for a test is no reason to pass over people's queries that came later.
-    return next((info for info in ranked if info.name not in made), None)
+    return own or [info for info in usable if slug(info.name) == slug(manifest.name)]
 
 
 def has_judged(workspace: Workspace, corpus: str) -> bool:
     """Return True if there are judged queries for a corpus that a test would take unasked."""
-    return _of_project(workspace, resolve_corpus(workspace, corpus)) is not None
-
-
-def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
-    splits = studies.splits_of(workspace, info, config.split, queries=config.queries, documents=MOST_DOCUMENTS)
-    notes = []
-    if splits.benchmark != info.name:
-        queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
-        notes.append(f"{queries}{splits.n_dev:,} others choose the checkpoints ({splits.benchmark}).")
-    if splits.n_documents < info.n_documents:
-        notes.append(
-            f"They search {splits.n_documents:,} of {info.n_documents:,} documents of {info.name}. Scores are higher "
-            "than on all; differences are what counts."
-        )
-    judge = str(manifests.read(Path(info.folder)).source.get("judge") or "")
-    return JudgedBy(BENCHMARK, splits, not splits.of, notes=tuple(notes), judge=judge)
-
-
-def _human(workspace: Workspace, manifest: CorpusManifest) -> QuerySet | None:
-    sets = query_sets.list_query_sets(workspace)
-    return next((q for q in sets if q.corpus_id == manifest.id and q.kind == "human" and q.n_documents > 1), None)
-
-
-def _name(manifest: CorpusManifest, kind: str) -> str:
-    return f"{slug(manifest.name, fallback='corpus')[:60]}-{manifest.id[-8:]}-{kind}"
-
-
-def _made(
-    workspace: Workspace,
-    manifest: CorpusManifest,
-    kind: str,
-    queries: int,
-    *,
-    note: str,
-    of: str = "",
-    held_out: int = 0,
-) -> JudgedBy:
-    name = _name(manifest, kind)
-    n_dev = max(1, min(studies.MOST_DEV, int(queries * studies.DEV_SHARE)))
-    splits = Splits(name, queries - n_dev, n_dev, min(manifest.n_documents, MOST_DOCUMENTS))
-    return JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
-
-
-def facts(
-    workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, study: StudyConfig
-) -> dict[str, Any] | None:
-    """What a plan needs to know of a benchmark that is not there yet; None for one that is."""
-    if judged.there:
-        return None
-    if judged.kind == BENCHMARK:
-        return studies.planned_facts(workspace, study, judged.splits)
-    texts = [text for _, text in _queries(workspace, manifest, judged)[: judged.splits.n_test]]
-    place = f"{judged.benchmark}/test/{study.protocol}"
-    language = manifest.counted_language
-    return studies.benchmark_facts(judged.benchmark, "test", place, texts, judged.splits.n_documents, language)
-
-
-def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets: Sequence[str]) -> list[leakage.Leak]:
-    """``leakage.find_leaks`` for what a test would be judged by, whether it is there or still to be made."""
-    splits = judged.splits
-    if judged.there or judged.kind == BENCHMARK:
-        of = splits.of or splits.benchmark
-        places = {splits.test_from or splits.test, splits.dev_from or splits.test_from or splits.dev}
-        return leakage.find_leaks(workspace, sets, [(of, name) for name in sorted(places)])
-    texts = [text for _, text in _queries(workspace, manifest, judged)]
-    return leakage.among(workspace, sets, texts, judged.benchmark, "test")
+    manifest = resolve_corpus(workspace, corpus)
+    return best_of(manifest, of_project(workspace, manifest)) is not None
 
 
 @access.writes
@@ -208,7 +38,7 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
     if judged.kind == BENCHMARK:
         studies.draw(workspace, judged.splits)
     else:
-        pairs = _queries(workspace, manifest, judged)
+        pairs = queries_of(workspace, manifest, judged)
         if len(pairs) < 3:
             raise InputError(f"{manifest.name} gives {len(pairs)} queries to decide by, too few for a test.")
         texts = {f"q{number}": text for number, (_, text) in enumerate(pairs)}
@@ -242,170 +72,11 @@ def _documents(workspace: Workspace, manifest: CorpusManifest, wanted: Set[str],
         yield document
 
 
-def _queries(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> list[tuple[str, str]]:
-    """(document, query) of a benchmark that is to be made, one query of a document, in an order drawn by hash."""
-    if judged.kind == HUMAN:
-        lines = ((line["document_id"], line["queries"]) for line in query_sets.iter_lines(workspace, judged.of))
-        written = [(identifier, str(queries[-1])) for identifier, queries in lines if queries]
-    else:
-        generator = TemplateGenerator(SEED)
-        order = permutation(manifest.n_documents, DRAW)[manifest.n_documents - judged.held_out :]
-        held_out, written = frozenset(order.tolist()), []
-        for position, document in enumerate(iter_documents(workspace, manifest.id)):
-            if position in held_out and (queries := generator.generate("", document, METHODS["diverse"], 1).queries):
-                written.append((document.id, queries[0]))
-    written.sort(key=lambda pair: shuffle_key(pair[0]))
-    return written[: judged.splits.n_test + judged.splits.n_dev]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A test before its start. ``plan`` has its time, without an endpoint's answers, and their price. ``notes`` say
-    what has to be known first.
-
-    ``problem`` says that it takes longer or costs more than allowed, empty where it does not; ``fitting`` is then the
-    number of documents that is allowed, 0 where none is.
-    """
-
-    config: TrialConfig
-    judged: JudgedBy
-    plan: StudyPlan
-    notes: tuple[str, ...]
-    documents: int
-    documents_there: int
-    unit: str
-    problem: str = ""
-    fitting: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """For ``--json``."""
-        splits = self.judged.splits
-        return {
-            **{name: getattr(self.plan, name) for name in ("seconds", "measured", "requests", "cost")},
-            "documents": self.documents,
-            "judged_by": f"{splits.benchmark}:{splits.test}",
-            "judged_kind": self.judged.kind,
-            "problem": self.problem,
-            "fitting_documents": self.fitting,
-            "notes": list(self.notes),
-            "plan": self.plan.to_dict(),
-        }
-
-
-def last_generator(workspace: Workspace, corpus: str) -> dict[str, str]:
-    """The generator of the newest queries for a corpus, else of any corpus, with its model and address; settings of
-    ``TrialConfig``. Recorded queries come first: they are there. Empty where nothing was ever written."""
-    offered = TrialConfig.settings()["generator"].choices or ()
-    written = [q for q in query_sets.list_query_sets(workspace) if q.generator in offered]
-    if not written:
-        return {}
-    last = max(written, key=lambda q: (q.corpus_id == corpus, q.generator == "recorded", q.created))
-    if not GENERATORS[last.generator].is_llm or last.generator == "recorded":
-        return {"generator": last.generator}
-    return {"generator": last.generator, "model": last.model, "base_url": str(last.parameters.get("base_url") or "")}
-
-
 @access.reads
 def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     """What the test would take: everything that can be wrong is found here, and nothing is started."""
-    manifest = resolve_corpus(workspace, config.corpus)
-    config = config.replace(corpus=manifest.id)
-    judged = judged_by(workspace, manifest, config)
-    available = manifest.n_documents - judged.held_out
-    if available < 2:
-        raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
-    documents = min(available, config.documents or MOST_TRAINED)
-    trained, note = _trained_human(workspace, manifest, judged, documents)
-    study = _study(config, manifest, judged, documents, trained)
-    study_plan = studies.plan(
-        workspace, study, known=facts(workspace, manifest, judged, study),
-        dev_texts=judged.splits.n_dev + judged.splits.n_documents,
-    )  # fmt: skip
-    seconds, cost = study_plan.seconds, study_plan.cost
-    notes = [*_foreign(manifest, config.retriever), *judged.notes, *note]
-    if cost is None:
-        notes.append(
-            f"The price of {study.model_name} is not known here, so no budget can be kept: see the price table."
-        )
-    if study_plan.requests:
-        notes.append("The time of the endpoint's answers comes on top.")
-    if config.generator == "template":
-        notes.append("The template generator stands in for an LLM: what a model's queries would gain may differ.")
-    problem = ""
-    if seconds > 60 * config.minutes:
-        problem = f"The test takes about {duration(seconds)} here, more than the {config.minutes:g} minutes allowed."
-    elif cost is not None and cost > config.spend:
-        problem = f"The queries cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
-    over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
-    # What does not depend on the documents keeps its time, so the number that fits is found by their share.
-    speed = speed_of(config.retriever, studies.speeds(workspace))
-    fixed = STARTING_S + speed.encoding_seconds(2 * judged.texts)
-    room = 60 * config.minutes - fixed
-    fitting = 0 if over <= 1 else max(0, int(0.95 * documents * min(room / max(1.0, seconds - fixed), 1 / over)))
-    return Trial(
-        config=config,
-        judged=judged,
-        plan=study_plan,
-        notes=(*notes, *_of_queries(workspace, manifest, judged, study_plan)),
-        documents=documents,
-        documents_there=available,
-        unit=manifest.unit,
-        problem=problem,
-        fitting=fitting if fitting >= 20 else 0,
-    )
-
-
-def _trained_human(
-    workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, documents: int
-) -> tuple[str, tuple[str, ...]]:
-    """(the query set of people to train on beside what a model writes, notes): one that covers the test's documents."""
-    human = _human(workspace, manifest) if judged.kind != HUMAN else None
-    if human is None:
-        return "", ()
-    if human.n_documents >= manifest.n_documents - judged.held_out and documents <= human.n_documents:
-        return human.id, ()
-    return "", (
-        f"{human.name} has queries for {human.n_documents:,} of {manifest.n_documents:,} documents only, so people's "
-        "queries are not among the trainings.",
-    )
-
-
-def _of_queries(
-    workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, study_plan: StudyPlan
-) -> Iterator[str]:
-    """What has to be known of the queries that are trained on: which documents they are for, and what is left out."""
-    told = ("has queries for the first", "are left out of the training")
-    yield from (note for note in study_plan.notes if any(words in note for words in told))
-    there = [source.query_set for source in study_plan.sources if source.query_set]
-    if not judged.there:
-        yield from map(studies.left_out, leaks(workspace, manifest, judged, there))
-    if judged.held_out and there:
-        yield (
-            "Queries of earlier jobs are trained on, among them perhaps some for the documents that decide: such "
-            "results are marked in-domain."
-        )
-
-
-def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
-    """What has to be said of a retriever that never saw the corpus's language: its gains say little of another one."""
-    preset = PRESETS.get(retriever)
-    if preset is None or not preset.languages or manifest.main_language in (*preset.languages, "unknown"):
-        return
-    known, here = (
-        LANGUAGES[code].name if code in LANGUAGES else code for code in (preset.languages[0], manifest.main_language)
-    )
-    yield (
-        f"{retriever} was trained on {known} text alone and these documents are {here}: its scores will be low "
-        "whatever it is trained on. For an answer that holds, choose a retriever that knows the language."
-    )
-
-
-def _study(
-    config: TrialConfig, manifest: CorpusManifest, judged: JudgedBy, documents: int, human: str, priced: bool = False
-) -> StudyConfig:
-    splits = judged.splits
-    test, dev = f"{splits.benchmark}:{splits.test}", f"{splits.benchmark}:{splits.dev}"
-    return study_of(config, test, dev, documents, human=human, name=f"Test on {manifest.name}", spend=priced)
+    own = of_project(workspace, resolve_corpus(workspace, config.corpus))
+    return plan_test(workspace, config, own, studies.speeds(workspace))
 
 
 @access.runs
@@ -425,7 +96,7 @@ def start(
     make(workspace, manifest, trial.judged)
     priced = bool(trial.plan.requests) and trial.plan.cost is not None
     human = trial.plan.config.query_sets
-    study = _study(trial.config, manifest, trial.judged, trial.documents, human, priced)
+    study = study_of_test(trial.config, manifest, trial.judged, trial.documents, human, priced)
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
 
 

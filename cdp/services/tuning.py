@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from cdp import jobs, query_sets
-from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import ConfigError, InputError
-from cdp.base.records import Real, fields, whole
+from cdp.base import permission
+from cdp.base.config import PromptTuningConfig
+from cdp.base.errors import InputError
+from cdp.base.records import whole
 from cdp.base.workspace import Workspace, slug
 from cdp.corpus import resolve_corpus
-from cdp.services import access, queries, synthesis
-from cdp.synthesis.generators import GENERATORS, make_generator
-from cdp.synthesis.methods import METHODS, OWN, get_method
+from cdp.services import access, queries
+from cdp.synthesis import pricing
+from cdp.synthesis.candidates import _FOUND, candidates_of
+from cdp.synthesis.generators import GENERATORS
 
 WORKER = "cdp.workers.prompt_tuning"
 LONGEST_PROMPT = 1_000_000
@@ -24,7 +26,7 @@ def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
     """Prompts of the user's own from files, under the files' names without ending."""
     prompts: dict[str, str] = {}
     for path in files:
-        source = access.to_read(Workspace.default(), path)
+        source = permission.to_read(Workspace.default(), path)
         name = slug(source.stem)
         if name in prompts:
             raise InputError(f"Two prompt files are called {name}.", hint="Rename one of them.")
@@ -36,57 +38,6 @@ def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
         if len(prompts[name]) > LONGEST_PROMPT:
             raise InputError(f"It is longer than a prompt can be ({LONGEST_PROMPT:,} characters).", file=source)
     return prompts
-
-
-def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> dict[str, SynthesisConfig]:
-    """{candidate: the settings that write its queries}: the methods that ``config`` names, then the user's ``prompts``
-    (name → template), each checked.
-
-    NotFoundError for an unknown method; ConfigError for a prompt without its fields, a method that cannot be tried on
-    single documents, a prompt that nothing reads, fewer than two candidates, or one named twice.
-    """
-    methods = [name.strip() for name in config.methods.split(",") if name.strip()]
-    if OWN in methods:
-        raise ConfigError("A prompt of your own is given as text, not by the name own.", hint="Give its file or text.")
-    for method in map(get_method, methods):
-        if method.from_queries or method.joint:
-            needs = "several documents" if method.joint else "existing queries"
-            raise ConfigError(f"{method.name} needs {needs}, so it is no candidate.", hint="Leave it out.")
-    if config.generator == "template" and len(methods) > 1 and not {*methods} <= {"diverse", "paraphrase"}:
-        raise ConfigError(
-            "The generator template reads no prompts: of other methods than paraphrase it writes the same queries.",
-            hint="Try diverse and paraphrase, or choose a generator that asks a language model.",
-        )
-    names = [*methods, *prompts]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise ConfigError(f"More than one candidate is called {', '.join(sorted(twice))}.", hint="Rename one of them.")
-    if len(names) < 2:
-        raise ConfigError(
-            "Choosing needs at least two candidates.", hint=f"Name methods ({', '.join(METHODS)}) or add prompts."
-        )
-    for name, template in prompts.items():
-        try:
-            get_method(OWN, template)
-        except ConfigError as error:
-            raise ConfigError(f"{name}: {error.message}", hint=error.hint) from error
-        if not make_generator(_settings(config, OWN, template)).is_llm:
-            raise ConfigError(
-                f"The generator {config.generator} reads no prompts, so yours cannot be tried with it.",
-                hint="Choose one that asks a language model.",
-            )
-    sample = {"limit": config.documents, "draw": config.seed}
-    return {
-        name: _settings(
-            config, OWN if name in prompts else name, prompts.get(name, ""), name=f"Prompt {name}", **sample
-        )
-        for name in names
-    }
-
-
-def _settings(config: PromptTuningConfig, method: str, prompt: str, **more: Any) -> SynthesisConfig:
-    shared = ("corpus", "per_doc", "generator", "model", "base_url")
-    values = {name: value for name in shared if (value := getattr(config, name)) != ""}
-    return SynthesisConfig.from_dict({**values, "method": method, "prompt": prompt, **more})
 
 
 @access.runs
@@ -102,7 +53,7 @@ def start(
     candidates = []
     for name, settings in candidates_of(config, own).items():
         whole = settings.replace(limit=None, draw=None)
-        cost = synthesis.estimate(workspace, whole).cost if GENERATORS[config.generator].endpoint else None
+        cost = pricing.estimate(workspace, whole).cost if GENERATORS[config.generator].endpoint else None
         candidates.append(
             {
                 "name": name,
@@ -123,17 +74,6 @@ def start(
     )
 
 
-_CANDIDATE = fields(
-    {"name": str, "method": str, "prompt": str}, query_set=str, error=str, distance=Real | None, inside=Real | None,
-    corpus_cost=Real | None, measures=list[fields({"name": str, "value": Real | None})],  # type: ignore[misc]
-)  # fmt: skip
-# ``results/prompts.json``.
-_FOUND = fields(
-    {"config": dict[str, Any], "scorer": fields({"measure": str, "model": str, "note": str}), "choice": str,
-     "why": str, "candidates": list[_CANDIDATE]},  # type: ignore[valid-type]
-)  # fmt: skip
-
-
 def result(workspace: Workspace, job: str) -> dict[str, Any]:
     """What a job found, as its worker wrote it; InputError before its end."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
@@ -141,11 +81,3 @@ def result(workspace: Workspace, job: str) -> dict[str, Any]:
     if record is None:
         raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")
     return record
-
-
-def synthesis_of(found: Mapping[str, Any]) -> SynthesisConfig:
-    """The settings that write queries for the whole corpus with the prompt that was chosen."""
-    chosen = next((c for c in found["candidates"] if c["name"] == found["choice"]), None)
-    if chosen is None:
-        raise InputError(f"The prompt {found['choice']!r} is not among the candidates of its job.")
-    return _settings(PromptTuningConfig.from_dict(found["config"]), chosen["method"], chosen["prompt"])

@@ -15,30 +15,7 @@ from cdp.base.config import TrainingConfig
 from cdp.llm.prices import dollars
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on, pairs_of, steps_of
-from cdp.training.plan import EVALUATIONS
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Training pairs per second (each epoch counts) and texts encoded per second."""
-
-    pairs_per_second: float
-    texts_per_second: float
-
-    def training_seconds(self, pairs: float) -> float:
-        """Return seconds from loading the model to the end of training; ``pairs`` counts each epoch."""
-        return MODEL_LOAD_S + pairs / self.pairs_per_second
-
-    def encoding_seconds(self, texts: float) -> float:
-        """Return seconds to encode and search ``texts``: studies measure both together."""
-        return texts / self.texts_per_second
-
-
-# All figures below: two cores of an AMD EPYC processor, no GPU (docs/BENCHMARKS.md).
-MODEL_LOAD_S = 0.7  # static-minilm, in a process that has loaded it before
-STARTING_S = 15.0  # until a job's first step: two processes start and import their libraries
-
-DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0)}
+from cdp.training.plan import DEFAULT_SPEEDS, EVALUATIONS, STARTING_S, Speed
 
 # A guess for a small transformer that has not run here.
 SLOW = Speed(60.0, 60.0)
@@ -208,11 +185,16 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         epochs = (record.get("settings") or {}).get("epochs") or 1
         pairs_seen = training.get("pairs_seen") or epochs * training["pairs"]
         took = [sum(e["seconds"].values()) for e in evaluations]
-        n = sum(e["n_texts"] for e in evaluations)
+        n = sum(e["n_texts"] - _reused(e.get("counts", {})) for e in evaluations)
         # Records hold whole milliseconds, of which a tiny study may take none.
         pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
         texts.setdefault(name, []).append(n / max(sum(took), 0.001))
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
+
+
+def _reused(counts: Mapping[str, Any]) -> int:
+    """Return how many texts of an evaluation were not encoded: their vectors were there."""
+    return int(counts.get("embeddings_reused", 0)) + int(counts.get("query_embeddings_reused", 0))
 
 
 def _notes(plan: StudyPlan) -> Iterator[str]:

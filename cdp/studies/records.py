@@ -45,6 +45,10 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
                    "epochs")  # fmt: skip
 
 
+# Settings that came later. Empty ones are left out, so that the results of before are found.
+CAME_LATER = ("trained_layers",)
+
+
 def untrained_key(base_hash: str, max_length: int | None) -> str:
     """The key of a retriever as it was before training."""
     return key_of({"base": base_hash, "max_length": max_length})
@@ -52,11 +56,13 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
 
 def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
     """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
+    values = settings.to_dict()
+    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] is None}
     return key_of(
         {
             "base": base_hash,
             "pairs": pairs_hash,
-            "settings": {k: v for k, v in settings.to_dict().items() if k not in NOT_DETERMINING},
+            "settings": {name: values[name] for name in determining},
             "similarity": TRAINED_SIMILARITY,
             "dev": dev,
         }

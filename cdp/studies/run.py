@@ -28,7 +28,7 @@ from cdp.benchmarks import Benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.corpus import iter_documents
 from cdp.evaluation import Evaluation, combined, evaluate_model
-from cdp.evaluation.evaluate import evaluate_bm25, first_ten, judge_on, unjudged
+from cdp.evaluation.evaluate import DevJudge, Vectors, evaluate_bm25, first_ten, unjudged
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import records
@@ -207,8 +207,8 @@ class Study:
         if record is None or not all(place in record["evaluations"] for place, _ in judged):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
-            model, training = self._train(condition, retriever, settings, data, checkpoints)
-            evaluations = self._evaluate(model, condition, judged, record, data.pairs)
+            model, training, vectors = self._train(condition, retriever, settings, data, checkpoints)
+            evaluations = self._evaluate(model, condition, judged, record, data.pairs, vectors)
             record = {
                 "retriever": condition.retriever,
                 "base_hash": base_hash,
@@ -273,8 +273,8 @@ class Study:
 
     def _train(
         self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path
-    ) -> tuple[SentenceTransformer, dict[str, Any]]:
-        from cdp.training.loop import base_model, make_retriever
+    ) -> tuple[SentenceTransformer, dict[str, Any], Vectors | None]:
+        from cdp.training.loop import States, base_model, make_retriever
         from cdp.training.tokens import stores_of
 
         device = _device(self.config.gpus)
@@ -284,15 +284,27 @@ class Study:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
             data.stores = stores_of(model, data.pairs)
         weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
+        _, base_hash = self.base(condition.retriever)
         evaluate, dev = None, self._dev(condition)
         if dev is not None:
-            evaluate = judge_on(dev, partial(self._watch, f"{condition}: {dev.name}"))
+            evaluate = DevJudge(dev, partial(self._watch, f"{condition}: {dev.name}"))
         trained = make_retriever(
-            model, config, data.pairs, data.stores, weights, _Hooks(self, condition), checkpoints, evaluate=evaluate
+            model,
+            config,
+            data.pairs,
+            data.stores,
+            weights,
+            _Hooks(self, condition),
+            checkpoints,
+            evaluate=evaluate,
+            states=States(self.job.workspace.layers, base_hash, partial(self._watch, str(condition))),
         )
         if trained.outcome.stopped:
             raise Stopped
-        return model, _facts(data.pairs, trained.order, trained.outcome)
+        # Not after a resume whose best step came before it.
+        at_best = evaluate is not None and evaluate.best == trained.outcome.best_score
+        vectors = evaluate.vectors if evaluate is not None and at_best else None
+        return model, _facts(data.pairs, trained.order, trained.outcome), vectors
 
     def _dev(self, condition: Condition) -> Benchmark | None:
         languages = [dev.counted_language for dev in self.dev]
@@ -300,7 +312,7 @@ class Study:
 
     def _evaluate(
         self, model: SentenceTransformer, condition: Condition, judged: Sequence[tuple[str, Benchmark]],
-        stored: dict[str, Any] | None, pairs: PairSet,
+        stored: dict[str, Any] | None, pairs: PairSet, vectors: Vectors | None,
     ) -> dict[str, Any]:  # fmt: skip
         """The scores of a trained model on each benchmark, those that are ``stored`` among them."""
         workspace, name = self.job.workspace, condition.retriever
@@ -313,7 +325,7 @@ class Study:
                 continue
             what = f"{condition}: {benchmark.name}"
             self._report(what)
-            evaluation = self._evaluated(model, benchmark, "", partial(self._watch, what))
+            evaluation = self._evaluated(model, benchmark, "", partial(self._watch, what), vectors)
             evaluation.counts.update(leakage.counts_of(queries, documents, benchmark))
             if self._leak_allowed:
                 evaluation.counts["leaked_training"] = 1
@@ -321,12 +333,13 @@ class Study:
         return evaluations
 
     def _evaluated(
-        self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Callable[[str, int, int], None]
-    ) -> Evaluation:
+        self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Callable[[str, int, int], None],
+        vectors: Vectors | None = None,
+    ) -> Evaluation:  # fmt: skip
         precision = precision_for(model)
         return evaluate_model(
             cast(model, precision), benchmark, protocol=self.config.protocol, precision=precision,
-            store=self.store if identity else None, model_hash=identity, watch=watch,
+            store=self.store if identity else None, model_hash=identity, watch=watch, vectors=vectors,
         )  # fmt: skip
 
     def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:

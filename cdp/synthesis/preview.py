@@ -10,7 +10,7 @@ import dataclasses
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,8 @@ from cdp.corpus import get_documents, load_manifest
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
 from cdp.synthesis.grouping import documents_of, related_to
-from cdp.synthesis.methods import Method, method_of
+from cdp.synthesis.methods import METHODS, Method, method_of
+from cdp.synthesis.sentences import is_english
 from cdp.synthesis.work import Work
 
 LONGEST_S = 900.0
@@ -130,3 +131,39 @@ def serve() -> None:
     except CdpError as error:
         sys.exit(" ".join(str(error).split()))
     print(json.dumps({name: dataclasses.asdict(one) for name, one in shown.items()}))
+
+
+# Problems of `parsing.Parsed` and `generate` whose names do not say enough.
+_WORDS = {
+    "too_few": "fewer queries than asked for",
+    "over_long": "too long to be a query",
+    "stray_line": "lines beside the list",
+    "cut_off": "cut off, what it ends with left out (max_output_tokens)",
+    "prompt_cut": "prompts that the endpoint counted at far fewer tokens than were sent: it may cut them",
+    "repaired": "second attempts",
+    "repair_failed": "second attempts that were no better",
+}
+
+TEMPLATE_KINDS = ("diverse", "diverse_paper", "paraphrase", "paraphrase_paper")
+JOINED = (
+    "The template generator joins a diverse query of each document by rule: a stand-in for one that needs them all."
+)
+IGNORES_PROMPT = "The template generator reads no prompt: these are its diverse queries, whatever the method asks for."
+NOT_ENGLISH = "Not read as English: these are words and sentences of the document itself, put in another order."
+NO_WORDS = "The document holds no words to build a query from."
+UNREADABLE = "No query could be read from the answer."
+
+
+def problems(found: Mapping[str, int], *, queries: int, template: str, document: Document) -> list[str]:
+    """Return sentences on the problems of one method's answer for ``document``.
+
+    ``template`` is the method that the template generator was asked for, empty for every other generator.
+    """
+    counts = {kind: n for kind, n in found.items() if queries or kind != "too_few"}
+    sentences = [f"{_WORDS.get(kind, kind.replace('_', ' '))}: {n}" for kind, n in counts.items()]
+    if not queries:
+        return [NO_WORDS if template else UNREADABLE, *sentences]
+    if not template:
+        return sentences
+    limits = [] if template in TEMPLATE_KINDS else [JOINED if METHODS[template].joint else IGNORES_PROMPT]
+    return [*sentences, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]

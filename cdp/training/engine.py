@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from cdp.retrievers.static import is_static
 from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.lower_layers import StateStore
 from cdp.training.tokens import TokenStore, groups
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ class Batches:
     and ``reasoned`` what it was made from); with ``negatives`` (n, h), the hard negatives of each query as documents,
     -1 where there is none."""
 
-    queries: TokenStore
-    documents: TokenStore
+    queries: TokenStore | StateStore
+    documents: TokenStore | StateStore
     document_of: NDArray[np.int64]
     weights: NDArray[np.float64]
-    reasoned: TokenStore | None = None
+    reasoned: TokenStore | StateStore | None = None
     negatives: NDArray[np.int64] | None = None
     swapped: NDArray[np.bool_] | None = None
     teacher: NDArray[np.float64] | None = None
@@ -146,25 +147,27 @@ class TransformerEngine:
             return loss.detach()
         return self._backward_cached(columns, position, labels, reasoned, soft, never)
 
-    def _groups(self, store: TokenStore, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def _groups(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
 
-    def _forward(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
+    def _forward(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
         features = {
             key: value.to(self.device, non_blocking=True) if isinstance(value, Tensor) else value
             for key, value in store.features(which).items()
         }
         with self.autocast():
+            if isinstance(store, StateStore):
+                return store.lower.forward(features)
             embedding: Tensor = self.model(features)["sentence_embedding"]
         return embedding
 
-    def _embed(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
+    def _embed(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
         """(n, dim) in the order of ``which``, computed group by group with gradients."""
         members = self._groups(store, which)
         parts = torch.cat([self._forward(store, which[group]) for group in members])
         return parts[_inverse(members).to(self.device)]
 
-    def _embed_detached(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
+    def _embed_detached(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
         """(n, dim) without gradients and without dropout."""
         was_training = self.model.training
         self.model.eval()
@@ -176,7 +179,7 @@ class TransformerEngine:
 
     def _backward_cached(
         self,
-        columns: list[tuple[TokenStore, NDArray[np.int64]]],
+        columns: list[tuple[TokenStore | StateStore, NDArray[np.int64]]],
         position: Tensor,
         labels: Tensor,
         reasoned: Tensor | None,
@@ -225,7 +228,8 @@ class SparseRows:
     """Texts as sparse rows over the vocabulary: ``ids[offsets[i]:offsets[i + 1]]`` are the distinct tokens of text i,
     ``shares`` how much of the text each is, summing to 1."""
 
-    def __init__(self, store: TokenStore, vocabulary: int) -> None:
+    def __init__(self, store: TokenStore | StateStore, vocabulary: int) -> None:
+        assert isinstance(store, TokenStore)  # a table has no layers
         text = np.repeat(np.arange(len(store.lengths), dtype=np.int64), store.lengths)
         keys, counts = np.unique(text * vocabulary + store.ids, return_counts=True)
         text, self.ids = np.divmod(keys, vocabulary)
@@ -263,6 +267,7 @@ class StaticEngine:
         self.reasoned = None if batches.reasoned is None else SparseRows(batches.reasoned, vocabulary)
         self.table.grad = torch.zeros_like(self.table)
         self._written: Tensor | None = None
+        self._rows = torch.zeros(0)
 
     @staticmethod
     def fits(model: SentenceTransformer) -> bool:
@@ -299,8 +304,20 @@ class StaticEngine:
             texts[order], embedded.grad, torch.cumsum(uses, 0) - uses, mode="sum", per_sample_weights=shares[order]
         )
         gradient.index_copy_(0, tokens, rows_of_gradient)
-        self._written = tokens
+        self._written, self._rows = tokens, rows_of_gradient
         return loss.detach()
+
+    def clip(self, limit: float) -> Tensor:
+        """Scale the gradient to a norm of at most ``limit``; return its norm before. For a single process.
+
+        As ``clip_grad_norm_``, which reads and writes the whole table: most of its rows are zero.
+        """
+        assert self.table.grad is not None
+        assert self._written is not None
+        norm = torch.linalg.vector_norm(self._rows)
+        share = torch.clamp(limit / (norm + 1e-6), max=1.0)
+        self.table.grad.index_copy_(0, self._written, self._rows * share)
+        return norm
 
     def _join(self, parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]) -> list[Tensor]:
         """(ids, shares, sizes) of several lots of texts as one, on the device."""

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import psutil
 import torch
+from accelerate import PartialState
 from accelerate.utils import broadcast
 from numpy.typing import NDArray
 
@@ -25,6 +26,7 @@ from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
 from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
 from cdp.training.optimiser import (
     accelerator_for,
     adamw,
@@ -35,7 +37,7 @@ from cdp.training.optimiser import (
 )
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
-from cdp.training.tokens import Stores
+from cdp.training.tokens import Report, Stores, TokenStore
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -215,11 +217,19 @@ class Training:
             group["lr"] = rate
         loss = self.engine.backward(rows)
         average_gradients(self.parameters)
-        norm: torch.Tensor = self.accelerator.clip_grad_norm_(self.parameters, self.config.clip_norm or math.inf)
+        norm = self._clip(self.config.clip_norm or math.inf)
         if self.device.type == "cpu":  # looking costs nothing here, and spares the weights
             self._check(float(loss), float(norm), self.outcome.step + 1)
         self.optimiser.step()
         return loss, norm.detach()
+
+    def _clip(self, limit: float) -> torch.Tensor:
+        """Scale the gradients to a norm of at most ``limit``; return their norm before."""
+        alone = self.accelerator.num_processes == 1 and self.accelerator.scaler is None
+        if alone and isinstance(self.engine, StaticEngine):
+            return self.engine.clip(limit)
+        norm: torch.Tensor = self.accelerator.clip_grad_norm_(self.parameters, limit)
+        return norm
 
     def _check(self, loss: float, norm: float, step: int) -> None:
         """Fail clearly where training has diverged at this step (from 1), before its weights are saved or judged."""
@@ -393,6 +403,15 @@ def base_model(
     return load(retriever, device, config.max_length, memo=memo)
 
 
+@dataclass(frozen=True)
+class States:
+    """Where the states below the trained layers are kept, the hash of the untrained model, and who hears of them."""
+
+    root: Path
+    identity: str
+    report: Report
+
+
 def make_retriever(
     model: SentenceTransformer,
     config: TrainingConfig,
@@ -404,23 +423,30 @@ def make_retriever(
     *,
     processes: int = 1,
     evaluate: Callable[[SentenceTransformer], float | None] | None = None,
+    states: States | None = None,
 ) -> Training:
     """Train ``model`` in place on tokenised pairs, ``weights`` (n_pairs,) raw; return the run that did it.
 
     The model ends as it is to be scored and saved.
 
-    ``config`` must be complete (``settings.complete``). ConfigError where a batch has no negatives.
+    ``config`` must be complete (``settings.complete``). ConfigError where a batch has no negatives. With
+    ``trained_layers`` what the others give is kept where ``states`` says, else computed at each step.
     """
     if config.lora_rank is not None:
         add_lora(model, config.lora_rank)
     order = order_of(config, len(pairs), processes)
     queries, documents, reasoned = stores
+    read: list[Any] = [queries, documents, reasoned]
+    if config.trained_layers is not None:
+        freeze_below(model, config.trained_layers)
+        if states is not None and LowerLayers.fits(model):
+            read = _with_states(model, config.trained_layers, states, pairs, stores)
     batches = Batches(
-        queries,
-        documents,
+        read[0],
+        read[1],
         pairs.document_of,
         weights,
-        reasoned,
+        read[2],
         pairs.negatives,
         pairs.swapped,
         pairs.teacher,
@@ -434,3 +460,28 @@ def make_retriever(
     # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
     model.similarity_fn_name = TRAINED_SIMILARITY
     return training
+
+
+def _with_states(
+    model: SentenceTransformer, trained: int, states: States, pairs: PairSet, stores: Stores
+) -> list[StateStore | None]:
+    """Return the texts by what the frozen layers give for them; dev evaluations of the model find the same."""
+    texts = {"query": pairs.queries, "document": pairs.documents, "reasoned query": pairs.reasoned}
+    # The others find what the first has kept.
+    with PartialState().main_process_first():
+        lower = LowerLayers(model, trained, states.root, states.identity)
+        read = [
+            _states_of(lower, role, texts[role], store, states.report)
+            for role, store in zip(texts, stores, strict=True)
+        ]
+    model.lower_layers = lower
+    return read
+
+
+def _states_of(
+    lower: LowerLayers, role: str, texts: list[str] | None, store: TokenStore | None, report: Report
+) -> StateStore | None:
+    if texts is None or store is None:
+        return None
+    prompt = lower.model.prompts[role.split()[-1]] or ""
+    return lower.states(texts, prompt, store, lambda done: report(f"lower layers, {role}", done, len(texts)))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp import query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError
+from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 from cdp.retrievers import Default, ResolvedRetriever, resolve
-from cdp.training.pairs import BatchOrder, PairSet, draw_pairs, with_negatives, with_teacher
-from cdp.training.reasoning import check_reasoned, unreasoned_note, uses_reasoned, with_reasoned
+from cdp.retrievers.preset import PAPER_EPOCHS
+from cdp.training.pairs import BatchOrder, PairSet, check_teacher, draw_pairs, with_negatives, with_teacher
+from cdp.training.reasoning import Reasoned, check_reasoned, pairs_with, unreasoned_note, uses_reasoned, with_reasoned
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
 
@@ -50,6 +53,11 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
         )
     if complete.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
+    if complete.trained_layers is not None:
+        if retriever.preset is not None and retriever.preset.kind == "static":
+            raise ConfigError("'trained_layers' does not apply to a static retriever, which has no layers.")
+        if complete.lora_rank is not None:
+            raise ConfigError("'trained_layers' and 'lora_rank' are two ways to train less.", hint="Set one of them.")
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
     check_reasoned(complete, "")
@@ -201,3 +209,137 @@ def order_notes(order: BatchOrder) -> list[str]:
         noun = "pair, another one" if left == 1 else "pairs, others"
         return [f"Each epoch leaves out {left:,} {noun} each time: its last batch."]
     return []
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """The size of a training, its settings with every default filled in, the licences that apply, and notes.
+
+    ``seen`` counts each pair as often as it is trained on. ``seconds`` come from the last training of this retriever
+    here, else from its shipped speed; None without either.
+    """
+
+    pairs: int
+    documents: int
+    steps: int
+    seen: int
+    query_set: QuerySet
+    settings: TrainingConfig
+    licences: dict[str, str]
+    seconds: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def in_order(sets: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
+    """Sort query sets (newest first) by how likely they are trained on: this corpus (or the newest set's) first, an
+    LLM's or people's before a template's, reasoned forms last, diverse before others."""
+    at = corpus if any(q.corpus_id == corpus for q in sets) else sets[0].corpus_id if sets else ""
+    return sorted(
+        sets,
+        key=lambda q: (q.corpus_id != at, q.method == "reasoning", q.generator == "template", q.method != "diverse"),
+    )
+
+
+def reasoned_sets(workspace: Workspace, query_set: str) -> list[QuerySet]:
+    """Return the corpus's query sets that may hold reasoned forms of this one's queries: those of the method reasoning
+    first, then imported ones."""
+    all_sets = query_sets.list_query_sets(workspace)
+    corpus = next((q.corpus_id for q in all_sets if q.id == query_set), "")
+    others = [q for q in all_sets if q.id != query_set and q.corpus_id == corpus]
+    fitting = [q for q in others if q.method == "reasoning" or q.generator == "import"]
+    return sorted(
+        fitting, key=lambda q: (q.method != "reasoning", q.parameters.get("source") not in ("", None, query_set))
+    )
+
+
+def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
+    """Return the number of queries of each document with queries, in the set's order, shape (n_documents,). Cached."""
+
+    def compute() -> NDArray[np.int64]:
+        lines = query_sets.iter_lines(workspace, query_set)
+        counts = np.fromiter((sum(map(bool, map(str.strip, line["queries"]))) for line in lines), dtype=np.int64)
+        return counts[counts > 0]
+
+    return ANSWERS.get(query_sets.files(workspace, query_set).queries, "query counts", compute)
+
+
+def counted_pairs(workspace: Workspace, query_set: str, config: TrainingConfig) -> tuple[int, int]:
+    """Return (pairs, documents) of a set's first ``per_doc`` queries."""
+    counts = query_counts(workspace, query_set)
+    return int((counts if config.per_doc is None else np.minimum(counts, config.per_doc)).sum()), len(counts)
+
+
+def drawn_pairs(config: TrainingConfig, pairs: int, documents: int) -> tuple[int, int]:
+    """Return (pairs, documents) of a training on a random draw; exact where all documents have as many queries."""
+    share = min(1.0, (config.max_documents or documents) / max(1, documents))
+    if config.pairs is not None:
+        share = min(share, config.pairs / max(1, pairs))
+    return round(pairs * share), max(1, round(documents * share))
+
+
+def plan_of(
+    workspace: Workspace, config: TrainingConfig, retriever: ResolvedRetriever, query_set: QuerySet
+) -> TrainingPlan:
+    """Return the plan of a training on a set with current counts; reads no model and no document."""
+    settings = complete(config, retriever)
+    if settings.distil:
+        check_teacher(query_set)
+    if query_set.complete and config.per_doc is None:
+        pairs, documents = query_set.n_queries, query_set.n_documents
+    else:
+        pairs, documents = counted_pairs(workspace, query_set.id, config)
+    unreasoned = 0
+    if uses_reasoned(settings):
+        lines = query_sets.read_queries(workspace, query_set.id)
+        forms = Reasoned(workspace, settings.reasoning)
+        pairs, documents, unreasoned = pairs_with(forms, lines, settings)
+    there = documents
+    pairs, documents = drawn_pairs(config, pairs, documents)
+    if not pairs:
+        raise InputError(f"The query set {query_set.name} has no queries to train on.", hint="Generate or import some.")
+    if documents < 2:
+        raise InputError(
+            f"These queries are for one document only ({query_set.name}), so none has a negative to learn from.",
+            hint="Training needs queries for at least two different documents.",
+        )
+    order = order_of(settings, pairs)
+    notes = order_notes(order)
+    if unreasoned:
+        notes.append(unreasoned_note(unreasoned, settings))
+    if config.max_documents is not None and there < config.max_documents:
+        notes.append(f"The set has {there:,} documents with queries, fewer than the {config.max_documents:,} asked.")
+    if not settings.benchmark and settings.epochs == PAPER_EPOCHS.value:
+        notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
+    licences = licence_notes(retriever, query_set, workspace)
+    seen = order.steps * order.global_rows
+    return TrainingPlan(pairs, documents, order.steps, seen, query_set, settings, licences, notes=notes)
+
+
+def trained_on(config: TrainingConfig) -> list[str]:
+    """Return the query sets that a training reads."""
+    return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
+
+
+# Figures below: two cores of an AMD EPYC processor, no GPU (docs/BENCHMARKS.md).
+MODEL_LOAD_S = 0.7  # static-minilm, in a process that has loaded it before
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Training pairs per second (each epoch counts) and texts encoded per second."""
+
+    pairs_per_second: float
+    texts_per_second: float
+
+    def training_seconds(self, pairs: float) -> float:
+        """Return seconds from loading the model to the end of training; ``pairs`` counts each epoch."""
+        return MODEL_LOAD_S + pairs / self.pairs_per_second
+
+    def encoding_seconds(self, texts: float) -> float:
+        """Return seconds to encode and search ``texts``: studies measure both together."""
+        return texts / self.texts_per_second
+
+
+STARTING_S = 15.0  # until a job's first step: two processes start and import their libraries
+
+DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0)}

@@ -12,8 +12,10 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
-from cdp.services import commands, evaluation, naming, result_tables, results
-from cdp.services.results import MOST, Comparison, Row
+from cdp.results import board, differences, naming, paper
+from cdp.results.board import Row
+from cdp.results.differences import MOST, Comparison
+from cdp.services import commands, evaluation, results
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
@@ -39,8 +41,8 @@ FORMS = {"csv": ("CSV with all tests", "text/csv", "csv"), "markdown": ("Markdow
 
 def page(workspace: Workspace) -> None:
     """Draw the page below its head."""
-    evaluations = results.list_evaluations(workspace, state.scope(workspace))
-    rows = results.list_rows(workspace, evaluations)
+    evaluations = board.list_evaluations(workspace, state.scope(workspace))
+    rows = board.list_rows(workspace, evaluations)
     if not rows:
         text = "Train a retriever with an evaluation before and after to compare both here."
         frame.empty("No results yet", text, "launch", "Set up a training")
@@ -53,16 +55,16 @@ def page(workspace: Workspace) -> None:
         here = [row for row in rows if row.place == place]
         baseline = _baseline(here)
     picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
-    compared = picked or results.beside(here, baseline)
+    compared = picked or differences.beside(here, baseline)
     compared += [arrived] if arrived and not picked and arrived not in compared else []
-    comparison = results.compare(workspace, baseline, compared, evaluations=evaluations)
+    comparison = differences.compare(workspace, baseline, compared, evaluations=evaluations)
     on_place = comparison.on([place])
-    differences = {row.retriever_id: row for row in on_place.rows}
+    tested = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
     if on_place.rows:
         with st.container(horizontal=True, vertical_alignment="center"), frame.guarded():
-            judging.after(workspace, on_place.rows[0].benchmark, results.unjudged(workspace, on_place))
-    shown = [differences.get(row.retriever_id, row) for row in here]
+            judging.after(workspace, on_place.rows[0].benchmark, differences.unjudged(workspace, on_place))
+    shown = [tested.get(row.retriever_id, row) for row in here]
     _table(shown, baseline)
     with st.container(horizontal=True, vertical_alignment="center"):
         common = md(", ".join(sorted(_common(here))))
@@ -96,7 +98,7 @@ def _place(rows: Sequence[Row], arrived: str) -> str:
 
 def _baseline(here: Sequence[Row]) -> str:
     """The retriever that all differences are from; at first the untrained one that the runs started from."""
-    first = results.baseline(here)
+    first = board.baseline(here)
     names = {row.retriever_id: row.retriever for row in sorted(here, key=lambda row: row.retriever_id != first)}
     chosen = state.choose(
         "Baseline", names, "baseline", what="retriever", width=320,
@@ -180,7 +182,7 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
             "NDCG@10": st.column_config.TextColumn(
                 width=105, alignment="right", help="In percent; ± is the standard deviation over seeds."
             ),
-            "Per file": st.column_config.TextColumn(alignment="right", help=results.PER_PASSAGE),
+            "Per file": st.column_config.TextColumn(alignment="right", help=board.PER_PASSAGE),
             "Difference": right,
             "95% interval": right,
             "p": st.column_config.TextColumn(alignment="right", help=frame.DEFINITIONS["holm"]),
@@ -259,7 +261,7 @@ def _differences(comparison: Comparison) -> None:
         key="gains",
         alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
         + "; ".join(f"{row.retriever} {points(row.difference or 0.0)}{_star(row)}" for row in rows),
-        caption=result_tables.test_line(comparison),
+        caption=paper.test_line(comparison),
     )
 
 
@@ -273,8 +275,8 @@ def _tested(comparison: Comparison, shown: Sequence[Row]) -> None:
             f"NDCG@10 in percent, judged per {units}. \\* p below 0.05, \\*\\* below 0.01, two-sided, corrected for "
             "all comparisons (Holm). An interval that crosses zero is inconclusive. Filled: significant; open: not."
         )
-        frame.remarks(result_tables.noise_notes(comparison), "casino")
-        frame.remarks(results.remarks(shown))
+        frame.remarks(paper.noise_notes(comparison), "casino")
+        frame.remarks(board.remarks(shown))
 
 
 # the details, in tabs
@@ -307,7 +309,7 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row],
     titles = {key: row.retriever for key, row in named.items()}
     picked = state.choose("Recipe", titles, "per_query", what="evaluation", width=420)
     row = named.get(picked or "", first)
-    queries = results.per_query(workspace, comparison, row)
+    queries = differences.per_query(workspace, comparison, row)
     lost = [q for q in queries if round(q.difference, 2) < 0][:SHOWN_QUERIES]
     won = [q for q in reversed(queries) if round(q.difference, 2) > 0][:SHOWN_QUERIES]
     for column, title, listed in zip(st.columns(2), ("Largest gains", "Largest losses"), (won, lost), strict=True):
@@ -334,7 +336,7 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row],
 
 def _all_benchmarks(comparison: Comparison) -> None:
     """Recipes × benchmarks as a paper has them, with means and their coverage."""
-    table = result_tables.paper_table(comparison)
+    table = paper.paper_table(comparison)
     columns = {name: [cells[i].shown() for _, cells in table.rows] for i, name in enumerate(table.columns)}
     tables.show(
         {"Recipe": [name for name, _ in table.rows], **columns},
@@ -360,7 +362,7 @@ def _export(comparison: Comparison) -> None:
     """The comparison in the forms of papers and programs, and the command that gives the same."""
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, (label, mime, ending) in FORMS.items():
-            content = partial(result_tables.write, comparison, form)
+            content = partial(paper.write, comparison, form)
             forms.download(label, content, f"comparison.{ending}", key=f"compare_{form}", mime=mime, type="tertiary")
     others = [row.retriever_id for row in comparison.rows if row.retriever_id != comparison.baseline_id]
     named = [word for key in dict.fromkeys(others) for word in ("--retriever", key)]

@@ -7,7 +7,8 @@ from functools import partial
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, jobs, projects, queries, results
+from cdp.results import board
+from cdp.services import corpora, jobs, projects, queries
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import md, moment, number
@@ -26,7 +27,7 @@ def begin(workspace: Workspace) -> None:
 def contents(workspace: Workspace) -> None:
     """How much there is of each kind, and the latest results."""
     scope = state.scope(workspace)
-    measured = results.list_evaluations(workspace, scope)
+    measured = board.list_evaluations(workspace, scope)
     trained = scope.keep("job", jobs.list_jobs(workspace, kinds=["training"]))
     n_corpora = len(scope.keep("corpus", corpora.list_corpora(workspace)))
     n_sets = len(scope.keep("query_set", queries.list_query_sets(workspace)))
@@ -36,7 +37,7 @@ def contents(workspace: Workspace) -> None:
         ("Trained retrievers", number(sum(job.has_model for job in trained)), frame.DEFINITIONS["retriever"]),
         ("Results", number(len(measured)), frame.DEFINITIONS["ndcg"]),
     )
-    rows = sorted(results.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
+    rows = sorted(board.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
     if not rows:
         return
     st.subheader("Latest results", anchor=False)

@@ -17,7 +17,7 @@ from cdp.services import commands, evaluation, job_words, jobs
 from cdp.services.job_words import KINDS as KINDS
 from cdp.services.job_words import doing as doing
 from cdp.services.jobs import JobView
-from cdp.services.queries import synthesis
+from cdp.synthesis import pricing
 from cdp.ui.shell import charts as drawn
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.frame import guarded
@@ -123,7 +123,7 @@ def _summary(view: JobView) -> None:
             st.code("\n".join(lines[-12:]), language=None, wrap_lines=True)
 
 
-def bill(known: synthesis.Bill | None) -> None:
+def bill(known: pricing.Bill | None) -> None:
     """What writing queries has cost so far, and what of it may have been paid for nothing."""
     if known is not None:
         st.caption(md(known.told))
@@ -198,7 +198,7 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         _summary(view)
         _actions(workspace, view)
         if view.kind == "synthesis":
-            bill(synthesis.bill_of_job(workspace, view.id))
+            bill(pricing.bill_of_job(workspace, view.id))
         if view.kind != "study":  # its trainings are points of no curve
             _figures(workspace, view)
             if not _curve(workspace, view.id) and view.kind == "training" and str(view.state) == "running":

@@ -11,22 +11,14 @@ from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
-from cdp.services import (
-    benchmarks,
-    clusters,
-    commands,
-    corpora,
-    embedding,
-    evaluation,
-    leakage,
-    queries,
-    studies,
-    training,
-)
-from cdp.services.leakage import Leak
+from cdp.query_sets import usable
+from cdp.retrievers import leakage, sending
+from cdp.retrievers.leakage import Leak
+from cdp.services import benchmarks, clusters, commands, evaluation, queries, studies, training
 from cdp.services.queries import QuerySet
-from cdp.services.studies import rate, read_rates
-from cdp.studies.config import DEV_SPLITS
+from cdp.studies.config import DEV_SPLITS, read_rates
+from cdp.training import plan as training_plan
+from cdp.training.plan import rate
 from cdp.training.weightings import WEIGHTINGS
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state, tables
@@ -128,7 +120,7 @@ def _consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Le
 def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingConfig | None:
     """The choices that matter first, then everything else; None where they do not make a configuration."""
     key = "train"
-    ordered = training.in_order(query_sets, state.kept("corpus") or "")
+    ordered = training_plan.in_order(query_sets, state.kept("corpus") or "")
     query_set = state.choose(
         "Query set", _set_titles(workspace, ordered), "query_set", what="query set", help=frame.DEFINITIONS["query_set"]
     )
@@ -138,7 +130,7 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
             name: forms.widget(TrainingConfig, name, key=key, label=label)
             for name, label in (("per_doc", "Q/Doc"), ("max_documents", "Maximum documents"))
         }
-    frame.remarks(corpora.q_doc_notes(workspace, [q for q in query_sets if q.id == query_set]))
+    frame.remarks(usable.q_doc_notes(workspace, [q for q in query_sets if q.id == query_set]))
     weighting = forms.segments(
         "Weighting",
         {name: weighting.title for name, weighting in WEIGHTINGS.items()},
@@ -191,7 +183,7 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, key: str) -> d
         return {"weights": forms.widget(TrainingConfig, "weights", key=key)}
     if needs != "reasoning":
         return {}
-    names = _set_titles(workspace, training.reasoned_sets(workspace, query_set))
+    names = _set_titles(workspace, training_plan.reasoned_sets(workspace, query_set))
     if not names:
         st.caption("This corpus has no reasoned queries yet. Write them with the method “reasoning”, or import some.")
         frame.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
@@ -282,7 +274,7 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
             else "No evaluation. You can evaluate the retriever later."
         )
         leaks = leakage.of_training(workspace, config, [] if study else judges)
-        needed, given = _consent(workspace, training.trained_on(config), leaks)
+        needed, given = _consent(workspace, training_plan.trained_on(config), leaks)
         _offer_copy(workspace, leaks, config.query_set)
         if _start_button("Start the sweep" if study else "Start training", "train_start", disabled=not given):
             with frame.guarded():
@@ -322,7 +314,7 @@ def _offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> 
         help="The query set itself stays as it is. Nothing in the copy is judged there: its results carry no mark.",
     ):  # fmt: skip
         with frame.guarded():
-            copy, _ = leakage.leave_out(workspace, query_set, places)
+            copy, _ = queries.leave_out(workspace, query_set, places)
             frame.go("launch", query_set=copy.id)
 
 
@@ -379,8 +371,8 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
             st.markdown(f":material/{icon}: **{md(config.benchmark)}** · {md(config.split)} {done}")
-        for sending in (sending for config in to_do for sending in embedding.for_evaluation(workspace, config)):
-            st.info(md(sending.sentence), icon=":material/send:")
+        for sent in (sent for config in to_do for sent in sending.for_evaluation(workspace, config)):
+            st.info(md(sent.sentence), icon=":material/send:")
         if not to_do:
             frame.page_button("compare", "Compare results", "evaluate_compare")
         else:

@@ -11,9 +11,11 @@ import streamlit as st
 from cdp.base.config import IndexConfig
 from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
-from cdp.services import commands, embedding, search
+from cdp.retrievers import sending
+from cdp.services import commands, search
 from cdp.services.projects import Members
 from cdp.services.search import Answer, Hit
+from cdp.serving import snippets
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import cut, md
@@ -101,7 +103,7 @@ def _hit(hit: Hit, corpus: str) -> None:
         st.markdown(f"**{hit.rank}**", width="content")
         frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
     # Every character is escaped.
-    pieces = search.snippet(hit.text, hit.words)
+    pieces = snippets.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
     file, page = place_of(hit.id)
@@ -116,7 +118,7 @@ def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
     job = search.indexing(workspace, answer.retriever, corpus)
-    sent = " ".join(sending.sentence for sending in embedding.for_index(workspace, answer.retriever, corpus))
+    sent = " ".join(sent.sentence for sent in sending.for_index(workspace, answer.retriever, corpus))
     st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
     if job is not None:
         job_views.live(_progress, True, workspace, answer.retriever, corpus)

@@ -58,7 +58,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     from cdp.evaluation.evaluate import dev_evaluation
     from cdp.retrievers.static import TokenMemo
     from cdp.training.checkpoint import write_folder
-    from cdp.training.loop import base_model, make_retriever
+    from cdp.training.loop import States, base_model, make_retriever
     from cdp.training.optimiser import keep_freed_memory
     from cdp.training.tokens import stores_of
 
@@ -82,6 +82,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     made = make_retriever(
         model, config, pairs, stores, data.weights, JobHooks(job), job.folder / "checkpoints",
         processes=state.num_processes, evaluate=dev_evaluation(config, job),
+        states=States(job.workspace.layers, base_hash, job.advance),
     )  # fmt: skip
     order, outcome, (_, documents, _) = made.order, made.outcome, stores
     state.destroy_process_group()

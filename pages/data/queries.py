@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries, review
+from cdp.corpus import viewing
+from cdp.query_sets import usable
+from cdp.services import corpora, queries
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.queries import quality, writing
 from cdp.ui.queries import review as review_page
@@ -21,7 +23,7 @@ def write(workspace: Workspace) -> None:
         text = "Queries are written for documents. Add a corpus first."
         frame.empty("No documents yet", text, "documents", "Add documents")
         return
-    corpus = state.choose("Corpus", corpora.titles(manifests), "corpus", what="corpus")
+    corpus = state.choose("Corpus", viewing.titles(manifests), "corpus", what="corpus")
     manifest = next(m for m in manifests if m.id == corpus)
     decide_answer.test_summary(workspace, manifest.id)
     sets = queries.list_query_sets(workspace, corpus=manifest.id)
@@ -53,7 +55,7 @@ def read(workspace: Workspace) -> None:
     stored_sets.facts(workspace, query_set)
     if query_set.n_queries:
         with st.spinner("Reading queries"):
-            table = review.table(workspace, query_set)
+            table = usable.table(workspace, query_set)
         review_page.summary(workspace, query_set, table)
         review_page.bench(workspace, query_set, table)
         review_page.filters(workspace, query_set)

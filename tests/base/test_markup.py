@@ -11,7 +11,7 @@ import pytest
 
 from cdp.base.text import escaped, spreadsheet
 from cdp.base.workspace import Workspace
-from cdp.services import result_tables, results
+from cdp.results import differences, paper
 from cdp.studies.text import to_markdown
 from tests.services.support import evaluation
 from tests.studies.support import BENCHMARKS, study
@@ -40,8 +40,8 @@ def test_no_csv_file_holds_a_formula(workspace: Workspace) -> None:
     for i, name in enumerate((FORMULA, "@other")):
         scores = {f"q{k}": (k * 3 + i) % 10 / 10 for k in range(12)}
         evaluation(workspace, f"model-{i}", "-1+bench", scores, name=name, kind="folder")
-    found = results.compare(workspace, "model-0")
-    text = result_tables.to_csv(found)
+    found = differences.compare(workspace, "model-0")
+    text = paper.to_csv(found)
     assert f"'{FORMULA}" in cells(text)
     for cell in cells(text):
         assert spreadsheet(cell) == cell, cell

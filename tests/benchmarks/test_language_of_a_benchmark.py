@@ -12,9 +12,9 @@ from cdp.benchmarks import add_benchmark, describe, load_benchmark
 from cdp.complexity import count_content_words
 from cdp.evaluation.evaluate import evaluate_bm25
 from cdp.retrievers.bm25 import language_in
-from cdp.services import benchmarks, complexity
-from cdp.services import studies as service
-from cdp.studies import StudyConfig
+from cdp.services import benchmarks
+from cdp.studies import planning, target_queries
+from cdp.studies.config import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 
@@ -67,9 +67,9 @@ def test_cw_in_a_profile_and_in_a_study_is_that_of_the_benchmark(chinese: Path, 
     name = add_benchmark(chinese, workspace)
     expected = float(count_content_words(list(QUESTIONS.values()), "zh").mean())
     assert expected > 2
-    assert complexity.profile_benchmark(workspace, name).profile.mean == expected
+    assert target_queries.profile_benchmark(workspace, name).profile.mean == expected
     config = StudyConfig.from_dict({"benchmarks": name, "query_sets": "any"})
-    facts = service._benchmark(workspace, config, name, "")
+    facts = planning._benchmark(workspace, config, name, "")
     assert (facts["language"], facts["cw"]) == ("zh", expected)
 
 
@@ -83,6 +83,6 @@ def test_xquad_in_chinese_has_content_words(workspace: Workspace) -> None:
     """A study gave it CW 0.03."""
     folder = str(shared("data/xquad_zh"))
     config = StudyConfig.from_dict({"benchmarks": folder, "query_sets": "any"})
-    facts = service._benchmark(workspace, config, folder, "")
+    facts = planning._benchmark(workspace, config, folder, "")
     assert facts["language"] == "zh"
     assert 4.5 < facts["cw"] < 6

@@ -15,7 +15,9 @@ from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.jobs.records import load_spec
-from cdp.services import complexity, corpora, decide, evaluation, jobs, results
+from cdp.results import board
+from cdp.services import corpora, decide, evaluation, jobs
+from cdp.studies import target_queries
 from tests.browser.conftest import Looker, Server, serve_many
 from tests.corpus.test_office_files import pdf, scanned
 from tests.jobs.support import until
@@ -82,7 +84,7 @@ def test_from_data_to_the_answer(
     tab.page.go_back()
     (study,) = (view for view in jobs.list_jobs(workspace) if view.kind == "study")
     assert study.state == "finished", study.failure
-    target = complexity.profile_benchmark(workspace, "towns")
+    target = target_queries.profile_benchmark(workspace, "towns")
     known = decide.decide(workspace, corpus=study.config["corpus"], target=target)
     assert known.basis is not None
     assert (known.basis.study, known.basis.dev_chosen, known.basis.equal_steps) == (study.id, True, True)
@@ -149,8 +151,8 @@ def test_the_answer_fits_and_is_followed(
     assert tab.presses == 3
     (trained,) = jobs.list_jobs(workspace, ["training"])
     assert f"run={trained.id}" in tab.page.url
-    rows = {row.kind for row in results.list_rows(workspace, results.list_evaluations(workspace))}
-    assert rows >= {results.TRAINING, results.UNTRAINED, results.BM25}
+    rows = {row.kind for row in board.list_rows(workspace, board.list_evaluations(workspace))}
+    assert rows >= {board.TRAINING, board.UNTRAINED, board.BM25}
     tab.shot("14-compared")
 
 

@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.services import corpora, jobs, queries, results
+from cdp.results import board
+from cdp.services import corpora, jobs, queries
 from tests.browser.conftest import Looker, Server
 from tests.jobs.support import until
 
@@ -66,7 +67,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
         assert jobs.wait(workspace, view.id).state == "finished", view.failure
 
     tab.menu("Compare").see("gains", seconds=60).see("Per query")
-    rows = results.list_evaluations(workspace)
+    rows = board.list_evaluations(workspace)
     assert {row["benchmark"] for row in rows} == {"demo"}
     assert len(rows) == 3  # BM25 among them
     tab.page.get_by_role("tab", name="Export").click()

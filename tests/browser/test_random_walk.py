@@ -17,8 +17,8 @@ import pytest
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from cdp.base.workspace import Workspace
+from cdp.results.board import list_evaluations
 from cdp.services import benchmarks, corpora, jobs, projects, queries
-from cdp.services.results import list_evaluations
 from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server
 from tests.pages.support import evaluated, trained

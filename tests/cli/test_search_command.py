@@ -11,8 +11,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli.declare import find
-from cdp.services import search
-from cdp.serving import engine
+from cdp.serving import client, engine
 from tests.cli.support import run
 from tests.support import stop_search
 
@@ -22,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 @pytest.fixture(autouse=True)
 def loaded(with_demo: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setenv(client.RUNTIME, str(tmp_path / "run"))
     yield
     stop_search(with_demo)
 

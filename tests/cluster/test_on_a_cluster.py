@@ -21,7 +21,8 @@ from cdp.cli import main
 from cdp.jobs import place
 from cdp.services import search, studies, training
 from cdp.services.jobs import written_set
-from cdp.studies import StudyConfig, records
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
 from tests.cluster.conftest import SmallCluster
 from tests.jobs.support import logged, start, until, until_state, until_step
 from tests.support import REPOSITORY

@@ -9,7 +9,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, read_documents, store
-from cdp.services.complexity import read_queries
+from cdp.studies.target_queries import read_queries
 from tests.support import shared
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from cdp.corpus import ReadOptions, read_documents, sources
 from cdp.corpus.readers.text import heading_of
 from cdp.query_sets import ImportOptions
 from cdp.query_sets.imports import read_path
-from cdp.services import complexity
+from cdp.studies import target_queries
 from tests.benchmarks.folders import write_benchmark
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def test_a_table_with_many_columns_and_short_rows(tmp_path: Path) -> None:
     def made(n: int) -> Callable[[], object]:
         path = tmp_path / f"{n}.csv"
         path.write_text("query," + ",".join(f"c{i}" for i in range(n)) + "\n" + "x\n" * n, encoding="utf-8")
-        return lambda: complexity.read_queries(path)
+        return lambda: target_queries.read_queries(path)
 
     grows_linearly(made, 2_000)
 

@@ -21,7 +21,7 @@ from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of, reading_process
 from cdp.corpus.readers import Report, files, tables
 from cdp.corpus.readers.parquet import cost
-from cdp.services import complexity
+from cdp.studies import target_queries
 from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow
@@ -188,8 +188,8 @@ def test_a_row_of_csv_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_target_queries_are_held_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(complexity, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(target_queries, "MOST_BYTES", 10_000)
     for name, text in (("q.txt", "a query\n" * 200), ("q.csv", "query\n" + "a query\n" * 200), ("q.txt", "\n" * 200)):
         (tmp_path / name).write_text(text)
         with pytest.raises(InputError, match=r"too many to hold in memory \(10,000 bytes\)"):
-            complexity.read_queries(tmp_path / name)
+            target_queries.read_queries(tmp_path / name)

@@ -12,7 +12,7 @@ from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, load_benchmark
 from cdp.evaluation import evaluate_model
-from cdp.evaluation.evaluate import in_trec_order, judge
+from cdp.evaluation.evaluate import DevJudge, Vectors, in_trec_order, judge
 from cdp.evaluation.results import write_run
 from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, encode
@@ -58,6 +58,31 @@ def test_a_stop_is_heard(model, small: Benchmark) -> None:
 
     with pytest.raises(Stopped):
         evaluate_model(model, small, watch=stop)
+
+
+def test_the_documents_vectors_of_the_best_state_serve_the_test(model, small: Benchmark) -> None:
+    judge_dev = DevJudge(small, lambda *_: None)
+    assert judge_dev(model) == 1.0
+    vectors = judge_dev.vectors
+    judge_dev(model)  # no better: those of the first state stay
+    assert judge_dev.vectors is vectors
+
+    plain = evaluate_model(model, small, protocol="paper")
+    again = evaluate_model(model, small, protocol="paper", vectors=vectors)
+    assert again.counts["embeddings_reused"] == len(small.documents)
+    assert plain.counts["embeddings_reused"] == 0
+    assert again.ranking.documents.tolist() == plain.ranking.documents.tolist()
+    np.testing.assert_array_equal(again.ranking.scores, plain.ranking.scores)
+
+
+def test_vectors_of_other_documents_or_in_half_precision_are_not_taken(model, small: Benchmark) -> None:
+    vectors = Vectors()
+    one = Encoding("", "document")
+    vectors.get(one, "hash", lambda: np.ones((2, 3), np.float32))
+    assert vectors.get(one, "other", lambda: np.zeros((2, 3), np.float32)).reused == 0
+    half = Encoding("", "document", precision="fp16")
+    for _ in range(2):
+        assert vectors.get(half, "hash", lambda: np.zeros((2, 3), np.float16)).reused == 0
 
 
 def test_excluded_documents_do_not_come_back(model, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def look_on(workspace: Workspace) -> None:
 
 def busy(workspace: Workspace, seed: str, n: str) -> None:
     from cdp import catalog
-    from cdp.services import results
+    from cdp.results import differences
     from tests.catalog.support import add_evaluation
 
     draw = random.Random(seed)
@@ -73,7 +73,7 @@ def busy(workspace: Workspace, seed: str, n: str) -> None:
             elif what == "compare":
                 rows: list[dict[str, Any]] = catalog.evaluations(workspace)
                 if rows:
-                    results.compare(workspace, rows[0]["retriever_id"])
+                    differences.compare(workspace, rows[0]["retriever_id"])
             else:
                 jobs.list_jobs(workspace)
             done[what] += 1

@@ -25,8 +25,13 @@ from cdp.base.file_cache import ANSWERS, RECORDS
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.benchmarks import judged
+from cdp.corpus import viewing
+from cdp.evaluation import labelling as labels
 from cdp.llm.answers import Answer, Usage
 from cdp.llm.cache import AnswerCache
+from cdp.query_sets import usable
+from cdp.results import board, differences, paper
+from cdp.results import models as trained_models
 from cdp.services import (
     benchmarks,
     completeness,
@@ -36,24 +41,23 @@ from cdp.services import (
     evaluation,
     jobs,
     judging,
-    labelling,
     metrics,
-    models,
     projects,
     prune,
     queries,
-    result_tables,
     results,
     review,
     search,
     studies,
-    synthesis,
     training,
     trial,
     tuning,
 )
+from cdp.studies import own_test
 from cdp.studies import text as study_text
+from cdp.synthesis import candidates, pricing
 from cdp.synthesis.run import Run
+from cdp.training import plan as training_plan
 from tests.fuzz.damaged_workspace import run
 from tests.fuzz.mutation import damaged
 from tests.fuzz.small_files import wrong_types
@@ -114,7 +118,7 @@ def template(root: Path) -> Workspace:
     told = {"benchmark": "made", "queries": 30, "pairs": 120, "judged": 120, "failures": 0, "grades": {"0": 30}}
     write_json(ended_job(workspace, "judging-1", "judging", {"corpus": corpus}) / "results" / "judging.json", told)
 
-    table = review.table(workspace, first)
+    table = usable.table(workspace, first)
     review.decide(workspace, first.id, list(table.ids[:3]), "accept", by="ann")
     review.decide(workspace, first.id, [table.ids[4]], "edit", text="What is it?", by="ann")
     metrics.quick(workspace, first.id)
@@ -167,11 +171,11 @@ class Names:
 
 
 def _judged(n: Names) -> None:
-    listed = {info.name for info in labelling.list_judged(n.workspace)}
+    listed = {info.name for info in labels.list_judged(n.workspace)}
     assert listed <= {"made"}
     for by in ("ann", "eve"):
-        labelling.task(n.workspace, "made", by)
-    assert labelling.progress(n.workspace, "made").sentence
+        labels.task(n.workspace, "made", by)
+    assert labels.progress(n.workspace, "made").sentence
     judging.missing(n.workspace, "made", ["study-1"])
 
 
@@ -196,14 +200,14 @@ def _each_job(read: Callable[[Workspace, str], object]) -> Callable[[Names], Non
 
 
 def _compare(n: Names) -> None:
-    rows = results.list_rows(n.workspace, results.list_evaluations(n.workspace))
-    results.remarks(rows)
-    found = results.compare(n.workspace, "static-minilm")
+    rows = board.list_rows(n.workspace, board.list_evaluations(n.workspace))
+    board.remarks(rows)
+    found = differences.compare(n.workspace, "static-minilm")
     for form in ("markdown", "latex", "csv"):
-        result_tables.write(found, form)
-    results.unjudged(n.workspace, found)
+        paper.write(found, form)
+    differences.unjudged(n.workspace, found)
     for row in found.rows:
-        results.per_query(n.workspace, found, row)
+        differences.per_query(n.workspace, found, row)
     evaluation.strong_baselines(n.workspace, rows, "static-minilm")
 
 
@@ -215,16 +219,16 @@ def _study(n: Names) -> None:
 
 def _review(n: Names) -> None:
     for query_set in n.sets:
-        table = review.table(n.workspace, query_set)
-        review.decisions(n.workspace, query_set)
-        review.usability(n.workspace, query_set, table)
+        table = usable.table(n.workspace, query_set)
+        usable.decisions(n.workspace, query_set)
+        usable.usability(n.workspace, query_set, table)
         for index in sorted({0, int(table.document.max())}):
-            review.document(n.workspace, query_set, table, index)
+            usable.document(n.workspace, query_set, table, index)
 
 
 def _training(n: Names) -> None:
     for query_set in n.sets:
-        training.reasoned_sets(n.workspace, query_set.id)
+        training_plan.reasoned_sets(n.workspace, query_set.id)
         config = TrainingConfig.from_dict({"query_set": query_set.id, "retriever": "static-minilm"})
         training.plan(n.workspace, config)
 
@@ -234,7 +238,7 @@ def _sets(n: Names) -> None:
         completeness.check(n.workspace, query_set)
         queries.page(n.workspace, query_set.id)
         queries.failures(n.workspace, query_set.id)
-        queries.round_trips(n.workspace, query_set)
+        usable.round_trips(n.workspace, query_set)
         metrics.results(n.workspace, query_set.id)
         query_sets.content_hash(n.workspace, query_set)
 
@@ -254,7 +258,7 @@ READINGS: Mapping[str, Callable[[Names], object]] = {
     "failures": _each_job(lambda w, name: jobs.failed(w, name).warning),
     "curves": _each_job(lambda w, name: (jobs.latest(w, name), jobs.curve(w, name, "loss"))),
     "logs": _each_job(jobs.log),
-    "bills": _each_job(synthesis.bill_of_job),
+    "bills": _each_job(pricing.bill_of_job),
     "waiting": _each_job(lambda w, name: room.view(w, name).fraction),
     "comparison": _compare,
     "catalogue": lambda n: catalog.runs(n.workspace),
@@ -262,21 +266,21 @@ READINGS: Mapping[str, Callable[[Names], object]] = {
     "studies": lambda n: (studies.list_studies(n.workspace), studies.speeds(n.workspace)),
     "decide": lambda n: decide.decide(n.workspace, corpus=n.corpus),
     "trial": lambda n: [trial.trouble(n.workspace, view) for view in studies.list_studies(n.workspace)],
-    "last generator": lambda n: trial.last_generator(n.workspace, n.corpus),
-    "models": lambda n: models.list_models(n.workspace),
-    "model": lambda n: models.show(n.workspace, "training-1-diverse"),
+    "last generator": lambda n: own_test.last_generator(n.workspace, n.corpus),
+    "models": lambda n: trained_models.list_models(n.workspace),
+    "model": lambda n: trained_models.show(n.workspace, "training-1-diverse"),
     "retrievers": lambda n: (training.list_retrievers(n.workspace), search.list_retrievers(n.workspace)),
     "training": _training,
     "query sets": _sets,
     "review": _review,
-    "prompts": lambda n: tuning.synthesis_of(tuning.result(n.workspace, "prompts-1")),
+    "prompts": lambda n: candidates.synthesis_of(tuning.result(n.workspace, "prompts-1")),
     "benchmarks": lambda n: (benchmarks.list_own(n.workspace), benchmarks.list_registry(n.workspace)),
     "benchmark": lambda n: [asdict(benchmarks.show(n.workspace, name).info) for name in ("made", "demo")],
-    "corpora": lambda n: (corpora.list_corpora(n.workspace), corpora.page(n.workspace, n.corpus)),
+    "corpora": lambda n: (corpora.list_corpora(n.workspace), viewing.page(n.workspace, n.corpus)),
     "projects": lambda n: (projects.list_projects(n.workspace), projects.members(n.workspace, "demo"),
                            projects.default(n.workspace)),
     "prune": lambda n: prune.prunable(n.workspace),
-    "prices": lambda n: synthesis.estimate(n.workspace, SynthesisConfig.from_dict(
+    "prices": lambda n: pricing.estimate(n.workspace, SynthesisConfig.from_dict(
         {"corpus": n.corpus, "generator": "openai", "model": "m", "base_url": "http://localhost:1/v1"})),
     "resume": _worker,
 }  # fmt: skip

@@ -15,7 +15,7 @@ from cdp.benchmarks.manifests import Manifest
 from cdp.corpus import ReadOptions, read_documents, store
 from cdp.corpus.reading import UNEXPECTED
 from cdp.query_sets import ImportOptions, import_queries
-from cdp.services import complexity
+from cdp.studies import target_queries
 from tests.benchmarks import published
 from tests.fuzz import files
 from tests.fuzz.mutation import ODD_VALUES, damaged, gzipped, odd_lines, zipped
@@ -210,7 +210,7 @@ def targets(folder: Path, workspace: Workspace, rng: random.Random) -> None:
     if rng.random() < 0.2:
         name, data = f"{name}.gz", gzipped(TARGET_FILES[name], rng)
     (folder / name).write_bytes(data)
-    complexity.read_queries(folder / name)
+    target_queries.read_queries(folder / name)
 
 
 @dataclass(frozen=True)

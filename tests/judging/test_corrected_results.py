@@ -12,8 +12,9 @@ from cdp.base.config import ResultImportConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
 from cdp.cli import main
-from cdp.services import evaluation, jobs, judging, results
-from cdp.services.results import Row
+from cdp.results import differences
+from cdp.results.board import Row
+from cdp.services import evaluation, jobs, judging
 from tests.judging.made import make
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ def folder(workspace: Workspace, tmp_path: Path, jobs_here: None) -> Path:
 
 
 def row_of(workspace: Workspace) -> Row:
-    [row] = [row for row in results.compare(workspace, "up").rows if row.retriever_id == "down"]
+    [row] = [row for row in differences.compare(workspace, "up").rows if row.retriever_id == "down"]
     return row
 
 
@@ -91,11 +92,11 @@ def test_a_retriever_outside_of_the_pool_is_not_corrected_before_its_documents_a
         "60 documents of the first ten have no judgment and count 0. Have them judged: benchmarks judge --benchmark "
         "NAME --runs JOB."
     ]
-    [row] = [row for row in results.compare(workspace, "up").rows if row.retriever_id == "late"]
+    [row] = [row for row in differences.compare(workspace, "up").rows if row.retriever_id == "late"]
     assert row.calibration is not None
     assert row.calibration.unlabelled == 12
     assert row.calibration.sentence.endswith("12 documents of the first ten have no label by people.")
-    assert results.unjudged(workspace, results.compare(workspace, "up")) == [job]
+    assert differences.unjudged(workspace, differences.compare(workspace, "up")) == [job]
     assert len(judging.missing(workspace, "made", [job])) == N
     again = judging.repeated(workspace, "made", [job])
     assert (again.benchmark, again.runs) == ("made", job)

@@ -16,6 +16,7 @@ from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.benchmarks import judged, load_benchmark, manifests
 from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
+from cdp.evaluation import labelling as told
 from cdp.llm.prices import Price
 from cdp.services import evaluation, jobs, judging, labelling
 from cdp.workers import judging as worker
@@ -147,7 +148,7 @@ def test_a_judge_of_one_grade_is_said_before_the_whole_is_paid(
     assert "this judge hardly tells documents apart" in note
     assert "grades are 3" in (folder / "heartbeat.json").read_text()
     assert note in manifests.read(workspace.benchmark("animals-judged")).notes
-    assert note in labelling.progress(workspace, "animals-judged").judged
+    assert note in told.progress(workspace, "animals-judged").judged
 
 
 def test_labels_stay_whole_when_a_later_run_is_judged(
@@ -155,16 +156,16 @@ def test_labels_stay_whole_when_a_later_run_is_judged(
 ) -> None:
     run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
     name = "animals-judged"
-    while (task := labelling.task(workspace, name, "Ada")) is not None:
+    while (task := told.task(workspace, name, "Ada")) is not None:
         labelling.label(workspace, name, task.query, {passage.id: "1" for passage in task.open}, "Ada")
-    before = labelling.progress(workspace, name)
+    before = told.progress(workspace, name)
     assert (before.finished, before.extended) == (len(ANIMALS), 0)
     people = judged.people_grades(
         judged.read_pool(workspace.benchmark(name)), judged.read_labels(workspace.benchmark(name))
     )
     first = evaluation.start(workspace, EvaluationConfig(retriever="static-minilm", benchmark=name))
     judging.start_again(workspace, judging.repeated(workspace, name, [first]))
-    after = labelling.progress(workspace, name)
+    after = told.progress(workspace, name)
     assert after.finished == len(ANIMALS)
     assert after.extended > 0
     assert f"A later run found new documents for {after.extended} of them." in after.sentence
@@ -172,7 +173,7 @@ def test_labels_stay_whole_when_a_later_run_is_judged(
     pool, labels = judged.read_pool(folder), judged.read_labels(folder)
     assert judged.people_grades(pool, labels) == people, "what people said of the first documents stands"
     # The new documents of a labelled query come next.
-    task = labelling.task(workspace, name, "Ada")
+    task = told.task(workspace, name, "Ada")
     assert task is not None
     assert 0 < len(task.open) < task.proposed
 

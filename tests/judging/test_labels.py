@@ -13,6 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, judged
 from cdp.benchmarks.judged import SHARED, Label
 from cdp.cli import main
+from cdp.evaluation import labelling as labels
 from cdp.evaluation.calibration import kappa
 from cdp.services import labelling
 from tests.judging.made import make
@@ -20,7 +21,7 @@ from tests.judging.made import make
 
 def finish(workspace: Workspace, by: str, answer: str = "0") -> str:
     """Answer every open passage of this person's next query; return the query."""
-    task = labelling.task(workspace, "made", by)
+    task = labels.task(workspace, "made", by)
     assert task is not None
     for passage in task.open:
         labelling.label(workspace, "made", task.query, {passage.id: answer}, by)
@@ -32,7 +33,7 @@ def test_two_people_share_the_first_queries_and_then_divide_the_rest(workspace: 
     order = judged.sampled(judged.read_pool(folder))
     assert [finish(workspace, "Ada") for _ in range(SHARED + 2)] == order[: SHARED + 2]
     assert [finish(workspace, "Ben") for _ in range(SHARED + 1)] == [*order[:SHARED], order[SHARED + 2]]
-    done = labelling.progress(workspace, "made")
+    done = labels.progress(workspace, "made")
     assert (done.finished, done.people) == (SHARED + 3, {"Ada": SHARED + 2, "Ben": SHARED + 1})
     assert order != sorted(order), "the order is random, so its beginning is a random sample"
     before = describe(folder, workspace).content_hash
@@ -42,19 +43,19 @@ def test_two_people_share_the_first_queries_and_then_divide_the_rest(workspace: 
 
 def test_undo_takes_back_one_action_of_one_person(workspace: Workspace) -> None:
     folder = make(workspace, lambda q, d: 0)
-    task = labelling.task(workspace, "made", "Ada")
+    task = labels.task(workspace, "made", "Ada")
     assert task is not None
     first, second = task.open[:2]
     labelling.label(workspace, "made", task.query, {first.id: "3"}, "Ada")
     labelling.label(workspace, "made", task.query, {second.id: "unsure"}, "Ben")
-    labelling.answer(workspace, "made", "Ada", labelling.task(workspace, "made", "Ada"), labelling.NOTHING)
-    assert labelling.progress(workspace, "made").finished == 1
+    labelling.answer(workspace, "made", "Ada", labels.task(workspace, "made", "Ada"), labels.NOTHING)
+    assert labels.progress(workspace, "made").finished == 1
     assert labelling.undo(workspace, "made", "Ada") == task.query
     assert set(judged.read_labels(folder)) == {
         Label(task.query, first.id, 3, "Ada"),
         Label(task.query, second.id, None, "Ben"),
     }
-    assert labelling.progress(workspace, "made").finished == 0
+    assert labels.progress(workspace, "made").finished == 0
     assert labelling.undo(workspace, "made", "Ada") == task.query
     assert labelling.undo(workspace, "made", "Ada") == ""
     assert [label.by for label in judged.read_labels(folder)] == ["Ben"]
@@ -82,11 +83,11 @@ def test_agreement_between_people_and_with_the_judge(workspace: Workspace) -> No
     make(workspace, lambda q, d: d % 4, n_queries=SHARED)
     for by in ("Ada", "Ben"):
         for _ in range(SHARED):
-            task = labelling.task(workspace, "made", by)
+            task = labels.task(workspace, "made", by)
             assert task is not None
             answers = {passage.id: passage.id[-1] if by == "Ada" else "3" for passage in task.open}
             labelling.label(workspace, "made", task.query, answers, by)
-    pairs = {(a.first, a.second): a for a in labelling.progress(workspace, "made").agreements}
+    pairs = {(a.first, a.second): a for a in labels.progress(workspace, "made").agreements}
     assert pairs["Ada", "a-model"].kappa == pairs["Ada", "a-model"].weighted == pytest.approx(1.0)
     assert pairs["Ada", "Ben"].pairs == 4 * SHARED
     assert pairs["Ada", "Ben"].same == 0.25
@@ -144,8 +145,8 @@ def test_a_damaged_line_is_named_and_costs_no_other(workspace: Workspace, name: 
     path = folder / f"{name}.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([lines[0], line + b"\n", *lines[1:]]))
-    assert {info.name for info in labelling.list_judged(workspace)} == {"made", "other"}
-    done = labelling.progress(workspace, "made")
+    assert {info.name for info in labels.list_judged(workspace)} == {"made", "other"}
+    done = labels.progress(workspace, "made")
     assert (done.total, done.finished, done.people) == (12, 3, {"Ada": 3})
     (problem,) = done.problems
     assert f"{name}.jsonl, line 2, has a wrong field" in problem

@@ -16,7 +16,9 @@ from cdp.benchmarks import load_benchmark, manifests
 from cdp.corpus import CorpusManifest
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import Price
-from cdp.services import decide, evaluation, jobs, judging, results
+from cdp.results import board
+from cdp.services import evaluation, jobs, judging
+from cdp.studies import advice
 from cdp.synthesis import targets
 from cdp.synthesis.methods import METHODS
 from tests.cli.support import run as command
@@ -84,9 +86,9 @@ def test_documents_alone_become_a_benchmark_that_says_who_wrote_its_queries(
     assert query_set.model == WRITER
 
     evaluation.start(workspace, EvaluationConfig.from_dict({"retriever": "bm25", "benchmark": "animals-judged"}))
-    [row] = results.list_rows(workspace, results.list_evaluations(workspace))
+    [row] = board.list_rows(workspace, board.list_evaluations(workspace))
     assert f"queries written by {WRITER}, judged by {MODEL}" in [badge.word for badge in row.badges]
-    basis = decide._judged(source)
+    basis = advice._judged(source)
     assert basis["queries_by"] == WRITER
 
 

@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import queries, results
+from cdp.results import board
+from cdp.services import queries
 from tests.pages.opening import opened
 from tests.pages.support import ended_job, with_results
 from tests.support import work
@@ -39,7 +40,7 @@ def open_page(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Open:
 def _demo(demo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("demo") / "workspace"
     shutil.copytree(demo_root, root)
-    results.list_evaluations(Workspace(root))  # the catalogue is copied with the rest
+    board.list_evaluations(Workspace(root))  # the catalogue is copied with the rest
     return root
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
+from cdp.base import permission
+from cdp.base.permission import Mode
 from cdp.base.workspace import Workspace
-from cdp.services import access, queries, synthesis
-from cdp.services.access import Mode
+from cdp.services import queries
 from cdp.ui.shell import forms
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
@@ -33,8 +34,8 @@ WRITING = ("documents", "jobs")
 
 def become(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     if mode is Mode.READ_ONLY:
-        monkeypatch.setenv(access.READ_ONLY, "1")
-    access.in_dashboard(shared=mode is Mode.SHARED)
+        monkeypatch.setenv(permission.READ_ONLY, "1")
+    permission.in_dashboard(shared=mode is Mode.SHARED)
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -52,7 +53,7 @@ def test_a_shared_page_is_drawn_and_can_be_used(
     """Whoever signed in may do the same, see ``test_table_of_modes``; alone, every other test of pages draws it."""
     become(Mode.SHARED, monkeypatch)
     at = open_page("documents")
-    assert access.mode() is Mode.SHARED
+    assert permission.mode() is Mode.SHARED
     assert not at.error
     assert not any("Read-only" in badge.value for badge in at.sidebar.markdown)
 
@@ -89,8 +90,8 @@ def test_a_query_set_is_downloaded(open_page: Open, filled: Workspace) -> None:
     at.segmented_control(key="export_format").set_value("flagembedding").run()
     assert not at.exception
     assert [b.label for b in at.get("download_button") if "export_download" in str(b.proto.id)] == ["Download"]
-    access.in_dashboard(shared=True)
-    assert synthesis.download(filled, first, "flagembedding").startswith(b'{"query"')
-    with zipfile.ZipFile(io.BytesIO(synthesis.download(filled, first, "beir"))) as packed:
+    permission.in_dashboard(shared=True)
+    assert queries.download(filled, first, "flagembedding").startswith(b'{"query"')
+    with zipfile.ZipFile(io.BytesIO(queries.download(filled, first, "beir"))) as packed:
         assert {"corpus.jsonl", "queries.jsonl", "qrels/train.tsv"} <= set(packed.namelist())
     assert not (filled.root / "exports").exists()

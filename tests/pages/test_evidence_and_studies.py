@@ -8,9 +8,10 @@ import pytest
 
 from cdp.base.workspace import Workspace, write_json
 from cdp.principle import tables
-from cdp.services import complexity, queries
-from cdp.studies import StudyConfig, StudySource, conditions, read_plan, records
-from cdp.studies.plan import counted
+from cdp.services import queries
+from cdp.studies import records
+from cdp.studies.config import StudyConfig, read_plan
+from cdp.studies.plan import StudySource, conditions, counted
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 from tests.pages.test_every_page_in_every_state import words
@@ -69,7 +70,7 @@ def test_a_table_by_its_address(name: str, open_page: Open) -> None:
 @pytest.mark.soak
 def test_every_table_can_be_shown(open_page: Open) -> None:
     at = open_page("evidence")
-    for info in complexity.list_tables():
+    for info in tables.list_tables():
         at.selectbox(key="choose_table").set_value(info["name"]).run()
         assert not at.exception, info["name"]
         assert info["about"] in words(at)

@@ -11,7 +11,8 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import load_documents
 from cdp.query_sets import QuerySet
-from cdp.services import demo, queries, training
+from cdp.services import demo, queries
+from cdp.training import plan as training_plan
 from cdp.ui.shell.tables import JOINER
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
@@ -34,9 +35,9 @@ def test_what_an_llm_wrote_comes_before_a_template_and_the_corpus_at_hand_before
         made("llm", "a", "openai", "diverse"),
     ]
     first = ["llm", "paraphrase", "template", "reasoned", "other"]
-    assert [q.id for q in training.in_order(newest_first)] == first
-    assert [q.id for q in training.in_order(newest_first, "b")] == ["other", *first[:-1]]
-    assert training.in_order([]) == []
+    assert [q.id for q in training_plan.in_order(newest_first)] == first
+    assert [q.id for q in training_plan.in_order(newest_first, "b")] == ["other", *first[:-1]]
+    assert training_plan.in_order([]) == []
 
 
 def test_each_default_of_a_preset_tells_its_reason_on_hover_and_lora_has_its_own_rate(

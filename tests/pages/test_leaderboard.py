@@ -8,7 +8,8 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark
-from cdp.services import jobs, naming
+from cdp.results import naming
+from cdp.services import jobs
 from tests.benchmarks.folders import write_benchmark
 from tests.services import test_board, test_runs
 from tests.services.support import evaluation

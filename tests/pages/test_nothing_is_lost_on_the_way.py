@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdp.base.workspace import Workspace
-from cdp.services import complexity as complexity_service
+from cdp.services import decide
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 
@@ -17,12 +17,12 @@ def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> 
     assert not at.exception
     name = at.query_params["pasted"]
     name = name if isinstance(name, str) else name[0]
-    assert complexity_service.load(filled, name) == TEXT
+    assert decide.load(filled, name) == TEXT
     assert "treaty" not in str(at.query_params)  # the address holds a name, not the text
     again = open_page("decide", pasted=name)  # another session: what a reload is
     assert again.segmented_control(key="target_source").value == "Pasted text"
     assert again.text_area(key="target_text").value == TEXT
-    assert complexity_service.load(filled, "../../etc/passwd") == ""
+    assert decide.load(filled, "../../etc/passwd") == ""
 
 
 def test_the_next_step_of_a_finished_job_stands_out_not_its_deletion(open_page: Open, filled: Workspace) -> None:

@@ -10,7 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import cli, query_sets
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import corpora, jobs, queries, results
+from cdp.corpus import viewing
+from cdp.results import board
+from cdp.services import corpora, jobs, queries
 from tests.pages.conftest import Open
 from tests.pages.support import evaluated
 from tests.pages.test_every_page_in_every_state import words
@@ -42,7 +44,7 @@ def test_compare_says_what_was_judged_with_the_figure_per_file(judged: Workspace
     said = plain(at)
     assert "2 recipes. Judged per passage." in said
     assert "NDCG@10 in percent, judged per passage." in said
-    assert f"demo: {results.PER_PASSAGE}" in said
+    assert f"demo: {board.PER_PASSAGE}" in said
     at = open_page("compare", benchmark="whole")
     assert "Per file" not in at.dataframe[0].value.columns
     assert "judged per document." in plain(at)
@@ -61,7 +63,7 @@ def test_the_terminal_says_it_too(judged: Workspace, capsys: pytest.CaptureFixtu
     compared = said("results", "compare", "--baseline", "static-minilm")
     assert "demo per passage" in compared
     assert "demo per file" in compared
-    assert f"demo: {results.PER_PASSAGE}" in compared
+    assert f"demo: {board.PER_PASSAGE}" in compared
     rows = json.loads(said("results", "compare", "--baseline", "static-minilm", "--format", "json"))["rows"]
     assert [(row["benchmark"], row["judged_per"], row["per_file"]) for row in rows] == [
         ("demo", "passage", 60.0), ("demo", "passage", 70.0), ("whole", "document", None),
@@ -80,8 +82,8 @@ def test_a_finished_evaluation_shows_what_the_terminal_does(
     assert (shown["NDCG@10 per file"], shown["Judged per"]) == ("70.0000", "passage")
     assert "ndcg@10_of_files: 70.0000" in out
     assert "judged_per: passage" in out
-    assert results.PER_PASSAGE in out
-    assert results.PER_PASSAGE in plain(at)
+    assert board.PER_PASSAGE in out
+    assert board.PER_PASSAGE in plain(at)
     assert jobs.outcome(judged, "evaluation-3-whole")["judged_per"] == "document"
 
 
@@ -91,7 +93,7 @@ def cut(workspace: Workspace, tmp_path: Path) -> str:
     text = " ".join(f"On day {n} the ship sailed {n} miles to the island of {n} trees." for n in range(400))
     (tmp_path / "log.txt").write_text(text)
     corpus = corpora.add(workspace, tmp_path / "log.txt").corpus
-    ids = [document.id for document in corpora.page(workspace, corpus.id, 0, 50)]
+    ids = [document.id for document in viewing.page(workspace, corpus.id, 0, 50)]
     for method in ("diverse", "paraphrase"):
         asked = [(name, [f"{method} where on {name}", f"{method} who at {name}"]) for name in ids]
         query_sets.import_queries(asked, workspace, corpus.id, method, kind="synthetic", method=method)

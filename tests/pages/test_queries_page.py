@@ -10,8 +10,9 @@ import pytest
 from cdp import cli
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.llm.prices import Price
-from cdp.services import queries, synthesis
+from cdp.llm.prices import Price, dollars
+from cdp.services import queries
+from cdp.synthesis import pricing
 from tests.pages.conftest import Open
 from tests.support import write_prices
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
@@ -83,9 +84,9 @@ def test_a_preview_of_an_endpoint_is_priced(
     assert not at.error
     assert set(endpoint.paths) == {f"/v1/chat/completions{query}"}
     config = SynthesisConfig(corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url)
-    expected = synthesis.estimate(filled, config)
+    expected = pricing.estimate(filled, config)
     shown = [(metric.label, metric.value) for metric in at.metric]
-    assert ("Cost", synthesis.dollars(expected.cost)) in shown
+    assert ("Cost", dollars(expected.cost)) in shown
     assert [label for label, _ in shown].count("This preview") == 2
     assert KEY not in repr([m.value for m in at.markdown]) + repr([c.value for c in at.code])
 
@@ -106,10 +107,10 @@ def test_cost_afterwards_stands_beside_its_estimate(
     job = queries.generate(filled, config, api_key=KEY)
     assert in_process() == [job]
     made = next(q for q in queries.list_query_sets(filled) if q.job_id == job)
-    bill = synthesis.bill_of_job(filled, made.job_id)
+    bill = pricing.bill_of_job(filled, made.job_id)
     assert bill is not None
     assert bill.cost == pytest.approx((bill.usage.input_tokens * 1.0 + bill.usage.output_tokens * 4.0) / 1e6)
-    assert bill.expected == pytest.approx(synthesis.estimate(filled, config).cost)
+    assert bill.expected == pytest.approx(pricing.estimate(filled, config).cost)
     assert bill.price_as_of == "2026-02-03"
     assert bill.unanswered.startswith("1 request got no answer")
     at = open_page("jobs", job=job)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from cdp.base import permission
 from cdp.base.workspace import Workspace
-from cdp.services import access, corpora
+from cdp.services import corpora
 from cdp.ui.shell.router import allowed
 from tests.pages.conftest import Open
 from tests.support import REPOSITORY
@@ -23,7 +24,7 @@ WRITING = {
 
 @pytest.fixture
 def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(access.READ_ONLY, "1")
+    monkeypatch.setenv(permission.READ_ONLY, "1")
 
 
 @pytest.mark.parametrize("name", sorted({*WRITING, "compare"}))
@@ -45,7 +46,7 @@ def test_what_gets_past_the_button_is_refused_in_one_box(
     assert not at.button(key="corpus_add").disabled
     assert not any("Read-only" in badge.value for badge in at.sidebar.markdown)
     before = corpora.list_corpora(filled)
-    monkeypatch.setenv(access.READ_ONLY, "1")
+    monkeypatch.setenv(permission.READ_ONLY, "1")
     at.file_uploader(key="corpus_file").upload("tides.jsonl", b'{"_id": "a", "text": "The tide."}\n')
     at.button(key="corpus_add").click().run()
     assert not at.exception

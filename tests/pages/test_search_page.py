@@ -11,9 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
+from cdp.corpus import viewing
 from cdp.retrievers.api import Payer
 from cdp.services import corpora, search
-from cdp.serving import engine
+from cdp.serving import client, engine
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
@@ -30,7 +31,7 @@ def answered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         made = engine.Engine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
         return made.search(**request)
 
-    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setenv(client.RUNTIME, str(tmp_path / "run"))
     monkeypatch.setattr(search, "_ask", ask)
 
 
@@ -92,7 +93,7 @@ def test_an_index_that_takes_long_is_a_job_that_is_offered(
 
 def test_a_link_to_a_document_opens_it_and_says_where_it_is_not(open_page: Open, filled: Workspace) -> None:
     corpus = corpora.list_corpora(filled)[0].id
-    document = corpora.page(filled, corpus)[3]
+    document = viewing.page(filled, corpus)[3]
     at = open_page("documents", corpus=corpus, document=document.id)
     assert document.text in [text.value for text in at.text]
     at = open_page("documents", corpus=corpus, document="no <b>such")

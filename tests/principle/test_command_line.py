@@ -11,8 +11,8 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli import main
+from cdp.principle import tables
 from cdp.principle.tables import TABLES, table
-from cdp.services import complexity
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_a_table_as_printed_with_its_notes(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_table_as_csv_can_be_read_again() -> None:
-    rows = list(csv.DictReader(io.StringIO(complexity.to_csv(table("qd_full")))))
+    rows = list(csv.DictReader(io.StringIO(tables.to_csv(table("qd_full")))))
     assert len(rows) == 52
     assert {row["metric"] for row in rows} == {"Dist-Sim", "Len-Sim", "CE", "Self-BLEU"}
 

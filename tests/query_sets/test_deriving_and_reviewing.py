@@ -8,7 +8,7 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, append_jsonl, write_json
-from cdp.query_sets import QuerySet, deriving, import_queries, measured
+from cdp.query_sets import QuerySet, deriving, import_queries, measured, usable
 from cdp.query_sets.deriving import derive
 from cdp.query_sets.nonsense import query_table
 from cdp.services import review
@@ -101,11 +101,11 @@ def test_the_table_of_single_queries(workspace: Workspace, parent: QuerySet) -> 
     assert table.ids == ["d0-1", "d0-2", "d0-3", "d1-1", "d1-2"]
     assert table.reasons.tolist() == ["", "duplicate", "", "", ""]
     assert [query_sets.read_at(workspace, parent.id, int(at))["document_id"] for at in table.offset] == ["d0", "d1"]
-    unusable = review.chosen(workspace, parent, table, review.UNUSABLE)
+    unusable = usable.chosen(workspace, parent, table, usable.UNUSABLE)
     assert unusable.tolist() == [False, True, False, False, False]
     measured.save_scores(workspace, parent, measured.ROUND_TRIP, "bm25", np.array([1, 1, 11, 0, 10]))
     measured.save_scores(workspace, parent, measured.ROUND_TRIP, "minilm", np.array([1, 0, 0, 2, 0]))
-    found = review.usability(workspace, parent, table)
+    found = usable.usability(workspace, parent, table)
     assert (found.n, found.usable, found.by) == (5, 3, ("bm25", "minilm")), "one of the two is enough"
     assert found.reasons == {"repeats an earlier query of its document": 1, "document not found within 10": 1}
 

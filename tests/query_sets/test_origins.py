@@ -12,8 +12,7 @@ from cdp.__main__ import main
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.query_sets import ImportOptions, import_queries
-from cdp.services import queries as service
+from cdp.query_sets import ImportOptions, import_queries, usable
 from cdp.training.plan import licence_notes, prepare
 from tests.synthesis.conftest import CorpusMaker
 
@@ -68,7 +67,7 @@ def test_sets_of_unknown_origin_may_serve_as_human(workspace: Workspace, make_co
     old = import_queries([("d0", "one")], workspace, corpus, "old").query_set
     said = import_queries([("d0", "two")], workspace, corpus, "said", options=ImportOptions(origin="human")).query_set
     found = query_sets.list_query_sets(workspace)
-    assert service.references(found) == {said.id: "said", old.id: "old (origin unknown)"}
+    assert usable.references(found) == {said.id: "said", old.id: "old (origin unknown)"}
 
 
 def test_saying_it_with_a_second_import_changes_the_set_that_is_there(

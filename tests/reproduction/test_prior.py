@@ -12,7 +12,7 @@ import scipy
 
 from cdp.corpus.origin import written_by
 from cdp.principle.prior import FILE, expected, priors
-from cdp.studies import StudyReport
+from cdp.studies.report import StudyReport
 from reproduction import kept, prior, stages
 from reproduction.prior import END, METHODS, START, Fit, estimate, own, published, text
 from tests.reproduction.support import study

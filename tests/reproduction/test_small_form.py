@@ -15,7 +15,8 @@ from cdp import jobs
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import studies
-from cdp.studies import read_plan
+from cdp.studies import planning
+from cdp.studies.config import read_plan
 from reproduction import criteria, document, full, kept, prepare, stages
 from tests.jobs.support import start, until_state, until_step
 from tests.support import REPOSITORY
@@ -32,7 +33,7 @@ def run_in_process(workspace: Workspace, stage: stages.Stage) -> None:
 
     changes = {**stage.changes, "name": stage.plan, "seeds": "0, 1"}
     config = read_plan(stage.plan, changes)
-    sources, missing = studies.sources_of(workspace, config)
+    sources, missing = planning.sources_of(workspace, config)
     assert not missing
     folder = workspace.job("study-20260102-030405-0000-small")
     spec = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cdp.base.workspace import Workspace, new_id, write_json
-from cdp.services import results
+from cdp.results import board, differences
 
 
 def evaluation(
@@ -73,11 +73,11 @@ class Scenarios:
     def __init__(self, workspace: Workspace, fill: Callable[[Workspace], Mapping[str, Sequence[str]]]) -> None:
         self.workspace = workspace
         self.ids = fill(workspace)
-        self._evaluations = results.list_evaluations(workspace)
+        self._evaluations = board.list_evaluations(workspace)
 
     def compare(
         self, scenario: str, baseline: str = "base", retrievers: Sequence[str] | None = None
-    ) -> results.Comparison:
+    ) -> differences.Comparison:
         """Compare the evaluations of this scenario alone."""
         own = [row for row in self._evaluations if row["id"] in self.ids[scenario]]
-        return results.compare(self.workspace, baseline, retrievers, evaluations=own)
+        return differences.compare(self.workspace, baseline, retrievers, evaluations=own)

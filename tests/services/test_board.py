@@ -13,8 +13,9 @@ import pytest
 from cdp import catalog
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import naming, projects, results
-from cdp.services.results import Row
+from cdp.results import board, differences, naming
+from cdp.results.board import Row
+from cdp.services import projects, results
 from tests.cli.support import answer
 from tests.services import test_runs
 from tests.services.support import evaluation
@@ -78,8 +79,8 @@ def runs_here(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) ->
     return workspace
 
 
-def board(workspace: Workspace, **options: Any) -> list[Row]:
-    return results.list_rows(workspace, results.list_evaluations(workspace), **options)
+def rows_of(workspace: Workspace, **options: Any) -> list[Row]:
+    return board.list_rows(workspace, board.list_evaluations(workspace), **options)
 
 
 def names(rows: list[Row]) -> list[str]:
@@ -87,14 +88,14 @@ def names(rows: list[Row]) -> list[str]:
 
 
 def test_trainings_studies_untrained_ones_and_bm25_are_rows_the_best_first(runs_made: Workspace) -> None:
-    rows = board(runs_made)
+    rows = rows_of(runs_made)
     assert names(rows) == ["diverse × 5", "BM25", "diverse × 1", "paraphrase × 5", "minilm"]
     assert [row.kind for row in rows] == ["study", "BM25", "training", "study", "untrained"]
     best = rows[0].trained
     assert best is not None
     assert (best.study, best.settings["seed"]) == ("study-1", 7)
     assert [badge.word for badge in rows[2].badges] == ["10 steps"]  # where the others took 5
-    compared = results.compare(runs_made, "minilm", [row.retriever_id for row in rows])
+    compared = differences.compare(runs_made, "minilm", [row.retriever_id for row in rows])
     found = {row.retriever: row for row in compared.rows}
     run = found["diverse × 1"]
     assert run.difference == pytest.approx(10.1, abs=0.1)
@@ -111,23 +112,23 @@ def test_a_study_s_runs_are_no_evaluations_of_a_retriever_that_could_be_loaded(r
     assert {row["retriever_id"] for row in catalog.evaluations(runs_here)} == {"minilm", "bm25", "training-1"}
     assert len(catalog.evaluations(runs_here, studies=True)) == 6
     study(runs_here, "study-2", {"untrained": BEFORE, "diverse": better(0.3)})
-    assert len(board(runs_here)) == 5, "what a second study took over stands once"
+    assert len(rows_of(runs_here)) == 5, "what a second study took over stands once"
     (runs_here.jobs / "study-1" / "results" / "conditions" / f"{2:08}{'a' * 16}.json").unlink()
-    assert names(board(runs_here)) == ["diverse × 5", "BM25", "diverse × 1", "minilm"]
+    assert names(rows_of(runs_here)) == ["diverse × 5", "BM25", "diverse × 1", "minilm"]
 
 
 def test_equal_names_are_told_apart_by_what_differs(workspace: Workspace, query_set: str) -> None:
     for job, epochs in (("training-1", 1), ("training-2", 3)):
         settings = {"query_set": query_set, "retriever": "minilm", "seed": 0, "epochs": epochs}
         trained(workspace, job, query_set, BEFORE, settings=settings)
-    assert sorted(names(board(workspace))) == [f"{DIVERSE_1} · epochs 1", f"{DIVERSE_1} · epochs 3"]
+    assert sorted(names(rows_of(workspace))) == [f"{DIVERSE_1} · epochs 1", f"{DIVERSE_1} · epochs 3"]
 
 
 def test_a_setting_that_is_off_makes_no_other_recipe(workspace: Workspace, query_set: str) -> None:
     for job, off in (("training-1", {"hard_negatives": 0, "held": ""}), ("training-2", {"hard_negatives": None})):
         settings = {"query_set": query_set, "retriever": "minilm", "seed": 0, **off}
         trained(workspace, job, query_set, BEFORE, settings=settings)
-    assert names(board(workspace)) == [DIVERSE_1]
+    assert names(rows_of(workspace)) == [DIVERSE_1]
 
 
 def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query_set: str) -> None:
@@ -141,7 +142,7 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
     evaluation(workspace, "minilm", "bench", BEFORE, settings={"precision": "fp16"})
     chosen = {"query_set": query_set, "retriever": "minilm", "benchmark": "bench", "split": "test"}
     trained(workspace, "training-e", query_set, better(0.15), settings=chosen)
-    badges = {row.retriever_id: row.badges for row in board(workspace)}
+    badges = {row.retriever_id: row.badges for row in rows_of(workspace)}
     assert {run: [badge.word for badge in of] for run, of in badges.items()} == {
         "training-a": ["in-domain"], "training-b": ["stopped at step 1 of 116"], "training-c": ["leaked"],
         "training-d": ["incomplete set"], "training-e": ["dev"], "minilm": ["half precision"],
@@ -156,12 +157,12 @@ def test_names_and_leaks_outlive_the_catalogue_and_travel(runs_here: Workspace, 
     catalog.rebuild(runs_here)
     other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
     for place in (runs_here, other):
-        rows = {row.retriever_id: row for row in board(place)}
+        rows = {row.retriever_id: row for row in rows_of(place)}
         assert rows["training-1"].retriever == "the one for the paper"
         assert [badge.word for badge in rows["training-9"].badges if badge.fault] == ["leaked"]
         assert rows["training-9"].record()["marks"] == "leaked"
     results.rename(other, ["training-1"], "")
-    assert DIVERSE_1 in names(board(other))
+    assert DIVERSE_1 in names(rows_of(other))
     assert json.loads(naming.names_file(other).read_text())["runs"] == {}
 
 
@@ -172,7 +173,7 @@ def test_the_command_line_lists_the_best_first_and_names_a_damaged_file_of_names
     assert row["retriever"] == DIVERSE_1
     assert row["badges"][0]["word"] == "10 steps"
     naming.names_file(runs_here).write_text('{"runs": [1]}')
-    for act in (lambda: board(runs_here), lambda: results.rename(runs_here, ["training-1"], "x")):
+    for act in (lambda: rows_of(runs_here), lambda: results.rename(runs_here, ["training-1"], "x")):
         with pytest.raises(WorkspaceError, match=r"runs\.json does not hold"):
             act()
     assert naming.names_file(runs_here).read_text() == '{"runs": [1]}'
@@ -182,8 +183,8 @@ def test_a_project_shows_its_own_runs(runs_here: Workspace) -> None:
     evaluation(runs_here, "minilm", "elsewhere", BEFORE)
     made = projects.create(runs_here, "wiki project", benchmarks=[])
     assert made.id
-    everything = results.list_evaluations(runs_here, projects.members(runs_here, projects.ALL))
-    assert len(results.list_rows(runs_here, everything)) == 6
+    everything = board.list_evaluations(runs_here, projects.members(runs_here, projects.ALL))
+    assert len(board.list_rows(runs_here, everything)) == 6
 
 
 def test_a_study_s_equal_pairs_are_not_averaged_with_equal_documents(workspace: Workspace) -> None:
@@ -199,9 +200,9 @@ def test_a_study_s_equal_pairs_are_not_averaged_with_equal_documents(workspace: 
     }
     scores = {"untrained": BEFORE, **{name: better(gain) for name, gain in gains.items()}}
     study(workspace, "study-1", scores, conditions=conditions)
-    rows = results.list_evaluations(workspace)
+    rows = board.list_evaluations(workspace)
     of_run = {row["retriever_id"]: row["settings"]["condition"] for row in rows if row["trained"] is not None}
-    found = results.list_rows(workspace, rows)
+    found = board.list_rows(workspace, rows)
     assert sorted((row.retriever, row.seeds, row.seed_sd is None) for row in found) == [
         ("all-MiniLM-L6-v2", 1, True),
         ("diverse × 5", 3, False),

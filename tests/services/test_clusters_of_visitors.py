@@ -5,21 +5,22 @@ from __future__ import annotations
 import pytest
 
 from cdp import jobs
+from cdp.base import permission
+from cdp.base.permission import NotAllowedError, ReadOnlyError
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import access, clusters
+from cdp.services import clusters
 from cdp.services import jobs as service
-from cdp.services.access import NotAllowedError, ReadOnlyError
 from tests.jobs.support import start, until_state
 
 STRANGE = "http://strange:8265"
 
 
 def test_visitors_choose_none(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     for service_call in (clusters.look, clusters.use):
         with pytest.raises(NotAllowedError, match="choose the Ray cluster"):
             service_call(workspace, STRANGE)
-    monkeypatch.setenv(access.READ_ONLY, "1")
+    monkeypatch.setenv(permission.READ_ONLY, "1")
     with pytest.raises(ReadOnlyError):
         clusters.use(workspace, STRANGE)
     assert clusters.setting(workspace) == ""
@@ -36,7 +37,7 @@ def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
     for name in ("status.json", "spec.json"):
         path = workspace.job(job_id) / name
         write_json(path, {**read_json(path), "cluster": STRANGE})
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     service.resume(workspace, job_id)
     until_state(workspace, job_id, "failed")
     view = jobs.view(workspace, job_id)

@@ -20,9 +20,10 @@ from cdp.corpus import read_documents, store
 from cdp.evaluation import ndcg
 from cdp.principle import Answer
 from cdp.query_sets import QuerySet
-from cdp.services import complexity, decide, judging
-from cdp.studies import StudyConfig, StudySource, conditions, records
-from cdp.studies.plan import counted
+from cdp.services import decide, judging
+from cdp.studies import advice, records, target_queries
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import StudySource, conditions, counted
 from tests.judging.made import make
 from tests.pages.support import ended_job
 
@@ -111,7 +112,7 @@ def run_study(
     sources = [counted(workspace, StudySource(kind, kind, name)) for kind, name in sets.items()]
     folder = ended_job(workspace, job, "study", config.to_dict(), name="our study")
     texts = [question(i) for i in range(N_JUDGED)]
-    cw = float(complexity.profile_texts(texts).profile.mean)
+    cw = float(target_queries.profile_texts(texts).profile.mean)
     facts = {"name": "tales", "split": "dev", "place": "p", "n_queries": N_JUDGED, "n_documents": N_JUDGED}
     about = {
         "config": config.to_dict(),
@@ -209,7 +210,7 @@ def diverse_helps(source: str, per_doc: int) -> float:
 
 
 def of_tales(workspace: Workspace, task: Mapping[str, str]) -> Answer:
-    target = complexity.profile_benchmark(workspace, "tales")
+    target = target_queries.profile_benchmark(workspace, "tales")
     return decide.decide(workspace, corpus=task["corpus"], target=target)
 
 
@@ -226,7 +227,7 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
     assert (basis["retriever"], basis["steps"], basis["seeds"], basis["split"]) == ("static-minilm", 87, 3, "dev")
     assert any(finding.startswith("At equal pairs, 5 different queries over one query") for finding in after.findings)
     assert {c.option.held for c in after.equal_pairs} == {"equal pairs"}
-    options, _ = decide.list_options(workspace, after, task["corpus"])
+    options, _ = advice.list_options(workspace, after, task["corpus"])
     names = [o.name for o in options if not o.held]
     assert names[:3] == ["the untrained retriever", "BM25", "the hybrid"]
     assert {"one query", "one paraphrase"} == set(names[3:5])
@@ -234,9 +235,9 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
 
 
 def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: dict[str, str]) -> None:
-    assert decide.next_step(of_tales(workspace, task), task["corpus"]) is None
+    assert advice.next_step(of_tales(workspace, task), task["corpus"]) is None
     run_study(workspace, sets_of(task), diverse_helps)
-    step = decide.next_step(of_tales(workspace, task), task["corpus"])
+    step = advice.next_step(of_tales(workspace, task), task["corpus"])
     assert step is not None
     assert (step.page, step.settings) == ("launch", {"per_doc": 5, "weighting": "none", "steps": 87})
     assert (step.params["query_set"], step.params["retriever"]) == (task["diverse"], "static-minilm")
@@ -247,7 +248,7 @@ def test_bm25_above_every_training_comes_first(workspace: Workspace, task: dict[
     known = of_tales(workspace, task)
     assert known.headline.startswith("Use BM25: +4")
     assert any(text.startswith("If you train: write 5 different queries per document") for text in known.findings)
-    step = decide.next_step(known, task["corpus"])
+    step = advice.next_step(known, task["corpus"])
     assert step is not None
     assert step.page == "search"
 
@@ -271,7 +272,7 @@ def test_both_commands_give_the_same_answer_and_one_page_to_send(
 
 
 def test_two_pasted_queries_get_no_firm_verdict(workspace: Workspace) -> None:
-    target = complexity.profile_texts(["who built it", "when did it end"])
+    target = target_queries.profile_texts(["who built it", "when did it end"])
     answered = decide.decide(workspace, target=target)
     assert answered.badge == "no evidence"
     assert answered.limits == ("2 target queries are too few to tell: give 50 or more.",)
@@ -279,7 +280,7 @@ def test_two_pasted_queries_get_no_firm_verdict(workspace: Workspace) -> None:
 
 def test_other_queries_than_the_studys_are_said(workspace: Workspace, task: dict[str, str]) -> None:
     run_study(workspace, sets_of(task), diverse_helps)
-    pasted = complexity.profile_texts(EASY)
+    pasted = target_queries.profile_texts(EASY)
     near = decide.decide(workspace, corpus=task["corpus"], target=pasted)
     assert near.headline.startswith("So far, write 5")
     assert near.limits[0] == "Measured on other queries than yours."
@@ -301,7 +302,7 @@ def test_of_several_corpora_a_task_is_answered_by_its_own(workspace: Workspace, 
     own = of_tales(workspace, task)
     assert own.basis is not None
     assert (own.basis.corpus, own.choice.per_doc < 5) == (task["corpus"], True)
-    target = complexity.profile_benchmark(workspace, "tales")
+    target = target_queries.profile_benchmark(workspace, "tales")
     foreign = decide.decide(workspace, corpus=other.id, target=target)
     assert (foreign.choice.kind, foreign.choice.per_doc) == ("diverse", 5)
 
@@ -331,7 +332,7 @@ def test_who_judged_and_the_language_are_said(workspace: Workspace, task: dict[s
 
 def priced(workspace: Workspace, corpus: str) -> tuple[str, dict[str, str]]:
     answer = decide.decide(workspace, corpus=corpus)
-    options, writes = decide.list_options(workspace, answer, corpus)
+    options, writes = advice.list_options(workspace, answer, corpus)
     return writes, {o.name: o.price_text for o in options}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import complexity
+from cdp.studies import target_queries
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_a_known_benchmark_brings_its_kind_of_task(workspace: Workspace) -> None:
-    queries = complexity.profile_benchmark(workspace, "demo", split="test")
+    queries = target_queries.profile_benchmark(workspace, "demo", split="test")
     assert (queries.task, queries.benchmark) == ("", "demo:test")
 
 
@@ -19,7 +19,7 @@ def test_a_known_benchmark_brings_its_kind_of_task(workspace: Workspace) -> None
 def test_queries_in_another_script_are_no_ground_for_an_answer() -> None:
     """Three of four queries are Russian and have no content word counted as English; the fourth has three."""
     texts = ["кто написал эту книгу", "когда закончилась война", "nato usa europe", "где находится город"] * 20
-    queries = complexity.profile_texts(texts, language="en")
+    queries = target_queries.profile_texts(texts, language="en")
     answer = queries.recommend(task="multi-hop")
     assert answer.advice.startswith("75% of the queries have no content word when counted as English")
     assert answer.scope.outside

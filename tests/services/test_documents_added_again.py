@@ -9,9 +9,10 @@ import pytest
 
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace
-from cdp.corpus import ReadOptions, iter_documents, load_manifest
-from cdp.services import adding, corpora, queries, review, synthesis
-from cdp.services.adding import AddOptions
+from cdp.corpus import ReadOptions, iter_documents, load_manifest, viewing
+from cdp.query_sets import usable
+from cdp.query_sets.given import AddOptions
+from cdp.services import adding, corpora, queries
 from tests.cli.support import run as cli
 from tests.corpus.test_office_files import pdf
 
@@ -61,9 +62,9 @@ def test_a_place_that_cannot_be_written_and_no_queries_are_said(workspace: Works
     assert query_set is not None
     blocked = written(tmp_path, "a file", "x") / "below"
     with pytest.raises(WorkspaceError, match="cannot be written"):
-        synthesis.export(workspace, query_set, "beir", blocked)
+        queries.export(workspace, query_set, "beir", blocked)
     with pytest.raises(ConfigError, match="At least 1 query"):
-        synthesis.export(workspace, query_set, "beir", tmp_path / "none", per_doc=0)
+        queries.export(workspace, query_set, "beir", tmp_path / "none", per_doc=0)
     with pytest.raises(ConfigError, match="No method is named"):
         queries.preview(workspace, "salt", "1", methods=[])
 
@@ -115,7 +116,7 @@ def test_what_was_carried_over_is_known_and_said(workspace: Workspace, tmp_path:
     [carried] = second.query_sets
     assert carried.name == f"{first.name} v2"
     assert not any("training queries" in lacking for lacking in second.missing)
-    assert review.origin(carried) == (
+    assert usable.origin(carried) == (
         f"Carried over from {first.id} to the new version of its documents: 19 queries, 1 stale."
     )
     assert "No new project: sea has the earlier version, and was joined." in second.stated
@@ -139,13 +140,13 @@ def test_a_name_means_the_newest_version(workspace: Workspace, tmp_path: Path) -
     assert corpora.resolve_corpus(workspace, "sea").id == second.id
     assert corpora.resolve_corpus(workspace, first.id).id == first.id
     assert corpora.resolve_corpus(workspace, first.id[:-2]).id == first.id
-    assert corpora.titles([second, first]) == {
+    assert viewing.titles([second, first]) == {
         second.id: "sea (newest version)",
         first.id: f"sea (earlier version of {first.created[:10]}, 20 documents)",
     }
     listed = json.loads(cli("corpus", "list", "--json").stdout)
     assert {row["id"]: (row["name"], row["title"]) for row in listed} == {
-        manifest.id: ("sea", corpora.titles([first, second])[manifest.id]) for manifest in (first, second)
+        manifest.id: ("sea", viewing.titles([first, second])[manifest.id]) for manifest in (first, second)
     }
 
 
@@ -165,7 +166,7 @@ def test_texts_that_repeat_another_one_are_announced(workspace: Workspace, tmp_p
         written(folder, f"{name}.txt", "The lighthouse 2 of harbour 14 shines.")
     added = adding.add(workspace, folder)
     assert added.left_out == {"documents that repeat another one": 2}
-    assert corpora.problem(added.corpus) == ""
+    assert viewing.problem(added.corpus) == ""
 
 
 def test_rows_are_cut_only_where_a_length_is_named(workspace: Workspace, tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from cdp import jobs as room
+from cdp.base import permission
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, ProviderError
+from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace
 from cdp.llm.address import OPENAI_URL
 from cdp.services import access, corpora, jobs, queries, studies, tuning
-from cdp.services.access import NotAllowedError
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
 from tests.services.conftest import HeldJobs
 
 SERVERS = "sk-servers-own-0123456789"
@@ -98,9 +99,9 @@ def preview(workspace: Workspace, url: str, **more: Any) -> None:
     if not corpora.list_corpora(workspace):
         source = workspace.root.parent / "docs.jsonl"
         source.write_text('{"_id": "1", "text": "Salt keeps food."}\n{"_id": "2", "text": "Sugar is sweet."}\n')
-        before, access._declared = access._declared, None
+        before, permission._declared = permission._declared, None
         corpora.add(workspace, source, name="docs")
-        access._declared = before
+        permission._declared = before
     queries.preview(workspace, "docs", "1", methods=["diverse"], per_doc=2, generator="openai", model="m",
                     base_url=url, output="list", retries=0, timeout=5.0, **more)  # fmt: skip
 
@@ -109,7 +110,7 @@ def preview(workspace: Workspace, url: str, **more: Any) -> None:
 def test_the_servers_key_is_not_sent_to_an_address_that_somebody_typed(
     workspace: Workspace, listener: Listener
 ) -> None:
-    access.in_dashboard()
+    permission.in_dashboard()
     preview(workspace, listener.url)
     assert listener.keys == ["Bearer none"]
     preview(workspace, listener.url, api_key=TYPED)
@@ -121,7 +122,7 @@ def test_the_servers_key_goes_to_the_endpoint_it_was_set_up_for(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CDP_BASE_URL", listener.url + "/")
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     preview(workspace, listener.url)
     assert listener.keys == [f"Bearer {SERVERS}"]
     preview(workspace, "")  # which is that endpoint, and no longer OpenAI
@@ -137,7 +138,7 @@ def test_each_of_two_keys_goes_to_its_own_endpoint(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-other-0123456789")
     monkeypatch.setenv("OPENAI_BASE_URL", listener.url)
     monkeypatch.setenv("CDP_BASE_URL", "http://127.0.0.1:9/v1")
-    access.in_dashboard()
+    permission.in_dashboard()
     preview(workspace, listener.url)
     assert listener.keys == ["Bearer sk-the-other-0123456789"]
     endpoint = access.endpoint_for({"generator": "openai", "base_url": listener.url})
@@ -150,7 +151,7 @@ def test_each_of_two_keys_goes_to_its_own_endpoint(
 def test_a_shared_dashboard_asks_only_endpoints_of_the_operator(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError, match="may not be asked"):
         preview(workspace, listener.url, api_key=TYPED)
     assert listener.keys == []
@@ -164,7 +165,7 @@ def test_a_shared_dashboard_asks_only_endpoints_of_the_operator(
 @pytest.mark.usefixtures("with_demo")
 def test_what_stands_behind_the_server_is_asked_by_nothing(workspace: Workspace, listener: Listener) -> None:
     config = {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m"}
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     for call in (
         lambda: queries.generate(workspace, SynthesisConfig.from_dict(config), api_key=TYPED),
         lambda: tuning.start(workspace, PromptTuningConfig.from_dict({**config, "documents": 2}), api_key=TYPED),
@@ -190,7 +191,7 @@ def test_what_stands_behind_the_server_is_asked_by_nothing(workspace: Workspace,
 )  # fmt: skip
 def test_an_address_that_only_looks_allowed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(access.ENDPOINTS, "http://allowed.example/v1")
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     with pytest.raises((NotAllowedError, ConfigError)):
         access.check_endpoint(url)
 
@@ -200,7 +201,7 @@ def test_an_address_that_only_looks_allowed(url: str, monkeypatch: pytest.Monkey
 )
 def test_an_allowed_address_spelt_otherwise(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(access.ENDPOINTS, "http://allowed.example/v1")
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     access.check_endpoint(url)
 
 
@@ -209,7 +210,7 @@ def test_a_redirect_takes_neither_key_nor_document_to_another_host(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CDP_BASE_URL", listener.url)
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     with listening("127.0.0.2") as elsewhere:
         listener.leads_to = elsewhere.url
         with pytest.raises(CdpError, match=r"points to '127\.0\.0\.2:\d+' \(30\d\).*set base_url to it"):
@@ -223,7 +224,7 @@ def test_a_redirect_takes_neither_key_nor_document_to_another_host(
 def test_a_job_and_its_resume_do_not_get_the_servers_key(
     workspace: Workspace, listener: Listener, request: pytest.FixtureRequest
 ) -> None:
-    access.in_dashboard()
+    permission.in_dashboard()
     config = SynthesisConfig.from_dict(
         {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m", "limit": 1, "per_doc": 2,
          "output": "list", "retries": 0}
@@ -249,14 +250,14 @@ def test_a_job_of_the_operator_at_another_address_is_not_resumed_with_the_key(
 ) -> None:
     """A visitor of a shared dashboard cannot have it asked either."""
     settings = {"generator": "openai", "base_url": listener.url}
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError):
         access.endpoint_for(settings)
     assert access.needs_key(settings)
 
 
 def test_openai_itself_needs_a_key_that_is_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    access.in_dashboard()
+    permission.in_dashboard()
     assert access.endpoint_for({"generator": "openai", "base_url": ""}).key == SERVERS
     assert access.server_key(OPENAI_URL) == "CDP_API_KEY"
     monkeypatch.setenv("CDP_BASE_URL", "http://127.0.0.1:9/v1")

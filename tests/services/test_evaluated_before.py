@@ -8,8 +8,9 @@ import pytest
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
+from cdp.results import board, differences
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.services import benchmarks, jobs, results
+from cdp.services import benchmarks, jobs
 from cdp.services import evaluation as service
 from tests.benchmarks.folders import QRELS, write_benchmark
 from tests.services.support import evaluation
@@ -44,8 +45,8 @@ def test_a_result_is_one_only_with_the_same_settings_and_tells_its_oddities(
 
     counts = {"judged_queries": 3, "judged_without_results": 1}
     job = evaluation(workspace, "bm25", "small", SCORES, judgments=judgments, counts=counts)
-    found = results.compare(workspace, "bm25")
-    assert results.remarks(found.rows) == [
+    found = differences.compare(workspace, "bm25")
+    assert board.remarks(found.rows) == [
         "small (BM25): Nothing was retrieved for 1 of 3 judged queries; they count 0.",
         f"small (minilm): {HALF_PRECISION}",
     ]
@@ -57,8 +58,8 @@ def test_what_is_odd_of_a_benchmark_is_told_once_for_all_of_its_results(workspac
     (info,) = benchmarks.list_benchmarks(workspace)
     for retriever in ("bm25", "minilm"):
         evaluation(workspace, retriever, "odd", SCORES, judgments=info.content_hash)
-    found = results.compare(workspace, "bm25")
-    (remark,) = results.remarks(found.rows)
+    found = differences.compare(workspace, "bm25")
+    (remark,) = board.remarks(found.rows)
     assert remark.startswith("odd: test.tsv: The judgments name 1 document id")
     (folder / "qrels" / "test.tsv").write_text(QRELS)
-    assert results.remarks(results.compare(workspace, "bm25").rows) == []
+    assert board.remarks(differences.compare(workspace, "bm25").rows) == []

@@ -15,7 +15,8 @@ from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, load_spec
 from cdp.query_sets import QuerySet
 from cdp.services import completeness, queries, studies, training
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
+from cdp.training import plan as training_plan
 
 JOB = "synthesis-20260101-000000-abcd-lost"
 
@@ -98,7 +99,7 @@ def test_a_reasoned_set_counts_too(workspace: Workspace, torn: QuerySet) -> None
         workspace, QuerySet(id="thought", name="Thought", corpus_id=torn.corpus_id, corpus_hash=torn.corpus_hash)
     )
     config = TrainingConfig(query_set="torn", retriever="static-minilm", weighting="ri", reasoning="thought")
-    assert training.trained_on(config) == ["torn", "thought"]
+    assert training_plan.trained_on(config) == ["torn", "thought"]
     with pytest.raises(ConfigError, match="Thought is incomplete"):
         training.start(workspace, config)
 

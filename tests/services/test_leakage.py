@@ -14,9 +14,12 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import load_benchmark
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs
+from cdp.results import board
+from cdp.retrievers import leakage
 from cdp.retrievers import leakage as room
-from cdp.services import leakage, results, studies, training
-from cdp.studies import StudyConfig
+from cdp.services import queries as query_services
+from cdp.services import studies, training
+from cdp.studies.config import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
 from tests.support import iter_queries, judged_queries
@@ -100,7 +103,7 @@ def test_a_judged_query_in_other_words_is_a_leak_and_another_query_is_none(works
     assert "1 of them reworded" in leak.sentence
     with pytest.raises(ConfigError, match="reworded holds 1 of the 8 queries"):
         training.start(workspace, TrainingConfig(query_set=written, retriever=RETRIEVER), benchmarks=[("mills", "")])
-    copy, n = leakage.leave_out(workspace, written, [("mills", "test")])
+    copy, n = query_services.leave_out(workspace, written, [("mills", "test")])
     assert n == 1
     assert leakage.find_leaks(workspace, [copy.id], [("mills", "test")]) == []
     room.write_hashes(workspace.job("train-1") / "results", texts.values())
@@ -161,9 +164,9 @@ def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> N
 def test_a_result_says_what_it_was_made_of(workspace: Workspace) -> None:
     counts = {"judged_queries": 3, "leaked_queries": 3, "steps_taken": 1, "steps_planned": 116}
     made = evaluation(workspace, "t", "mills", {"q1": 0.9, "q2": 0.8, "q3": 0.7}, kind="job", counts=counts)
-    (row,) = [row for row in results.list_evaluations(workspace) if row["id"] == made]
+    (row,) = [row for row in board.list_evaluations(workspace) if row["id"] == made]
     assert room.marks(row["counts"]) == ("leaked", "stopped at step 1 of 116")
-    assert [badge.meaning for badge in results.of_counts(row["counts"])] == [
+    assert [badge.meaning for badge in board.of_counts(row["counts"])] == [
         "Leaked: 3 of the 3 judged queries were trained on.",
         "The training was stopped at step 1 of 116: this is no score of a whole one.",
     ]
@@ -178,7 +181,7 @@ def test_judged_queries_are_left_out_of_a_copy(workspace: Workspace, corpus: str
     }
     name = asked(workspace, corpus, "written", texts, kind="synthetic")  # type: ignore[arg-type]
     whole = query_sets.load(workspace, name)
-    copy, n = leakage.leave_out(workspace, "written", [("mills", "test")])
+    copy, n = query_services.leave_out(workspace, "written", [("mills", "test")])
     assert n == 2
     assert [(q.id, q.text) for q in iter_queries(workspace, copy.id)] == [
         ("d1-1", "Where is mill 1?"), ("d2-1", "Where is mill 2?"),
@@ -189,13 +192,13 @@ def test_judged_queries_are_left_out_of_a_copy(workspace: Workspace, corpus: str
     assert query_sets.load(workspace, name) == whole, "the set itself stays"
     config = TrainingConfig(query_set=copy.id, retriever=RETRIEVER)
     assert leakage.of_training(workspace, config, [("mills", "test")]) == []
-    assert leakage.leave_out(workspace, copy.id, [("mills", "test")]) == (copy, 0)
-    again, _ = leakage.leave_out(workspace, "written", [("mills", "test")])
+    assert query_services.leave_out(workspace, copy.id, [("mills", "test")]) == (copy, 0)
+    again, _ = query_services.leave_out(workspace, "written", [("mills", "test")])
     assert again.id == copy.id, "the same copy is made once"
 
 
 def test_nothing_is_left_of_a_set_that_a_benchmark_judges(workspace: Workspace, corpus: str) -> None:
     name = imported(workspace, corpus, "tested", "test")
     with pytest.raises(InputError, match="Nothing of tested would stay"):
-        leakage.leave_out(workspace, name, [("mills", "test")])
+        query_services.leave_out(workspace, name, [("mills", "test")])
     assert [query_set.id for query_set in query_sets.list_query_sets(workspace)] == [name]

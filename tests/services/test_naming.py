@@ -9,7 +9,9 @@ import pytest
 from cdp.base.config import EvaluationConfig, ServingConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import access, evaluation, models, naming, results
+from cdp.results import models as trained_models
+from cdp.results import naming
+from cdp.services import access, evaluation, results
 
 WITHOUT_WEIGHTS = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Normalize"}]
 
@@ -73,7 +75,7 @@ def test_a_name_given_on_compare_counts_and_so_does_the_first_one(sea: Workspace
 
 def test_several_of_one_name_are_listed(sea: Workspace) -> None:
     trained(sea, "training-3-lake", "lake")
-    for door in (naming.retriever, naming.training, access.model, models.show):
+    for door in (naming.retriever, naming.training, access.model, trained_models.show):
         with pytest.raises(ConfigError, match="2 trainings are called 'lake'") as refused:
             door(sea, "lake")
         assert "training-2-lake (finished, 2026-01-02 03:04)" in refused.value.hint
@@ -100,7 +102,7 @@ def test_a_folder_called_as_a_training_is_asked_about(
 
 def test_what_is_no_training_is_told_with_the_nearest(sea: Workspace) -> None:
     with pytest.raises(NotFoundError, match="Did you mean lake"):
-        models.show(sea, "lakes")
+        trained_models.show(sea, "lakes")
 
 
 @pytest.mark.parametrize("name", ["static-minilm", "bm25", "bm25:fr"])

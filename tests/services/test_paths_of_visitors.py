@@ -11,25 +11,15 @@ from typing import Any
 
 import pytest
 
+from cdp.base import permission
 from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError, InputError
+from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace
-from cdp.services import (
-    access,
-    adding,
-    benchmarks,
-    complexity,
-    corpora,
-    evaluation,
-    metrics,
-    queries,
-    studies,
-    synthesis,
-    training,
-    tuning,
-)
-from cdp.services.access import NotAllowedError
-from cdp.studies import StudyConfig
+from cdp.corpus import viewing
+from cdp.services import access, adding, benchmarks, corpora, evaluation, metrics, queries, studies, training, tuning
+from cdp.studies import target_queries
+from cdp.studies.config import StudyConfig
 from tests.support import REPOSITORY
 
 SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'
@@ -57,8 +47,8 @@ def allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path
     """The folder that the operator allowed; from here on everybody is a visitor of a shared dashboard."""
     folder = tmp_path / "allowed"
     folder.mkdir()
-    monkeypatch.setenv(access.FOLDERS, os.pathsep.join([str(tmp_path / "not there"), str(folder)]))
-    access.in_dashboard(shared=True)
+    monkeypatch.setenv(permission.FOLDERS, os.pathsep.join([str(tmp_path / "not there"), str(folder)]))
+    permission.in_dashboard(shared=True)
     return folder
 
 
@@ -98,7 +88,7 @@ def test_a_path_that_leads_out_is_refused(
 ) -> None:
     written = spellings(outside, allowed, home)[name]
     with pytest.raises((NotAllowedError, InputError)):
-        access.to_read(workspace, written)
+        permission.to_read(workspace, written)
     assert outside.read_text() == SECRET
 
 
@@ -108,21 +98,21 @@ def test_allowed_folders_the_workspace_and_the_shipped_data_are_read(workspace: 
     (allowed / "near").symlink_to(file)
     workspace.uploads.mkdir(parents=True)
     for path in (file, allowed / "near", allowed, workspace.uploads, Path("data/demo/corpus.jsonl")):
-        assert access.to_read(workspace, str(path)) == path.resolve()
+        assert permission.to_read(workspace, str(path)) == path.resolve()
 
 
 def test_what_is_no_file_is_refused(workspace: Workspace, allowed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(allowed / "pipe")
     with pytest.raises(InputError, match="neither a file nor a folder"):
-        access.to_read(workspace, str(allowed / "pipe"))
+        permission.to_read(workspace, str(allowed / "pipe"))
     with pytest.raises(InputError, match="neither a file nor a folder"):
-        access.to_read(workspace, str(allowed))  # nor a folder that holds one: reading it would wait for ever
+        permission.to_read(workspace, str(allowed))  # nor a folder that holds one: reading it would wait for ever
     (allowed / "pipe").unlink()
     monkeypatch.chdir(allowed)  # the address of a socket must be short
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind("s")
     with pytest.raises(InputError, match="neither a file nor a folder"):
-        access.to_read(workspace, str(allowed / "s"))
+        permission.to_read(workspace, str(allowed / "s"))
 
 
 def test_a_folder_with_a_link_that_leads_out_is_refused(workspace: Workspace, allowed: Path, outside: Path) -> None:
@@ -137,41 +127,41 @@ def test_a_root_that_is_a_link_and_the_whole_disk(
     workspace: Workspace, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "name").symlink_to(outside.parent)
-    access.in_dashboard(shared=True)
-    monkeypatch.setenv(access.FOLDERS, str(tmp_path / "name"))
-    assert access.to_read(workspace, str(outside)) == outside
-    monkeypatch.setenv(access.FOLDERS, "/")
-    assert access.to_read(workspace, str(outside)) == outside
+    permission.in_dashboard(shared=True)
+    monkeypatch.setenv(permission.FOLDERS, str(tmp_path / "name"))
+    assert permission.to_read(workspace, str(outside)) == outside
+    monkeypatch.setenv(permission.FOLDERS, "/")
+    assert permission.to_read(workspace, str(outside)) == outside
     for never in ("/proc/self/environ", "/dev/null", "/sys/kernel"):
         with pytest.raises(NotAllowedError):
-            access.to_read(workspace, never)
-    monkeypatch.setenv(access.FOLDERS, "relative")
+            permission.to_read(workspace, never)
+    monkeypatch.setenv(permission.FOLDERS, "relative")
     with pytest.raises(CdpError, match="absolute path"):
-        access.to_read(workspace, str(outside))
+        permission.to_read(workspace, str(outside))
 
 
 def test_at_home_alone_the_home_is_allowed_without_its_hidden_files(workspace: Workspace, home: Path) -> None:
     for name in ("docs/a.jsonl", ".ssh/id", "project/.env"):
         (home / name).parent.mkdir(exist_ok=True)
         (home / name).write_text(SECRET)
-    access.in_dashboard()
-    assert access.mode() is access.Mode.LOCAL
-    assert access.to_read(workspace, "~/docs/a.jsonl") == (home / "docs" / "a.jsonl").resolve()
+    permission.in_dashboard()
+    assert permission.mode() is permission.Mode.LOCAL
+    assert permission.to_read(workspace, "~/docs/a.jsonl") == (home / "docs" / "a.jsonl").resolve()
     for hidden in ("~/.ssh/id", "~/project/.env", "~/.ssh"):
         with pytest.raises(NotAllowedError):
-            access.to_read(workspace, hidden)
+            permission.to_read(workspace, hidden)
 
 
 def test_visitors_write_to_no_path_that_they_name(workspace: Workspace, allowed: Path) -> None:
     for path in (allowed / "new.jsonl", workspace.root / "exports" / "a.jsonl"):
         with pytest.raises(NotAllowedError):
-            access.to_write(path)
+            permission.to_write(path)
 
 
 def test_the_operator_is_not_confined(workspace: Workspace, outside: Path) -> None:
-    assert access.to_read(workspace, outside) == outside
+    assert permission.to_read(workspace, outside) == outside
     assert corpora.add(workspace, outside).corpus.n_documents == 1
-    assert access.to_write(workspace.catalog) == workspace.catalog
+    assert permission.to_write(workspace.catalog) == workspace.catalog
 
 
 def test_an_upload_is_read(workspace: Workspace, allowed: Path) -> None:
@@ -218,7 +208,7 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "metrics.start scorer": lambda: metrics.start(
             workspace, MetricsConfig.from_dict({"query_set": sets[0], "scorer": path})
         ),
-        "complexity.profile_benchmark": lambda: complexity.profile_benchmark(workspace, path),
+        "complexity.profile_benchmark": lambda: target_queries.profile_benchmark(workspace, path),
         "studies.plan": lambda: studies.plan(
             workspace, StudyConfig.from_dict({"benchmarks": path, "query_sets": sets[0]})
         ),
@@ -228,19 +218,19 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "studies.run": lambda: studies.run(
             workspace, StudyConfig.from_dict({"benchmarks": "demo", "query_sets": sets[0], "retrievers": path})
         ),
-        "synthesis.batch_read": lambda: synthesis.batch_read(workspace, path),
-        "synthesis.batch_write": lambda: synthesis.batch_write(workspace, of({"corpus": "demo"}), path),
-        "synthesis.export": lambda: synthesis.export(workspace, sets[0], "beir", path),
+        "synthesis.batch_read": lambda: queries.batch_read(workspace, path),
+        "synthesis.batch_write": lambda: queries.batch_write(workspace, of({"corpus": "demo"}), path),
+        "synthesis.export": lambda: queries.export(workspace, sets[0], "beir", path),
         "queries.generate": lambda: queries.generate(workspace, of({**own, "model": path})),
         "queries.generate ranker": lambda: queries.generate(workspace, of({"corpus": "demo", "ranker": path})),
         "queries.generate teachers": lambda: queries.generate(
             workspace, of({"corpus": "demo", "teachers": f"minilm, {path}"})
         ),
         "queries.preview": lambda: queries.preview(
-            workspace, "demo", corpora.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path
+            workspace, "demo", viewing.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path
         ),
         "tuning.read_prompts": lambda: tuning.read_prompts([path]),
-        "target_queries.read_queries": lambda: complexity.read_queries(path),
+        "target_queries.read_queries": lambda: target_queries.read_queries(path),
     }
 
 
@@ -249,7 +239,7 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
 def test_no_service_reads_or_writes_what_a_visitor_may_not_name(
     workspace: Workspace, outside: Path, home: Path
 ) -> None:
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     taken = []
     for path in (outside, outside.parent, outside.parent / "new"):
         for name, call in asked(workspace, str(path)).items():
@@ -277,7 +267,7 @@ def test_a_model_of_the_hub_is_downloaded_for_those_alone(
     shared: bool, fits: bool, workspace: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(home / "hub"))
-    access.in_dashboard(shared=shared)
+    permission.in_dashboard(shared=shared)
     name = "nobody/a-model-of-70-billion"
     if fits:
         assert access.model(workspace, name) == name
@@ -293,6 +283,7 @@ def test_a_model_of_the_hub_is_downloaded_for_those_alone(
 
 
 def test_no_service_makes_a_path_of_what_somebody_typed_by_itself() -> None:
-    """``~`` is read in one module, which also asks whether the path is allowed."""
-    services = REPOSITORY / "cdp" / "services"
-    assert [p.name for p in services.rglob("*.py") if "expanduser" in p.read_text(encoding="utf-8")] == ["access.py"]
+    """``~`` is read in the ground, which also asks whether the path is allowed."""
+    paths = (REPOSITORY / "cdp").rglob("*.py")
+    read = {path.name for path in paths if "expanduser" in path.read_text(encoding="utf-8")}
+    assert read == {"permission.py", "text.py", "trust.py", "workspace.py"}

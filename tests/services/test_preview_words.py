@@ -11,9 +11,10 @@ from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries, synthesis
+from cdp.services import corpora, queries
 from cdp.services.queries import Preview
-from cdp.services.tuning import candidates_of
+from cdp.synthesis.candidates import candidates_of
+from cdp.synthesis.preview import IGNORES_PROMPT, NO_WORDS, NOT_ENGLISH, UNREADABLE, problems
 
 ROWS = {
     "english": "A lock lifts boats between two levels of a canal. Water flows in from the upper side.",
@@ -36,20 +37,20 @@ def preview(workspace: Workspace, corpus: str, document: str, method: str) -> Pr
 def test_the_template_generators_limits_are_said(workspace: Workspace, corpus: str) -> None:
     assert preview(workspace, corpus, "english", "diverse").problems == []
     sap = preview(workspace, corpus, "english", "sap")
-    assert sap.problems == [synthesis.IGNORES_PROMPT]
+    assert sap.problems == [IGNORES_PROMPT]
     assert sap.queries == preview(workspace, corpus, "english", "diverse").queries
-    assert synthesis.NOT_ENGLISH in preview(workspace, corpus, "chinese", "paraphrase").problems
+    assert NOT_ENGLISH in preview(workspace, corpus, "chinese", "paraphrase").problems
     nothing = preview(workspace, corpus, "none", "diverse")
     assert nothing.queries == []
-    assert nothing.problems == [synthesis.NO_WORDS]
+    assert nothing.problems == [NO_WORDS]
 
 
 def test_problems_are_said_in_words() -> None:
     found = {"too_few": 1, "duplicate": 2, "something_new": 3}
-    said = synthesis.problems(found, queries=4, template="", document=Document("d", "x"))
+    said = problems(found, queries=4, template="", document=Document("d", "x"))
     assert said == ["fewer queries than asked for: 1", "duplicate: 2", "something new: 3"]
-    said = synthesis.problems({"too_few": 5, "refusal": 1}, queries=0, template="", document=Document("d", "x"))
-    assert said == [synthesis.UNREADABLE, "refusal: 1"]
+    said = problems({"too_few": 5, "refusal": 1}, queries=0, template="", document=Document("d", "x"))
+    assert said == [UNREADABLE, "refusal: 1"]
 
 
 @pytest.mark.parametrize("methods", ["diverse,sap", "sap,drama", "diverse,paraphrase,inpars_gbq"])

@@ -8,7 +8,8 @@ import pytest
 
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks, corpora, demo, jobs, projects, queries, results
+from cdp.results import board
+from cdp.services import benchmarks, corpora, demo, jobs, projects, queries
 from tests.pages.support import evaluated, trained
 from tests.services.support import evaluation
 
@@ -67,7 +68,7 @@ def test_queries_trainings_and_scores_follow(workspace: Workspace, two: dict[str
     shown = [job.id for job in of_demo.keep("job", jobs.list_jobs(workspace))]
     assert set(shown) == {"training-1-demo", "evaluation-1-both", "evaluation-2-demo", "evaluation-3-none"}
     assert [q.id for q in of_demo.keep("query_set", queries.list_query_sets(workspace))] == list(of_demo.query_sets)
-    scores = projects.members(workspace, "other").keep("evaluation", results.list_evaluations(workspace))
+    scores = projects.members(workspace, "other").keep("evaluation", board.list_evaluations(workspace))
     assert {row["id"] for row in scores} == {"evaluation-1-both", "evaluation-3-none"}
     everything = projects.members(workspace, projects.ALL)
     assert len(everything.keep("job", jobs.list_jobs(workspace))) == 5
@@ -128,6 +129,6 @@ def test_the_one_in_use_is_remembered(workspace: Workspace) -> None:
 def test_results_of_a_job_without_settings_are_shown_by_what_they_name(workspace: Workspace, tmp_path: Path) -> None:
     other = corpus(workspace, tmp_path, "other")
     evaluation(workspace, "static-minilm", "demo", {"q1": 0.5})
-    rows = results.list_evaluations(workspace)
+    rows = board.list_evaluations(workspace)
     assert projects.members(workspace, other).keep("evaluation", rows) == []
     assert projects.members(workspace, "demo").keep("evaluation", rows) == rows

@@ -8,9 +8,10 @@ import importlib
 
 import pytest
 
+from cdp.base import permission
+from cdp.base.permission import Action
 from cdp.base.workspace import Workspace
-from cdp.services import access, corpora, jobs
-from cdp.services.access import Action
+from cdp.services import corpora, jobs
 from tests.cli.support import run
 from tests.support import REPOSITORY
 
@@ -21,40 +22,29 @@ RULES = {"access"}
 # Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 # of `access`.
 READING = {
-    "calibration": {"judged_by"},
-    "judging": {"judged_name", "missing", "repeated", "writer_of"},
-    "labelling": {"list_judged", "progress", "task", "words"},
     "benchmarks": {"list_own", "list_registry", "show"},
     "clusters": {"look", "request", "setting", "trouble"},
     "commands": {"changed"},
     "completeness": {"check", "list_incomplete", "require"},
-    "complexity": {"load", "profile_benchmark", "profile_query_set"},
-    "corpora": {"document", "failed", "page", "q_doc_notes"},
-    "decide": {"decide", "list_options", "of_judged", "page"},
+    "decide": {"decide", "load", "of_judged"},
     "demo": {"corpus"},
     "doctor": {"check"},
-    "embedding": {"for_index", "of_benchmark", "of_corpus", "sendings"},
     "evaluation": {"check_cross_encoder", "checked", "judged_on", "strong_baselines"},
     "jobs": {
+        "again",
         "curve",
         "failed",
         "follow",
         "latest",
         "log",
         "missing_secrets",
-        "to_allow",
         "outcome",
-        "again",
         "show",
-        "sizes",
+        "to_allow",
         "wait",
     },
-    "leakage": {"among", "find_leaks"},
-    "growing": {"find", "newest"},
+    "judging": {"judged_name", "missing", "repeated", "writer_of"},
     "metrics": {"paired", "quick", "results"},
-    "models": {"list_models", "show"},
-    "naming": {"given_names", "names_file", "retriever", "training"},
-    "overview": {"server", "summary"},
     "projects": {
         "check_unused",
         "default",
@@ -66,55 +56,12 @@ READING = {
         "resolve",
     },
     "prune": {"prunable"},
-    "queries": {
-        "checked",
-        "failures",
-        "list_query_sets",
-        "made_from",
-        "measuring",
-        "page",
-        "preview",
-        "round_trips",
-        "show",
-        "unit",
-    },
-    "results": {
-        "compare",
-        "list_evaluations",
-        "list_rows",
-        "per_query",
-        "remarks",
-        "sampled",
-        "source",
-        "unjudged",
-    },
-    "review": {"chosen", "decisions", "document", "table", "usability"},
+    "queries": {"failures", "list_query_sets", "page", "preview", "show", "unit"},
     "search": {"indexing", "list_retrievers"},
-    "studies": {
-        "grid_for",
-        "list_studies",
-        "planned_facts",
-        "report",
-        "sources_of",
-        "speeds",
-        "splits_of",
-        "synthesis_of",
-        "with_dev",
-    },
-    "synthesis": {"bill_of_job"},
-    "training": {"defaults", "list_retrievers", "query_counts", "reasoned_sets", "trained_on"},
-    "trial": {
-        "at_work",
-        "command",
-        "facts",
-        "has_judged",
-        "judged_by",
-        "last_generator",
-        "leaks",
-        "running",
-        "trouble",
-    },
-    "tuning": {"candidates_of", "result"},
+    "studies": {"grid_for", "list_studies", "report", "speeds"},
+    "training": {"defaults", "list_retrievers"},
+    "trial": {"at_work", "command", "has_judged", "of_project", "running", "trouble"},
+    "tuning": {"result"},
 }
 
 
@@ -145,13 +92,13 @@ CHANGING = [(m, n) for m, n in services() if action(m, n) in (Action.CHANGE, Act
 
 @pytest.fixture
 def dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(access.READ_ONLY, "1")
-    access.in_dashboard()
+    monkeypatch.setenv(permission.READ_ONLY, "1")
+    permission.in_dashboard()
 
 
 def test_there_are_services_to_ask() -> None:
     assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("demo", "load")} <= set(CHANGING)
-    assert ("synthesis", "export") in CHANGING
+    assert ("queries", "export") in CHANGING
 
 
 def test_every_service_is_marked_or_known_to_read() -> None:
@@ -163,7 +110,7 @@ def test_every_service_is_marked_or_known_to_read() -> None:
 @pytest.mark.parametrize(("module", "name"), CHANGING)
 def test_every_service_that_writes_refuses(module: str, name: str, dashboard: None, workspace: Workspace) -> None:
     service = getattr(importlib.import_module(f"cdp.services.{module}"), name)
-    with pytest.raises(access.ReadOnlyError, match="read-only"):
+    with pytest.raises(permission.ReadOnlyError, match="read-only"):
         service(workspace)
     assert not workspace.root.exists()
 
@@ -171,14 +118,14 @@ def test_every_service_that_writes_refuses(module: str, name: str, dashboard: No
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    access.in_dashboard()
-    monkeypatch.setenv(access.READ_ONLY, "yes")
+    permission.in_dashboard()
+    monkeypatch.setenv(permission.READ_ONLY, "yes")
     assert [c.name for c in corpora.list_corpora(workspace)] == ["demo"]
     assert jobs.list_jobs(workspace) == []
 
 
 @pytest.mark.slow
 def test_the_command_line_does_not_obey_it(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(access.READ_ONLY, "1")
+    monkeypatch.setenv(permission.READ_ONLY, "1")
     run("demo")
     assert len(corpora.list_corpora(workspace)) == 1

@@ -9,8 +9,8 @@ import pytest
 from cdp.base.statistics import holm
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.registry import groups
-from cdp.services.result_tables import paper_table
-from cdp.services.results import Comparison
+from cdp.results.differences import Comparison
+from cdp.results.paper import paper_table
 from tests.services.support import Scenarios, evaluation
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from cdp.base.statistics import holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace, write_json
 from cdp.cli import display
-from cdp.services import result_tables
+from cdp.results import paper
 from tests.services.support import Scenarios, evaluation
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def scenarios(tmp_path_factory: pytest.TempPathFactory) -> Scenarios:
 
 
 def test_daggers_and_notes_name_the_test_the_correction_and_the_queries(scenarios: Scenarios) -> None:
-    table = result_tables.paper_table(scenarios.compare("daggers"))
+    table = paper.paper_table(scenarios.compare("daggers"))
     cells = {name: cells[table.columns.index("hotpotqa")] for name, cells in table.rows}
     assert {name for name, cell in cells.items() if cell.dagger} == {"clear"}
     assert list(cells) == ["base", "clear", "same"]
@@ -84,7 +84,7 @@ def test_daggers_and_notes_name_the_test_the_correction_and_the_queries(scenario
 
 
 def test_a_groups_mean_counts_what_nobody_was_evaluated_on(scenarios: Scenarios) -> None:
-    table = result_tables.paper_table(scenarios.compare("groups"))
+    table = paper.paper_table(scenarios.compare("groups"))
     assert table.columns == ("fiqa", "mine", "scifact", "BEIR mean", "Mean (3 of 3)")
     assert table.rows[0][1][3].remark == "2/14"
 
@@ -92,7 +92,7 @@ def test_a_groups_mean_counts_what_nobody_was_evaluated_on(scenarios: Scenarios)
 def test_a_note_names_all_that_was_corrected_for_also_where_fewer_are_shown(scenarios: Scenarios) -> None:
     found = scenarios.compare("three").on(["two"])
     assert len([row for row in found.rows if row.p_holm is not None]) == 1
-    assert "Holm for 3 comparisons" in result_tables.notes(found)[0]
+    assert "Holm for 3 comparisons" in paper.notes(found)[0]
 
 
 def test_a_place_does_not_mean_the_other_splits_of_its_benchmark(scenarios: Scenarios) -> None:
@@ -108,15 +108,15 @@ def test_the_test_and_its_interval_stand_in_every_row_and_every_form(scenarios: 
     assert row.p_t == expected.p_t
     assert row.p_holm == expected.p_t
     assert (row.low, row.high) == (expected.low, expected.high)
-    rows = list(csv.DictReader(io.StringIO(result_tables.write(found, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(paper.write(found, "csv"))))
     assert float(rows[1]["p_t"]) == row.p_t
-    value = json.loads(json.dumps(display.plain(result_tables.to_dict(found))))
+    value = json.loads(json.dumps(display.plain(paper.to_dict(found))))
     assert value["rows"][1]["difference"] == row.difference
     assert "scores" not in value
     assert value["rows"][1]["ndcg"] == row.ndcg
-    assert value["notes"] == result_tables.notes(found)
-    assert "other &lt;b&gt;" in result_tables.write(found, "markdown")
-    assert r"\begin{tabular}" in result_tables.write(found, "latex")
+    assert value["notes"] == paper.notes(found)
+    assert "other &lt;b&gt;" in paper.write(found, "markdown")
+    assert r"\begin{tabular}" in paper.write(found, "latex")
 
 
 def test_runs_that_differ_in_the_seed_alone_are_averaged(scenarios: Scenarios) -> None:
@@ -131,7 +131,7 @@ def test_runs_that_differ_in_the_seed_alone_are_averaged(scenarios: Scenarios) -
     averaged = [100 * (np.mean([scores[q] for scores in RUNS]) - BASE[q]) for q in BASE]
     assert row.p_t == pytest.approx(paired_test(averaged).p_t)
     assert rows["longer"].seed_sd is None
-    assert "± " in result_tables.notes(found)[1]
+    assert "± " in paper.notes(found)[1]
     assert "seed" not in found.settings
     # One of them, where it is named, brings its seeds.
     assert [row.seeds for row in scenarios.compare("mine", retrievers=["training-1"]).rows] == [1, 3]
@@ -153,10 +153,10 @@ def test_training_noise_is_in_the_test_or_said_not_to_be(scenarios: Scenarios) -
     assert row.low == pytest.approx(expected.low)
     assert row.p_t is not None
     assert row.p_t < expected.p
-    assert any("two-level test" in note for note in result_tables.notes(together))
+    assert any("two-level test" in note for note in paper.notes(together))
     alone = scenarios.compare("mine and longer", retrievers=["training-9"])
     assert {row.noise for row in alone.rows if row.difference is not None} == {"unknown"}
-    assert any("Training noise is not in the test" in note for note in result_tables.notes(alone))
+    assert any("Training noise is not in the test" in note for note in paper.notes(alone))
     (row,) = [row for row in scenarios.compare("untrained").rows if row.difference is not None]
     assert row.noise == ""
 

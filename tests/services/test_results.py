@@ -15,7 +15,8 @@ from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, load_benchmark
 from cdp.benchmarks.subsets import sample
-from cdp.services import result_tables, results
+from cdp.results import board, differences, paper
+from cdp.services import results
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import Scenarios, evaluation
 
@@ -66,10 +67,10 @@ def test_differences_are_over_the_same_queries(scenarios: Scenarios) -> None:
     assert other.p_t == pytest.approx(scipy.stats.ttest_rel(list(AFTER.values()), list(BEFORE.values())).pvalue)
     # Query by query, the largest loss first.
     assert [other.baseline_evaluation_id, other.evaluation_id] == scenarios.ids["two"]
-    queries = results.per_query(scenarios.workspace, found, other)
+    queries = differences.per_query(scenarios.workspace, found, other)
     assert [query.query_id for query in queries] == ["q3", "q2", "q1", "q4"]
     assert [query.difference for query in queries] == pytest.approx([-10, 0, 40, 40])
-    rows = list(csv.DictReader(io.StringIO(result_tables.to_csv(found))))
+    rows = list(csv.DictReader(io.StringIO(paper.to_csv(found))))
     assert [float(row["ndcg"]) for row in rows] == [row.ndcg for row in found.rows]
     assert rows[0]["difference"] == ""
 
@@ -93,7 +94,7 @@ def test_of_several_evaluations_the_newest_counts(scenarios: Scenarios) -> None:
 
 
 def test_coverage_is_counted(scenarios: Scenarios) -> None:
-    table = result_tables.paper_table(scenarios.compare("coverage"))
+    table = paper.paper_table(scenarios.compare("coverage"))
     assert table.columns == ("bench", "second", "Mean (1 of 2)")
     assert [cell.value is None for cell in dict(table.rows)["better"]] == [False, True, False]
 
@@ -124,11 +125,11 @@ def test_the_interval_is_the_bootstrap_of_the_mean(scenarios: Scenarios) -> None
 
 def test_the_catalogue_can_be_lost_and_made_anew(workspace: Workspace) -> None:
     evaluation(workspace, "base", "bench", BEFORE)
-    before = results.list_evaluations(workspace)
+    before = board.list_evaluations(workspace)
     workspace.catalog.write_bytes(b"this is no database")
-    assert results.list_evaluations(workspace) == before
+    assert board.list_evaluations(workspace) == before
     results.rebuild(workspace)
-    assert results.list_evaluations(workspace) == before
+    assert board.list_evaluations(workspace) == before
 
 
 def test_what_was_sampled_is_told_and_only_that(workspace: Workspace, tmp_path: Path) -> None:
@@ -139,8 +140,8 @@ def test_what_was_sampled_is_told_and_only_that(workspace: Workspace, tmp_path: 
         scores = dict.fromkeys(load_benchmark(folder).query_ids, 0.5)
         for retriever in ("base", "other"):
             evaluation(workspace, retriever, name, scores, judgments=load_benchmark(folder).hash)
-    found = results.compare(workspace, "base")
-    assert results.remarks(found.on(["small"]).rows) == []
-    sampled, note = results.remarks(found.on([made.name]).rows)
+    found = differences.compare(workspace, "base")
+    assert board.remarks(found.on(["small"]).rows) == []
+    sampled, note = board.remarks(found.on([made.name]).rows)
     assert sampled == f"{made.name}: Evaluated on 2 sampled queries of small."
     assert ("higher than on the whole" in note) == (made.n_documents == 3)

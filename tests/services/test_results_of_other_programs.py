@@ -13,7 +13,7 @@ import pytest
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import sources
-from cdp.services import results
+from cdp.results import board
 from cdp.workers.importing import read_run
 from tests.cli.support import refusal, run
 from tests.support import work
@@ -69,7 +69,7 @@ def test_a_run_of_another_program_scores_here_what_ir_measures_gives_it(
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.write(trec(a_run(0)))
     evaluation = imported(workspace, "them", path)
-    (row,) = results.list_evaluations(workspace)
+    (row,) = board.list_evaluations(workspace)
     assert (row["retriever_name"], row["benchmark"], row["n_queries"]) == ("them", "sea", N - 1)
 
     names = {ours: ir_measures.parse_measure(theirs) for theirs, ours in MEASURES.items()}
@@ -139,7 +139,7 @@ def test_a_run_of_one_document_per_query_has_ndcg_at_10(workspace: Workspace, be
     short = {query: {"d0": 1.0} for query in QRELS}
     (tmp_path / "short.run").write_text(trec(short), encoding="utf-8")
     imported(workspace, "short", tmp_path / "short.run")
-    (row,) = results.list_evaluations(workspace)
+    (row,) = board.list_evaluations(workspace)
     wanted = ir_measures.parse_measure("nDCG@10")
     assert row["ndcg@10"] == pytest.approx(ir_measures.calc_aggregate([wanted], QRELS, short)[wanted])
 
@@ -152,5 +152,5 @@ def test_a_run_is_imported_from_the_command_line_as_a_job(
     (tmp_path / "them.run").write_text(trec(a_run(3)), encoding="utf-8")
     words = ("--benchmark", "sea", "--retriever", "them", "--wait")
     run("results", "import", str(tmp_path / "them.run"), *words)
-    (row,) = results.list_evaluations(workspace)
+    (row,) = board.list_evaluations(workspace)
     assert row["retriever_name"] == "them"

@@ -11,8 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from cdp.base import permission
 from cdp.base.config import EvaluationConfig, JudgeConfig, MiningConfig, TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.permission import NotAllowedError
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.benchmarks import judged, library
@@ -20,9 +22,9 @@ from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import Price
 from cdp.query_sets import QuerySet, import_queries, read_queries
-from cdp.services import access, evaluation, jobs, judging, queries, results, search, training
-from cdp.services.access import NotAllowedError
-from cdp.studies import StudyConfig
+from cdp.results import board
+from cdp.services import access, evaluation, jobs, judging, queries, search, training
+from cdp.studies.config import StudyConfig
 from tests.benchmarks.folders import DOCUMENTS, write_benchmark
 from tests.cli.support import answer, run
 from tests.support import write_prices
@@ -69,7 +71,7 @@ def test_it_is_evaluated_at_a_price_that_is_said_before(
     assert f"Up to 7 texts (about 83 tokens) are sent to {endpoint.url} for {MODEL}: about $0.00017 (prices as of" in (
         done.stderr
     )
-    [row] = results.list_rows(workspace, results.list_evaluations(workspace))
+    [row] = board.list_rows(workspace, board.list_evaluations(workspace))
     assert row.retriever_id == f"{NAME}@{endpoint.url}"
     assert row.retriever == f"{MODEL} at {endpoint.url.split('/')[2]}"
     assert row.ndcg == pytest.approx(87.69766)
@@ -143,7 +145,7 @@ def test_what_cannot_be_embedded_is_listed_and_in_no_ranking(
     }
     said = "2 documents and 1 query could not be embedded and count as not found."
     assert said in " ".join(jobs.outcome(workspace, folder.name)["notes"])
-    [row] = results.list_rows(workspace, results.list_evaluations(workspace))
+    [row] = board.list_rows(workspace, board.list_evaluations(workspace))
     assert any(said in badge.meaning for badge in row.badges)
     assert "3 failed" in done.stdout or "2 documents and 1 query failed" in done.stderr + done.stdout
 
@@ -152,7 +154,7 @@ def test_what_cannot_be_embedded_is_listed_and_in_no_ranking(
     assert sorted(text for body in endpoint.bodies[asked:] for text in body["input"]) == sorted(
         text for text in endpoint.embedded if {"furnace", "hive", "moon?"} & set(text.split())
     ), "the texts that failed are asked for again, and no other"
-    [whole] = [row for row in results.list_rows(workspace, results.list_evaluations(workspace)) if not row.badges]
+    [whole] = [row for row in board.list_rows(workspace, board.list_evaluations(workspace)) if not row.badges]
     assert whole.ndcg > row.ndcg
 
 
@@ -213,7 +215,7 @@ def test_a_shared_dashboard_asks_no_other_address(
 ) -> None:
     config = kind.from_dict(values)
     assert access.checked(workspace, config) == config
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError, match=r"10\.0\.0\.1"):
         access.checked(workspace, config)
     with pytest.raises(NotAllowedError, match=r"10\.0\.0\.1"):
@@ -253,7 +255,7 @@ def test_each_address_gets_its_own_key(
     assert alone == {"CDP_BASE_URL": other.url, "CDP_API_KEY": f"{KEY}-other", "OPENAI_API_KEY": ""}
     third = {**config.to_dict(), "retrievers": f"{NAME}@{other.url}, api:m@http://127.0.0.1:9/v1"}
     monkeypatch.setenv("CDP_ALLOWED_ENDPOINTS", "http://127.0.0.1:9/v1")
-    access.in_dashboard()
+    permission.in_dashboard()
     with pytest.raises(ConfigError, match="at most two addresses"):
         access.environment_for(third)
 

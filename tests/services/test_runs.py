@@ -14,8 +14,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
-from cdp.services import result_tables, results
-from cdp.services import training as service
+from cdp.results import board, differences, paper
 from tests.services.support import evaluation
 
 pytestmark = pytest.mark.slow  # to open the catalogue takes longer than what is read from it
@@ -68,11 +67,11 @@ def trained(workspace: Workspace, job: str, query_set: str, scores: dict[str, fl
 
 def test_a_run_is_called_by_what_it_was_trained_on_not_by_its_set(workspace: Workspace, query_set: str) -> None:
     config = TrainingConfig(query_set=query_set, retriever="minilm", per_doc=1)
-    assert service.label(workspace, config) == "diverse × 1 · wiki · minilm"
+    assert board.label(workspace, config) == "diverse × 1 · wiki · minilm"
     whole = TrainingConfig(query_set=query_set, retriever="minilm", weighting="cw", seed=3)
-    assert service.label(workspace, whole) == "diverse × 5 · cw · wiki · minilm · seed 3"
+    assert board.label(workspace, whole) == "diverse × 5 · cw · wiki · minilm · seed 3"
     trained(workspace, "training-1", query_set, BEFORE)  # of before names said so
-    (row,) = results.list_evaluations(workspace)
+    (row,) = board.list_evaluations(workspace)
     assert row["retriever_name"] == "diverse × 1"
 
 
@@ -85,16 +84,16 @@ def test_baselines_the_cheapest_training_and_the_best_stand_beside_however_old(
         settings = {"query_set": query_set, "retriever": "minilm", "seed": 0, "epochs": i + 1}
         pairs = 4 if i == 8 else 20
         trained(workspace, f"training-{i}", query_set, better(0.3 - 0.02 * i), settings=settings, pairs=pairs)
-    rows = results.list_rows(workspace, results.list_evaluations(workspace))
+    rows = board.list_rows(workspace, board.list_evaluations(workspace))
     assert len(rows) == 11
-    assert results.beside(rows, "minilm") == ["bm25", "training-8", *(f"training-{i}" for i in range(8))]
-    assert results.beside(rows, "minilm", most=4) == ["bm25", "training-8", "training-0", "training-1"]
+    assert differences.beside(rows, "minilm") == ["bm25", "training-8", *(f"training-{i}" for i in range(8))]
+    assert differences.beside(rows, "minilm", most=4) == ["bm25", "training-8", "training-0", "training-1"]
 
 
 def test_a_run_repeated_with_its_seed_counts_once_by_the_newest(workspace: Workspace, query_set: str) -> None:
     for i in range(3):
         trained(workspace, f"training-{i}", query_set, better(0.1 * i))
-    (row,) = results.list_rows(workspace, results.list_evaluations(workspace))
+    (row,) = board.list_rows(workspace, board.list_evaluations(workspace))
     assert (row.retriever, row.runs, row.seeds) == ("diverse × 1", ("training-2",), 1)
 
 
@@ -105,19 +104,19 @@ def test_a_stopped_or_leaked_run_is_marked_and_never_the_best(workspace: Workspa
             counts={"steps_taken": 1, "steps_planned": 116})  # fmt: skip
     leaked = {"leaked_queries": 40, "judged_queries": 40}
     trained(workspace, "training-leaked", query_set, better(0.6), pairs=8, counts=leaked)
-    rows = results.list_evaluations(workspace)
-    assert results.beside(results.list_rows(workspace, rows), "minilm")[0] == "training-whole"
-    found = results.compare(workspace, "minilm")
+    rows = board.list_evaluations(workspace)
+    assert differences.beside(board.list_rows(workspace, rows), "minilm")[0] == "training-whole"
+    found = differences.compare(workspace, "minilm")
     by_id = {row.retriever_id: row for row in found.rows}
     assert by_id["training-stopped"].marks == "stopped at step 1 of 116"
     assert by_id["training-leaked"].marks == "leaked"
     assert {key: row.significant for key, row in by_id.items()} == {
         "minilm": False, "training-whole": True, "training-stopped": False, "training-leaked": False,
     }  # fmt: skip
-    cells = {name: line[0] for name, line in result_tables.paper_table(found).rows}
+    cells = {name: line[0] for name, line in paper.paper_table(found).rows}
     whole, stopped = (cells[by_id[key].retriever] for key in ("training-whole", "training-stopped"))
     assert (whole.place, stopped.place, stopped.dagger) == (1, 0, False)
-    markdown = result_tables.write(found, "markdown")
+    markdown = paper.write(found, "markdown")
     assert "(stopped at step 1 of 116)" in markdown
     assert "(leaked)" in markdown
 
@@ -131,12 +130,12 @@ def test_the_baseline_is_what_the_runs_started_from(workspace: Workspace, query_
         evaluation(workspace, "newer", benchmark, BEFORE, created="2026-02-01T00:00:00+00:00")
     evaluation(workspace, "other", "bench", BEFORE)
     evaluation(workspace, "bm25", "bench", better(0.5))
-    assert results.baseline(results.list_rows(workspace, results.list_evaluations(workspace))) == "minilm"
+    assert board.baseline(board.list_rows(workspace, board.list_evaluations(workspace))) == "minilm"
 
 
 def test_without_a_run_an_untrained_model_is_the_baseline_not_bm25(workspace: Workspace) -> None:
     for benchmark in ("bench", "second"):
         evaluation(workspace, "bm25", benchmark, BEFORE)
     evaluation(workspace, "minilm", "bench", BEFORE)
-    assert results.baseline(results.list_rows(workspace, results.list_evaluations(workspace))) == "minilm"
-    assert results.baseline([]) == ""
+    assert board.baseline(board.list_rows(workspace, board.list_evaluations(workspace))) == "minilm"
+    assert board.baseline([]) == ""

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base import permission
 from cdp.base.config import IndexConfig
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import list_corpora
-from cdp.services import access, search
+from cdp.services import search
+from cdp.serving import client
 from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for 
 @pytest.fixture
 def corpus(workspace: Workspace, with_demo: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The demo's corpus; no search process is started: every search here is answered in this process."""
-    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setenv(client.RUNTIME, str(tmp_path / "run"))
     return list_corpora(workspace)[0].id
 
 
@@ -69,19 +71,19 @@ def test_a_training_without_its_model_and_a_job_of_another_kind(workspace: Works
 def test_a_read_only_dashboard_searches_and_starts_no_job(
     workspace: Workspace, corpus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(access.READ_ONLY, "1")
-    access.in_dashboard()
+    monkeypatch.setenv(permission.READ_ONLY, "1")
+    permission.in_dashboard()
     assert found(workspace, "bees", ["bm25"], corpus).answers[0].hits
-    with pytest.raises(access.ReadOnlyError):
+    with pytest.raises(permission.ReadOnlyError):
         search.start_index(workspace, IndexConfig.from_dict({"retriever": "bm25", "corpus": corpus}))
 
 
 def test_a_visitor_names_no_path_and_no_model_to_download(
     workspace: Workspace, corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
     done = found(workspace, "bees", ["/etc", "somebody/model", str(tmp_path)], corpus)
-    assert all(isinstance(a.problem, access.NotAllowedError) for a in done.answers)
+    assert all(isinstance(a.problem, permission.NotAllowedError) for a in done.answers)
     assert not any(a.hits for a in done.answers)
 
 

@@ -15,7 +15,9 @@ import pytest
 
 from cdp import jobs as room
 from cdp import projects
+from cdp.base import permission
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.benchmarks.manifests import Manifest, Subset
@@ -24,8 +26,8 @@ from cdp.jobs.queue import Queue
 from cdp.jobs.ray import RayLauncher
 from cdp.jobs.records import Status
 from cdp.llm import address
-from cdp.services import access, clusters, jobs, results
-from cdp.services.access import NotAllowedError
+from cdp.results import differences
+from cdp.services import clusters, jobs
 from cdp.studies import records
 from tests.catalog.support import add_evaluation
 from tests.cli.support import run
@@ -157,7 +159,7 @@ def test_who_names_the_folder_again_may_use_it(
     assert jobs.resume(workspace, stopped).attempt == 2
     room.wait(workspace, stopped)
     monkeypatch.delenv("CDP_ALLOWED_FOLDERS")
-    access.in_dashboard(shared=True)  # visitors decide nothing about the server's files
+    permission.in_dashboard(shared=True)  # visitors decide nothing about the server's files
     with pytest.raises(NotAllowedError, match="retriever"):
         jobs.resume(workspace, stopped, allow=[str(private)])
 
@@ -388,11 +390,11 @@ def test_no_request_goes_to_a_cluster_that_only_the_workspace_names(
         write_json(status, {**ended, "phase": "submitted", "cluster": strange, "signature": signature})
         for mode in ("", "CDP_READ_ONLY"):
             if mode:
-                access.in_dashboard()
+                permission.in_dashboard()
                 monkeypatch.setenv(mode, "1")
             monkeypatch.setitem(room._asked, job_id, -1000.0)
             assert str(jobs.show(workspace, job_id).state) == "queued"
-            monkeypatch.setattr(access, "_declared", None)
+            monkeypatch.setattr(permission, "_declared", None)
         monkeypatch.delenv("CDP_READ_ONLY")
         assert str(jobs.stop(workspace, job_id).state) == "stopped"
         assert asked == []
@@ -435,12 +437,12 @@ def test_results_lead_to_no_folder_that_who_looks_may_not_read(
     evaluated_on(workspace, str(private), settings={"study": "s", "key": f"../../../../{private.name}/key"})
     with pytest.raises(InputError, match="cannot be a name"):
         records.load(workspace.job("evaluate-0"), f"../../../../{private.name}/key")
-    access.in_dashboard(shared=True)
+    permission.in_dashboard(shared=True)
 
     def texts() -> set[str]:
-        found = results.compare(workspace, "one")
-        assert results.unjudged(workspace, found) == []
-        return {query.text for query in results.per_query(workspace, found, found.rows[1])}
+        found = differences.compare(workspace, "one")
+        assert differences.unjudged(workspace, found) == []
+        return {query.text for query in differences.per_query(workspace, found, found.rows[1])}
 
     assert texts() == {""}
     monkeypatch.setenv("CDP_READ_ONLY", "1")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.result_tables import Table, paper_table, to_latex, to_markdown
-from cdp.services.results import Comparison, Row
+from cdp.results.board import Row
+from cdp.results.differences import Comparison
+from cdp.results.paper import Table, paper_table, to_latex, to_markdown
 
 VALUES = {
     ("base", "hotpotqa"): 46.24,

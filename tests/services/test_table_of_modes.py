@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.base import permission
 from cdp.base.hosts import loopback
-from cdp.services import access
-from cdp.services.access import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
+from cdp.base.permission import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
 from tests.support import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "RELIABILITY.md"
@@ -36,34 +36,34 @@ def test_every_action_has_its_row_and_the_operator_may_all() -> None:
 
 def become(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     if mode is Mode.READ_ONLY:
-        monkeypatch.setenv(access.READ_ONLY, "1")
+        monkeypatch.setenv(permission.READ_ONLY, "1")
     if mode is not Mode.OPERATOR:
-        access.in_dashboard(shared=mode is Mode.SHARED)
+        permission.in_dashboard(shared=mode is Mode.SHARED)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("action", list(Action), ids=lambda action: action.name)
 def test_each_action_in_each_mode(action: Action, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     become(mode, monkeypatch)
-    assert access.mode() is mode
+    assert permission.mode() is mode
     if mode in TABLE[action]:
-        access.require(action)
+        permission.require(action)
         return
     with pytest.raises(ReadOnlyError if mode is Mode.READ_ONLY else NotAllowedError):
-        access.require(action)
+        permission.require(action)
 
 
 def test_a_mode_is_never_loosened() -> None:
-    access.in_dashboard(shared=True)
-    access.in_dashboard()
-    assert access.mode() is Mode.SHARED
+    permission.in_dashboard(shared=True)
+    permission.in_dashboard()
+    assert permission.mode() is Mode.SHARED
 
 
 def test_the_operator_may_say_that_it_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    access.in_dashboard()
-    assert access.mode() is Mode.LOCAL
-    monkeypatch.setenv(access.SHARED, "1")
-    assert access.mode() is Mode.SHARED
+    permission.in_dashboard()
+    assert permission.mode() is Mode.LOCAL
+    monkeypatch.setenv(permission.SHARED, "1")
+    assert permission.mode() is Mode.SHARED
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.services import complexity
-from cdp.services.complexity import read_queries
+from cdp.studies import target_queries
+from cdp.studies.target_queries import read_queries
 
 TWO = ["Who built the castle?", "Où coule la rivière ?"]
 LINES = "\n".join(TWO) + "\n"
@@ -66,11 +66,11 @@ def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
 
 def test_queries_without_a_content_word_get_no_recommendation() -> None:
     with pytest.raises(InputError, match="No query here has a content word when counted as English"):
-        complexity.profile_texts(["😀😃", "🚀"]).recommend()
+        target_queries.profile_texts(["😀😃", "🚀"]).recommend()
 
 
 def test_a_doubtful_count_is_the_first_limit_of_the_answer() -> None:
-    found = complexity.profile_texts(["长江有多长", "谁修建了长城", "rivers of Asia"], language="en").recommend()
+    found = target_queries.profile_texts(["长江有多长", "谁修建了长城", "rivers of Asia"], language="en").recommend()
     assert found.caveats[0].startswith("67% of the queries have no content word when counted as English")
 
 
@@ -85,4 +85,4 @@ def test_a_query_set_without_queries_says_so(workspace: Workspace) -> None:
     made = query_sets.import_queries([("1", ["Why salt?"])], workspace, corpus.id, name="one").query_set
     query_sets.files(workspace, made.id).queries.write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="has no queries yet"):
-        complexity.profile_query_set(workspace, made.id)
+        target_queries.profile_query_set(workspace, made.id)

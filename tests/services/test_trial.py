@@ -15,7 +15,7 @@ from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.corpus.documents import permutation
 from cdp.services import jobs, projects, trial
-from cdp.studies import records
+from cdp.studies import own_test, records
 from cdp.studies.config import TrialConfig
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
 
@@ -55,7 +55,7 @@ def human(workspace: Workspace, manifest: CorpusManifest, n: int = 60) -> str:
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_a_dev_split_decides_and_recorded_queries_are_used(workspace: Workspace) -> None:
-    assert trial.last_generator(workspace, "demo") == {"generator": "recorded"}
+    assert own_test.last_generator(workspace, "demo") == {"generator": "recorded"}
     planned = trial.plan(workspace, TrialConfig(corpus="demo", generator="recorded"))
     splits = planned.judged.splits
     assert (splits.benchmark, splits.test, splits.dev, planned.judged.notes) == ("demo", "test", "dev", ())
@@ -129,7 +129,7 @@ def test_template_queries_decide_on_held_out_documents_and_it_says_what_that_is_
     name = trial.make(workspace, manifest, planned.judged)
     made = load_benchmark(resolve_benchmark(name, workspace), "test")
     relevant = {document for query in made.query_ids for document in made.qrels[query]}
-    order = [f"d{position}" for position in permutation(60, trial.DRAW)]
+    order = [f"d{position}" for position in permutation(60, own_test.DRAW)]
     assert relevant <= set(order[45:]), "none of the documents that the draw begins with, which are trained on"
     assert relevant != {f"d{i}" for i in range(45, 60)}
     assert made.n_documents == 60
@@ -179,7 +179,7 @@ def test_queries_of_a_test_are_for_documents_drawn_at_random(
 def test_of_a_large_benchmark_a_sample_decides(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trial, "MOST_DOCUMENTS", 500)
+    monkeypatch.setattr(own_test, "MOST_DOCUMENTS", 500)
     manifest = corpus(workspace, tmp_path)
     folder = tmp_path / "papers-judged"
     (folder / "qrels").mkdir(parents=True)
@@ -191,12 +191,12 @@ def test_of_a_large_benchmark_a_sample_decides(
     benchmarks.add_benchmark(folder, workspace, "large")
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
     splits = planned.judged.splits
-    assert (splits.n_test, splits.n_dev, splits.n_documents) == (267, 133, trial.MOST_DOCUMENTS)
+    assert (splits.n_test, splits.n_dev, splits.n_documents) == (267, 133, own_test.MOST_DOCUMENTS)
     assert any("267 of 400 judged queries are reported and 133 others" in note for note in planned.judged.notes)
     assert any("500 of 600 documents of large" in note for note in planned.judged.notes)
     folder = resolve_benchmark(trial.make(workspace, manifest, planned.judged), workspace)
     made, dev = (load_benchmark(folder, split) for split in ("test", "dev"))
-    assert (made.n_queries, dev.n_queries, made.n_documents) == (267, 133, trial.MOST_DOCUMENTS)
+    assert (made.n_queries, dev.n_queries, made.n_documents) == (267, 133, own_test.MOST_DOCUMENTS)
     assert not {*made.query_ids} & {*dev.query_ids}
     again = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
     assert again.judged.there, "the split is kept"

@@ -10,7 +10,9 @@ import pytest
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import adding, commands, complexity, corpora, demo, doctor, metrics, queries, training
+from cdp.corpus import viewing
+from cdp.services import adding, commands, corpora, demo, doctor, metrics, queries, training
+from cdp.studies import target_queries
 
 
 @pytest.mark.slow
@@ -53,7 +55,7 @@ def test_a_corpus_with_query_sets_is_not_deleted(workspace: Workspace) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_preview_of_recorded_and_template_queries(workspace: Workspace) -> None:
-    first = corpora.page(workspace, "demo", 0, 1)[0]
+    first = viewing.page(workspace, "demo", 0, 1)[0]
     for generator in ("recorded", "template"):
         found = queries.preview(workspace, "demo", first.id, per_doc=8, generator=generator)
         assert set(found) == {"diverse", "paraphrase"}
@@ -82,17 +84,17 @@ def test_quick_metrics_separate_diverse_from_paraphrase_and_are_kept(workspace: 
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_the_recommendation_for_training_queries_says_what_they_are(workspace: Workspace) -> None:
-    for_set = complexity.profile_query_set(workspace, "demo diverse").recommend()
+    for_set = target_queries.profile_query_set(workspace, "demo diverse").recommend()
     assert "training queries" in for_set.caveats[0]
-    for_task = complexity.profile_benchmark(workspace, "demo").recommend()
+    for_task = target_queries.profile_benchmark(workspace, "demo").recommend()
     assert not any("training queries. The rule" in caveat for caveat in for_task.caveats)
 
 
 def test_pasted_queries(workspace: Workspace) -> None:
-    found = complexity.profile_texts(["what is salt?", "", "  ", "how does salt keep food from rotting?"])
+    found = target_queries.profile_texts(["what is salt?", "", "  ", "how does salt keep food from rotting?"])
     assert found.cw.tolist() == [1, 4]
     with pytest.raises(InputError, match="no queries"):
-        complexity.profile_texts(["", " "])
+        target_queries.profile_texts(["", " "])
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, demo, search
+from cdp.services import corpora, demo
+from cdp.serving import client
 from cdp.serving.public import Serving
 from tests.serving.support import serving
 from tests.support import stop_search
@@ -40,7 +41,7 @@ def server(demo_workspace: Workspace, static_model: Path) -> Iterator[Serving]:
 @pytest.fixture
 def searched(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     """A workspace whose search process, if one is started, has ended when the test has."""
-    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setenv(client.RUNTIME, str(tmp_path / "run"))
     workspace.root.mkdir()
     yield workspace
     stop_search(workspace)

@@ -16,7 +16,7 @@ import pytest
 from cdp.base.locks import is_held
 from cdp.base.workspace import Workspace
 from cdp.services import search
-from cdp.serving import dashboard, engine
+from cdp.serving import client, dashboard, engine
 from tests.faults.support import kill
 from tests.jobs.support import until
 from tests.serving.conftest import AddCorpus
@@ -37,13 +37,13 @@ def pid_of(workspace: Workspace) -> int:
 
 
 def nothing_left(workspace: Workspace) -> bool:
-    address = search._address(workspace)
+    address = client._address(workspace)
     return not search_processes(workspace) and not address.exists() and not is_held(address.with_suffix(".lock"))
 
 
 def begin(workspace: Workspace) -> int:
     """Start the process without loading what a search takes; its pid."""
-    search._ensure_listening(workspace, search._address(workspace))
+    client._ensure_listening(workspace, client._address(workspace))
     return pid_of(workspace)
 
 
@@ -60,7 +60,7 @@ def test_ten_at_once_replace_a_process_killed_while_it_works_by_one_and_each_get
         kill([first])
         assert [ids(a.result()) for a in asked] == [[["d1"]], [["d2"]]] * 5
     assert pid_of(searched) != first
-    address = search._address(searched)
+    address = client._address(searched)
     refused_and_goes_on(searched, address)
     assert is_held(address.with_suffix(".lock"))
     assert stat.S_IMODE(address.stat().st_mode) & 0o077 == 0
@@ -78,13 +78,13 @@ def test_it_ends_when_nobody_asks_and_with_its_workspace(
     if why == "idle":
         monkeypatch.setattr(engine, "IDLE_S", 0.6)
     monkeypatch.setattr(dashboard, "private_files", lambda: None)
-    address = search._address(searched)
+    address = client._address(searched)
     thread = threading.Thread(target=dashboard.main, args=(str(searched.root), str(address)))
     thread.start()
-    until(lambda: search._listens(address), "it to listen")
+    until(lambda: client._listens(address), "it to listen")
     if why == "no workspace":
-        assert dashboard.main(str(searched.root), str(address)) == search.ALREADY, "one serves a workspace"
-        assert search._listens(address)
+        assert dashboard.main(str(searched.root), str(address)) == client.ALREADY, "one serves a workspace"
+        assert client._listens(address)
     if why == "no workspace":
         shutil.rmtree(searched.root)
     thread.join(20)
@@ -118,7 +118,7 @@ def test_a_folder_that_others_may_open_is_not_used(
     (tmp_path / "open").chmod(0o755)
     (tmp_path / "link").symlink_to(tmp_path / "open")
     for name in ("open", "link"):
-        monkeypatch.setenv(search.RUNTIME, str(tmp_path / name))
+        monkeypatch.setenv(client.RUNTIME, str(tmp_path / name))
         answer = search.search(searched, "bees", ["bm25"], corpus).answers[0]
         assert answer.problem is not None
         assert "private folder" in answer.problem.message

@@ -14,8 +14,8 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import add_benchmark
 from cdp.corpus import read_documents, store
-from cdp.studies import StudyConfig, StudySource
-from cdp.studies.plan import counted
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import StudySource, counted
 from tests.support_models import tiny_static
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper")

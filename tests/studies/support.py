@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cdp.studies import StudyConfig, StudyReport, StudySource, build, conditions
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import StudySource, conditions
+from cdp.studies.report import StudyReport, build
 
 # Name → mean CW.
 BENCHMARKS = {"simple": 5.0, "medium": 8.0, "hard": 12.0}

@@ -12,9 +12,11 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.services import studies, synthesis
-from cdp.studies import read_plan, ready_made
+from cdp.llm.prices import dollars
+from cdp.services import studies
+from cdp.studies.config import read_plan, ready_made
 from cdp.studies.text import plan_text
+from cdp.synthesis import pricing
 from tests.support_models import tiny_static
 
 pytestmark = pytest.mark.slow
@@ -66,10 +68,10 @@ def test_an_llm_is_counted_in_requests_and_tokens(loaded: Workspace) -> None:
     config = read_plan("single-query", {"generator": "openai"})
     found = studies.plan(loaded, config)
     assert [(g.method, g.requests) for g in found.generations] == [("diverse", 96), ("paraphrase", 96)]
-    alone = synthesis.estimate(loaded, SynthesisConfig(corpus=config.corpus, method="diverse", generator="openai"))
+    alone = pricing.estimate(loaded, SynthesisConfig(corpus=config.corpus, method="diverse", generator="openai"))
     assert alone.cost is not None
     assert (found.generations[0].input_tokens, found.generations[0].cost) == (alone.input_tokens, alone.cost)
-    assert synthesis.dollars(alone.cost) in plan_text(found)
+    assert dollars(alone.cost) in plan_text(found)
     unpriced = studies.plan(loaded, read_plan("single-query", {"generator": "openai", "model": "mine"}))
     assert [g.cost for g in unpriced.generations] == [None, None]
     assert "the model has no price" in plan_text(unpriced)

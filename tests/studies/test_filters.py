@@ -10,7 +10,7 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.query_sets.deriving import derive
 from cdp.services import queries, studies
-from cdp.studies import StudyConfig
+from cdp.studies.config import StudyConfig
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.retrievers.leakage import LEAKAGE
 from cdp.services import studies
-from cdp.studies import StudyConfig, records
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
 from cdp.studies.gains import LOSS, REASONED
 from cdp.training.plan import prepare
 from cdp.workers.study import main as run_study

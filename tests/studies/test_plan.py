@@ -11,12 +11,13 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.benchmarks import registry
 from cdp.principle.tables import read
-from cdp.studies import StudyConfig, StudySource, conditions, read_plan, ready_made
-from cdp.studies.config import AROUND, DECIDED, RATES, grid, stored
-from cdp.studies.estimate import Speed, estimate
+from cdp.studies.config import AROUND, DECIDED, RATES, StudyConfig, grid, read_plan, ready_made, stored
+from cdp.studies.estimate import estimate
 from cdp.studies.plan import (
     EQUAL_PAIRS,
     LEAST_STEPS,
+    StudySource,
+    conditions,
     documents_at,
     places,
     problems_of_budget,
@@ -24,7 +25,7 @@ from cdp.studies.plan import (
     training_config,
 )
 from cdp.synthesis.methods import METHODS
-from cdp.training.plan import eval_steps_of
+from cdp.training.plan import Speed, eval_steps_of
 
 HUMAN = StudySource("human", "human", "set", "", 100, (100, 60, 20))
 

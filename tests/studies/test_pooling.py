@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cdp.studies import to_markdown
 from cdp.studies.pooling import MEAN, Observation, over_datasets
+from cdp.studies.text import to_markdown
 from tests.studies.support import BENCHMARKS, N_QUERIES, study
 
 CW = (4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0)

@@ -15,7 +15,8 @@ from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.retrievers import PRESETS
 from cdp.services import studies
-from cdp.studies import StudyConfig, records
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
 from cdp.workers.evaluation import main as evaluate
 from cdp.workers.study import main as run_study
 from cdp.workers.training import main as train

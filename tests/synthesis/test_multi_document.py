@@ -16,14 +16,14 @@ from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest
 from cdp.llm.tokens import estimate_tokens
-from cdp.query_sets import QuerySet, exports
+from cdp.query_sets import QuerySet, exports, usable
+from cdp.services import queries, review, tuning
 from cdp.services import queries as query_services
-from cdp.services import review, synthesis, tuning
 from cdp.synthesis.batch import read_batch, write_batch
-from cdp.synthesis.estimate import estimate
 from cdp.synthesis.generate import generate
 from cdp.synthesis.grouping import grouped, related_groups
 from cdp.synthesis.preview import previews
+from cdp.synthesis.pricing import estimate
 from cdp.synthesis.run import Run
 from cdp.training.pairs import load_pairs
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -240,7 +240,7 @@ def test_a_set_names_the_requests_behind_it(
     workspace: Workspace, corpus: CorpusManifest, make_job: JobMaker, tmp_path: Path
 ) -> None:
     made = written(workspace, corpus, make_job)
-    done = synthesis.export(workspace, made.id, "openai-batch", tmp_path / "batch")
+    done = queries.export(workspace, made.id, "openai-batch", tmp_path / "batch")
     assert done.n == 3
 
 
@@ -339,10 +339,10 @@ def test_a_decision_is_about_the_query_at_all_its_documents(
     made = written(workspace, corpus, make_job)
     assert review.decide(workspace, made.id, ["power-1"], "reject") == 2
     assert review.decide(workspace, made.id, ["comet-2"], "edit", text="What did Giotto and Halley find?") == 2
-    found = review.decisions(workspace, made)
+    found = usable.decisions(workspace, made)
     assert found.rejected == {"power-1", "lava-1"}
     assert found.edited == dict.fromkeys(("comet-2", "probe-2"), "What did Giotto and Halley find?")
-    shown = review.document(workspace, made, review.table(workspace, made), 0)
+    shown = usable.document(workspace, made, usable.table(workspace, made), 0)
     assert (shown.id, [other.id for other in shown.together]) == ("lava", ["power"])
     left = review.reviewed(workspace, made.id).query_set
     lines = {line.document_id: line for line in query_sets.read_queries(workspace, left.id)}

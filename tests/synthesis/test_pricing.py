@@ -14,8 +14,8 @@ from cdp.base.workspace import Workspace
 from cdp.llm import prices
 from cdp.llm.answers import Usage
 from cdp.llm.prices import PRICES, Price, load_price
-from cdp.synthesis import estimate as estimating
-from cdp.synthesis.estimate import estimate
+from cdp.synthesis import pricing as estimating
+from cdp.synthesis.pricing import estimate
 from cdp.synthesis.run import Run
 from tests.support import write_prices
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -85,9 +85,9 @@ def test_a_sample_stands_for_the_corpus_with_a_margin(
     corpus = make_corpus(rows=[(f"d{i}", "", "word " * (10 + i)) for i in range(150)])
     config = SynthesisConfig.from_dict({"corpus": corpus.id, "generator": "openai", "base_url": "http://x/v1"})
     monkeypatch.setattr(estimating, "SAMPLE", 150)
-    whole = estimate(workspace, config)
+    whole = estimating.sampled_estimate(workspace, config)
     monkeypatch.setattr(estimating, "SAMPLE", 30)
-    part = estimate(workspace, config)
+    part = estimating.sampled_estimate(workspace, config)
     assert part.input_margin > 0
     assert abs(part.input_tokens - whole.input_tokens) <= 1.5 * part.input_margin
     assert part.price == load_price("gpt-4o-mini")

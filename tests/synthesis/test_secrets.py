@@ -14,7 +14,9 @@ from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace, read_json
 from cdp.cli import main
 from cdp.jobs import control
-from cdp.services import access, jobs, queries, synthesis
+from cdp.query_sets.exports import EXPORTS
+from cdp.services import access, jobs, queries
+from cdp.synthesis import pricing
 from tests.support import supervise
 from tests.synthesis.conftest import CorpusMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
@@ -81,10 +83,10 @@ def test_the_key_is_on_no_surface_and_a_stop_keeps_what_arrives_within_its_grace
     assert KEY not in json.dumps(view.to_dict()) + jobs.log(workspace, job)
     made = next(q for q in queries.list_query_sets(workspace) if q.job_id == job)
     out = tmp_path / "out"
-    for form in synthesis.EXPORTS:
-        synthesis.export(workspace, made.id, form, out / form)
-    synthesis.batch_write(workspace, config.replace(per_doc=3), out / "batch")
-    assert repr(synthesis.bill_of_job(workspace, made.job_id))
+    for form in EXPORTS:
+        queries.export(workspace, made.id, form, out / form)
+    queries.batch_write(workspace, config.replace(per_doc=3), out / "batch")
+    assert repr(pricing.bill_of_job(workspace, made.job_id))
     assert len([path for path in out.rglob("*") if path.is_file()]) >= 7
     assert holding(out) == []
     assert len([path for path in workspace.root.rglob("*") if path.is_file()]) > 10

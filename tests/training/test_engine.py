@@ -119,3 +119,19 @@ def test_a_token_store_pads_to_the_longest_on_the_side_it_is_told() -> None:
         features = store.features(np.array([0, 2]))
         assert features["input_ids"].tolist() == expected
         assert features["attention_mask"].tolist() == [[int(x > 0) for x in row] for row in expected]
+
+
+@pytest.mark.parametrize("limit", [1e-3, 1e9, float("inf")])
+def test_a_tables_gradient_is_clipped_as_torch_clips_it(tmp_path: Path, limit: float) -> None:
+    model = SentenceTransformer(str(tiny_static(tmp_path)), device="cpu")
+    engine = StaticEngine(model, batches(model), WeightedInfoNCELoss(None))
+    for rows in (ROWS, ROWS[:3]):  # rows of the step before are zero again
+        engine.backward(rows)
+        assert engine.table.grad is not None
+        expected = engine.table.grad.clone()
+        norm = engine.clip(limit)
+
+        engine.table.grad, ours = expected, engine.table.grad
+        torch.testing.assert_close(norm, torch.nn.utils.clip_grad_norm_([engine.table], limit))
+        torch.testing.assert_close(ours, engine.table.grad)
+        engine.table.grad = ours

@@ -10,8 +10,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.services import training
-from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
-from cdp.training.plan import notes_of, prepare
+from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, notes_of, prepare
 
 pytestmark = pytest.mark.slow  # to load torch takes longer than all of them
 

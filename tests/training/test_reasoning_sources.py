@@ -19,6 +19,7 @@ from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json, read_jsonl
 from cdp.complexity import count_content_words
 from cdp.query_sets import import_queries
 from cdp.services import training as service
+from cdp.training import plan as training_plan
 from cdp.training.engine import Batches, StaticEngine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.plan import notes_of, prepare
@@ -136,7 +137,7 @@ def test_what_has_no_reasoned_form_is_counted_before_the_training(
         else:
             assert "15 queries; " in said
             assert words[source] in said
-    assert service.trained_on(config) == [query_set, thought]
+    assert training_plan.trained_on(config) == [query_set, thought]
 
 
 QUERIES = ["what is tea", "what is tea, brewed leaves and water", "why ships float, buoyancy of a hull", "snow"]

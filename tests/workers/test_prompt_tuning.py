@@ -14,7 +14,8 @@ from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_jsonl, write_json
 from cdp.metrics import self_bleu
 from cdp.services import corpora, demo, tuning
-from cdp.services.tuning import candidates_of
+from cdp.synthesis import candidates
+from cdp.synthesis.candidates import candidates_of
 from cdp.synthesis.methods import METHODS
 from tests.metrics.models import tiny_cross_encoder
 from tests.support import judged_queries, work
@@ -62,7 +63,7 @@ def test_the_demos_prompts_are_told_apart(filled: Workspace, jobs_here: None) ->
     assert lines["diverse"].keys() == lines["paraphrase"].keys(), "all candidates write for the same documents"
     assert measured["self_bleu"]["value"] == pytest.approx(sum(map(self_bleu, lines["diverse"].values())) / 8)
     assert diverse["corpus_cost"] is None
-    settings = tuning.synthesis_of(found)
+    settings = candidates.synthesis_of(found)
     assert (settings.method, settings.limit, settings.draw) == ("diverse", None, None)
 
 
@@ -85,7 +86,7 @@ def test_a_prompt_of_ones_own_is_sent_and_nothing_is_asked_twice(
         mine = next(c for c in found["candidates"] if c["name"] == "mine")
         assert (mine["method"], mine["prompt"]) == ("own", OWN)
         assert mine["corpus_cost"] > 0
-        settings = tuning.synthesis_of({**found, "choice": "mine"})
+        settings = candidates.synthesis_of({**found, "choice": "mine"})
         assert (settings.method, settings.prompt, settings.per_doc) == ("own", OWN, 3)
         (filled.job(job) / "results" / "prompts.json").unlink()
         with pytest.raises(InputError, match="has not found anything yet"):

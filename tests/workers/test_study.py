@@ -14,9 +14,11 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
-from cdp.services import evaluation, results, studies
-from cdp.services.leakage import LEAKAGE, Leak
-from cdp.studies import StudyConfig, records
+from cdp.results import board
+from cdp.retrievers.leakage import LEAKAGE, Leak
+from cdp.services import evaluation, studies
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import measured_speeds
 from cdp.studies.plan import HYBRID, condition_pairs, conditions, training_config
 from cdp.training.plan import prepare
@@ -68,7 +70,7 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
             counts[record["condition"] is not None].add(scored["counts"].get("leaked_queries", 0))
     assert counts[False] == {0}
     assert max(counts[True]) > 0
-    every = results.list_rows(workspace, results.list_evaluations(workspace))
+    every = board.list_rows(workspace, board.list_evaluations(workspace))
     rows = [row for row in every if row.trained and row.trained.study == "study-1"]
     assert len({run for row in rows for run in row.runs}) == 8
     assert "leaked" in {badge.word for row in rows for badge in row.badges}
@@ -172,8 +174,8 @@ def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_do
     workspace: Workspace, query_set: str, benchmarks: list[str], tmp_path: Path
 ) -> None:
     from cdp.corpus import iter_documents
-    from cdp.studies import StudyConfig, StudySource
-    from cdp.studies.plan import counted, read_benchmark
+    from cdp.studies.config import StudyConfig
+    from cdp.studies.plan import StudySource, counted, read_benchmark
     from cdp.workers.study import kinship
 
     source = counted(workspace, StudySource("human", "human", query_set))

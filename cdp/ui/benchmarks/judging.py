@@ -8,6 +8,7 @@ import streamlit as st
 
 from cdp.base.config import JudgeConfig
 from cdp.base.workspace import Workspace
+from cdp.corpus import viewing
 from cdp.services import commands, corpora, judging, queries
 from cdp.services.judging import JudgePlan
 from cdp.ui.queries import sets as stored_sets
@@ -32,7 +33,7 @@ def page(workspace: Workspace) -> None:
                     "Add documents")  # fmt: skip
         return
     key = "judge"
-    corpus = state.choose("Corpus", corpora.titles(manifests), "corpus", what="corpus") or manifests[0].id
+    corpus = state.choose("Corpus", viewing.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
         chosen = writing.choose_generator([], key, llm_only=True)

@@ -7,20 +7,21 @@ from functools import partial
 import streamlit as st
 
 from cdp.base.workspace import Workspace
+from cdp.evaluation import labelling as labels
+from cdp.evaluation.labelling import MEANINGS
 from cdp.services import commands, decide, labelling
-from cdp.services.labelling import MEANINGS
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, workbench
 from cdp.ui.shell.tables import md
 from cdp.ui.shell.workbench import UNDO, Choice
 
 GRADES = [Choice(str(grade), f"{grade} · {meaning}", str(grade)) for grade, meaning in MEANINGS.items()]
-OTHERS = [Choice("unsure", "Unsure", "U"), Choice(labelling.NOTHING, "Nothing here answers it", "N"), UNDO]
+OTHERS = [Choice("unsure", "Unsure", "U"), Choice(labels.NOTHING, "Nothing here answers it", "N"), UNDO]
 
 
 def page(workspace: Workspace) -> None:
     """Draw the tab."""
-    names = [info.name for info in state.of_project(workspace, "benchmark", labelling.list_judged(workspace))]
+    names = [info.name for info in state.of_project(workspace, "benchmark", labels.list_judged(workspace))]
     if not names:
         text = "People label queries of a benchmark that a model judged, so that its figures can be corrected."
         frame.empty("Nothing to label yet", text, "benchmarks", "Judge by a model", tab="judge")
@@ -36,11 +37,11 @@ def page(workspace: Workspace) -> None:
 def _bench(workspace: Workspace, name: str, by: str) -> None:
     """Progress, the passage to be labelled, and what follows: a fragment, so a key draws nothing else again."""
     with frame.guarded():
-        progress = labelling.progress(workspace, name)
+        progress = labels.progress(workspace, name)
         workbench.progress(progress.finished, progress.total, progress.sentence)
         if not by:
             st.caption("Enter your name to begin. Whole queries come in a random order: stop whenever you like.")
-        elif (task := labelling.task(workspace, name, by)) is None:
+        elif (task := labels.task(workspace, name, by)) is None:
             st.success("You have labelled every query.", icon=":material/check_circle:")
             workbench.answers([UNDO], "label", lambda _: labelling.undo(workspace, name, by), quiet=True)
         else:
@@ -50,7 +51,7 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
         workbench.agreement(progress.agreements)
 
 
-def _task(workspace: Workspace, name: str, task: labelling.Task, by: str) -> None:
+def _task(workspace: Workspace, name: str, task: labels.Task, by: str) -> None:
     passage, answer = task.open[0], partial(labelling.answer, workspace, name, by, task)
     st.markdown(f"#### {md(task.text)}")
     st.caption(f"Passage {task.proposed - len(task.open) + 1} of {task.proposed}")

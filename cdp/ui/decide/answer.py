@@ -16,8 +16,9 @@ from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
 from cdp.services import decide as service
 from cdp.services import jobs, queries, studies, trial
-from cdp.services.trial import Trial
+from cdp.studies import advice, own_test
 from cdp.studies.config import TrialConfig
+from cdp.studies.own_test import Trial
 from cdp.ui import jobs as job_views
 from cdp.ui.benchmarks import judging
 from cdp.ui.decide.rule import AdviceRequest
@@ -28,7 +29,7 @@ from cdp.ui.shell.tables import count, duration, md, points
 # In the address: the test is being planned.
 OPEN = "test"
 # Labels of the test's sizes where a setting's name says too little.
-JUDGES = {trial.HUMAN: "human queries", trial.TEMPLATE: "template queries"}
+JUDGES = {own_test.HUMAN: "human queries", own_test.TEMPLATE: "template queries"}
 LIMITS = {"queries": "Judged queries", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
 LABEL, JUDGE = "Test it on my data", "Have a model judge your query log"
@@ -82,7 +83,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         f"{unit}, and measures on judged queries what it gains over the untrained retriever and BM25."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
-    chosen = writing.choose_generator(sets, writing.FORM, trial.last_generator(workspace, corpus))
+    chosen = writing.choose_generator(sets, writing.FORM, own_test.last_generator(workspace, corpus))
     default = str(TrialConfig.settings()["retriever"].default)
     presets = {preset.name: preset.title for preset in PRESETS.values()}
     values: dict[str, Any] = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}
@@ -116,7 +117,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     if not planned.plan.measured:
         notes.insert(0, "The time is a guess until something was trained on this machine.")
     frame.remarks(notes)
-    if planned.judged.kind == trial.TEMPLATE:
+    if planned.judged.kind == own_test.TEMPLATE:
         frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
     if planned.problem:
         config = _choice(planned)
@@ -132,7 +133,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     forms.command(trial.command(planned.config))
 
 
-def _judges(judged: trial.JudgedBy) -> str:
+def _judges(judged: own_test.JudgedBy) -> str:
     """``test-model``, ``human queries``, or the benchmark that people judged."""
     return judged.judge or JUDGES.get(judged.kind) or judged.splits.of or judged.benchmark
 
@@ -210,7 +211,7 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest) -> None:
             st.caption(md(known.rests_on))
         frame.remarks(known.limits, icon="warning")
         frame.remarks([known.settling.text] if known.settling else [], icon="lightbulb")
-        step = service.next_step(known, request.corpus)
+        step = advice.next_step(known, request.corpus)
         with st.container(horizontal=True, vertical_alignment="center"):
             icon = ":material/model_training:"
             if step and st.button(step.label, type="primary", icon=icon, key="decide_next", help=md(step.why)):
@@ -231,7 +232,7 @@ def _badges(known: Answer) -> Iterator[str]:
         yield f":gray-badge[:material/edit: Training queries by {md(known.basis.written_by, 60)}]"
 
 
-def hand_over(step: service.Step) -> None:
+def hand_over(step: advice.Step) -> None:
     """Open the page of a step with exactly its settings. Does not return."""
     # Settings of an earlier visit must not stand where the answer says something else.
     for name in [name for name in st.session_state if str(name).startswith("train_")]:
@@ -259,10 +260,10 @@ def home_line(workspace: Workspace, corpus: str) -> None:
 
 def options(workspace: Workspace, known: Answer, corpus: str) -> None:
     """Every option in a table, and its difference to the choice as a chart."""
-    rows, writes = service.list_options(workspace, known, corpus)
+    rows, writes = advice.list_options(workspace, known, corpus)
     if not rows:
         return
-    reference = service.reference(known)
+    reference = advice.reference(known)
     over = [row.over for row in rows if row.over]
     against = f"Against {name_of(reference)}" if reference else "Difference"
     columns: dict[str, list[Any]] = {

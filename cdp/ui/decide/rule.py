@@ -8,15 +8,17 @@ from typing import Any
 import streamlit as st
 
 from cdp import principle
+from cdp.base.permission import read_only
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.quality_diversity import cw_histogram
 from cdp.complexity import LANGUAGES, language_of
-from cdp.principle import KINDS, Answer
+from cdp.corpus import viewing
+from cdp.principle import KINDS, Answer, Recommendation
 from cdp.principle.prior_work import prior_work
-from cdp.services import benchmarks, commands, complexity, corpora, queries
-from cdp.services.access import read_only
-from cdp.services.complexity import Profiled, Recommendation
+from cdp.services import benchmarks, commands, corpora, decide, queries
+from cdp.studies import target_queries
+from cdp.studies.target_queries import Profiled
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import md, number
@@ -59,7 +61,7 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
         BENCHMARK: ({b.name: b.name for b in stored}, "target_benchmark"),
         QUERY_SET: (stored_sets.set_names(workspace, own), "target_set"),
     }
-    corpus = corpora.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
+    corpus = viewing.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
     chosen = name = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if corpus:
@@ -89,10 +91,10 @@ def _pasted(workspace: Workspace) -> str:
         typed = str(st.session_state.get("target_text") or "")
         if not read_only():
             with frame.guarded():
-                state.write("pasted", complexity.save(workspace, typed) if typed.strip() else None)
+                state.write("pasted", decide.save(workspace, typed) if typed.strip() else None)
 
     if "target_text" not in st.session_state and "pasted" in st.query_params:
-        st.session_state["target_text"] = complexity.load(workspace, st.query_params["pasted"])
+        st.session_state["target_text"] = decide.load(workspace, st.query_params["pasted"])
     return st.text_area(
         "Target queries, one per line", key="target_text", height=72, persist_state="session", on_change=keep,
         help=REAL, placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
@@ -121,11 +123,11 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
         )  # fmt: skip
     target: Profiled | None = None
     if source == BENCHMARK:
-        target = complexity.profile_benchmark(workspace, name, language=language)
+        target = target_queries.profile_benchmark(workspace, name, language=language)
     elif source == QUERY_SET:
-        target = complexity.profile_query_set(workspace, name, language=language)
+        target = target_queries.profile_query_set(workspace, name, language=language)
     elif name.strip():
-        target = complexity.profile_texts(name.splitlines(), language=language)
+        target = target_queries.profile_texts(name.splitlines(), language=language)
     if target is None:
         st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
     elif target.doubt:

@@ -12,8 +12,8 @@ from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle.prior_work import prior_work
-from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
-from cdp.services import commands, complexity
+from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, to_csv, wide
+from cdp.services import commands
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, interval, md, p_value
 
@@ -122,9 +122,7 @@ def _all_tables() -> None:
     else:
         _long(published_table, rows)
     _notes(published_table, rows)
-    forms.download(
-        "Download as CSV", complexity.to_csv(published_table), f"{name.replace(':', '-')}.csv", key="evidence_csv"
-    )
+    forms.download("Download as CSV", to_csv(published_table), f"{name.replace(':', '-')}.csv", key="evidence_csv")
     forms.command(commands.line("published", "show", name), commands.line("principle", "correlation"))
 
 

@@ -11,8 +11,9 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.charts import results as figures
 from cdp.services import commands, queries, studies
-from cdp.services.studies import progress_text, tables_of, to_markdown
-from cdp.studies import StudyReport
+from cdp.studies.report import StudyReport
+from cdp.studies.text import progress_text, to_markdown
+from cdp.studies.text import tables as tables_of
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import md, moment
 

@@ -17,7 +17,8 @@ from cdp.charts.quality_diversity import by_queries_per_document
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
 from cdp.metrics.quick import QuickMeasures
-from cdp.services import commands, completeness, corpora, jobs, metrics, queries
+from cdp.query_sets import usable
+from cdp.services import commands, completeness, jobs, metrics, queries
 from cdp.services.queries import QuerySet
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
@@ -46,7 +47,7 @@ def first_choice(query_sets: Sequence[QuerySet]) -> list[str]:
 
 def choose_human(query_sets: Sequence[QuerySet]) -> str:
     """The human query set that Len-Sim and Dist-Sim compare with; empty for none."""
-    human = queries.references(query_sets)
+    human = usable.references(query_sets)
     chosen = state.choose(
         "Human queries", human, "human", what="query set", optional=True,
         placeholder="none" if human else "none in the workspace",
@@ -135,7 +136,7 @@ def table(workspace: Workspace, rows: Sequence[Measured], results: Mapping[str, 
     parts = [
         "Brackets: 95% intervals over documents. Arrows show the better direction: more diverse, or closer to human "
         "queries.",
-        *corpora.q_doc_notes(workspace, [q for q, _ in rows]),
+        *usable.q_doc_notes(workspace, [q for q, _ in rows]),
     ]
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
     parts += [

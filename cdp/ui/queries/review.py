@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from cdp.base.config import FilterConfig
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
+from cdp.query_sets import usable
 from cdp.query_sets.nonsense import QueryTable
+from cdp.query_sets.usable import ReviewedDocument, ReviewedQuery
 from cdp.services import commands, jobs, queries, review
 from cdp.services.queries import QuerySet
-from cdp.services.review import ReviewedDocument, ReviewedQuery
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state, tables, workbench
 from cdp.ui.shell.tables import count, md, moment
@@ -25,7 +26,7 @@ from cdp.ui.shell.workbench import UNDO, Choice
 
 def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
     """How many are usable, the reasons, what was looked at, and the set that this one was made from."""
-    found = review.usability(workspace, query_set, table)
+    found = usable.usability(workspace, query_set, table)
     share = "100%" if found.usable == found.n else f"{min(0.999, found.share):.1%}"
     st.markdown(f"#### {share} of {count(found.n, 'pair')} are usable")
     reasons = sorted(found.reasons.items(), key=lambda item: -item[1])
@@ -34,7 +35,7 @@ def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Non
     st.caption(md(" · ".join(parts)), help=frame.DEFINITIONS["usable"])
     with st.container(horizontal=True, vertical_alignment="center"):
         if parent := str(query_set.parameters.get("made_from") or ""):
-            st.caption(f":material/account_tree: {md(review.origin(query_set))}", width="content")
+            st.caption(f":material/account_tree: {md(usable.origin(query_set))}", width="content")
             frame.link("queries", "Open that set", query_set=parent, tab="review")
         frame.link("queries", "Measure this set", sets=[query_set.id], tab="quality")
         frame.link("launch", "Train on this set", query_set=query_set.id)
@@ -186,13 +187,13 @@ def bench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
     """One document beside its queries, and what the decisions leave: a fragment, so a key draws nothing else again."""
     with frame.guarded():
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            shown = {"": "all", review.UNDECIDED: "undecided", **DECIDED, review.UNUSABLE: "unusable"}
+            shown = {"": "all", usable.UNDECIDED: "undecided", **DECIDED, usable.UNUSABLE: "unusable"}
             show = forms.segments("Show", shown, key=f"review_{query_set.id}_show")
             workbench.who()
-        mask = review.chosen(workspace, query_set, table, show)
+        mask = usable.chosen(workspace, query_set, table, show)
         index = _current(query_set, table, np.unique(table.document[mask]).tolist())
         if index is not None:
-            draw(workspace, query_set, review.document(workspace, query_set, table, index), mask)
+            draw(workspace, query_set, usable.document(workspace, query_set, table, index), mask)
         _result(workspace, query_set, len(table))
 
 
@@ -224,7 +225,7 @@ def _go(name: str) -> None:
 
 def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
     """What was decided so far, and the set that it leaves."""
-    made = review.decisions(workspace, query_set)
+    made = usable.decisions(workspace, query_set)
     if not len(made):
         return
     said = (f"{len(names):,} {DECIDED[word]}" for word, names in
@@ -264,7 +265,7 @@ def filters(workspace: Workspace, query_set: QuerySet) -> None:
 
 def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
     """How many queries find their document, by each of those who looked; and the button for one more."""
-    scores = queries.round_trips(workspace, query_set)
+    scores = usable.round_trips(workspace, query_set)
     if scores:
         tables.show(
             {
@@ -300,7 +301,7 @@ def _filter(workspace: Workspace, query_set: QuerySet) -> None:
     if pressed:
         config = FilterConfig.from_dict({**given, "query_set": query_set.id})
         frame.go("jobs", job=queries.start_filter(workspace, config))
-    made = queries.made_from(workspace, query_set)
+    made = usable.made_from(workspace, query_set)
     if made:
         st.caption(f"Made from this set: {count(len(made), 'query set')}.")
         for other in made[:10]:

@@ -8,10 +8,12 @@ from functools import partial
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands, completeness, corpora, queries
+from cdp.query_sets import usable
+from cdp.services import commands, completeness, queries
 from cdp.services.completeness import Completeness
 from cdp.services.corpora import CorpusManifest
-from cdp.services.queries import ImportOptions, QuerySet, synthesis
+from cdp.services.queries import ImportOptions, QuerySet
+from cdp.synthesis import pricing
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import count, md
@@ -74,8 +76,8 @@ def facts(workspace: Workspace, query_set: QuerySet) -> None:
     """Who wrote the queries, under which licence and at what cost, and the documents without queries."""
     licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
     st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
-    frame.remarks([*queries.shared(query_set), *corpora.q_doc_notes(workspace, [query_set])])
-    job_views.bill(synthesis.bill_of_job(workspace, query_set.job_id) if query_set.job_id else None)
+    frame.remarks([*usable.shared(query_set), *usable.q_doc_notes(workspace, [query_set])])
+    job_views.bill(pricing.bill_of_job(workspace, query_set.job_id) if query_set.job_id else None)
     # The documents without queries or with too few, or the rows that an import rejected.
     n, unit = query_set.n_failures, queries.unit(workspace, [query_set.corpus_id])
     what = f"{count(n, 'row')} rejected" if query_set.imported else f"{count(n, unit)} without queries"

@@ -13,10 +13,12 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.services import access, commands, completeness, corpora, queries, synthesis
+from cdp.corpus import viewing
+from cdp.llm.prices import dollars
+from cdp.services import access, commands, completeness, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
-from cdp.services.synthesis import dollars
+from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
@@ -137,7 +139,7 @@ def method_extras(names: Sequence[str], methods: Sequence[Method], sets: list[Qu
 
 def cost_before(workspace: Workspace, config: SynthesisConfig, unit: str) -> None:
     """Tokens and price of a job that is about to start."""
-    estimate = synthesis.estimate(workspace, config)
+    estimate = pricing.estimate(workspace, config)
     if not estimate.requests:
         st.caption(f"{count(estimate.n_documents, unit)}. No LLM is asked, so this is free.")
         return
@@ -159,14 +161,14 @@ def cost_before(workspace: Workspace, config: SynthesisConfig, unit: str) -> Non
 def export(workspace: Workspace, query_set: QuerySet) -> None:
     """Download the set in a format of another program."""
     with st.expander("Export", icon=":material/download:", key=f"export_{query_set.id}"):
-        formats = synthesis.export_formats(query_set)
+        formats = queries.export_formats(query_set)
         form = forms.segments("Format", list(formats), key="export_format", persistent=False)
         st.caption(md(formats[form].help))
         if not query_set.complete:
             st.caption(f":material/warning: {md(completeness.check(workspace, query_set).sentence)}")
         suffix = formats[form].suffix
         forms.download(
-            "Download", lambda: synthesis.download(workspace, query_set.id, form),
+            "Download", lambda: queries.download(workspace, query_set.id, form),
             f"{query_set.id}{suffix}{'' if '.' in suffix else '.zip'}", key="export_download",
         )  # fmt: skip
         forms.command(commands.line("queries", "export", query_set.id, format=form))
@@ -276,11 +278,11 @@ def _pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document |
         wanted = st.text_input(
             "Find a document", type="search", key=f"find_{manifest.id}", placeholder="word or ID", width=240
         )
-        matches = corpora.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
+        matches = viewing.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
         document_id = st.query_params.get("document") or state.kept("document")
         if document_id and not wanted and document_id not in {d.id for d in matches}:
             with suppress(NotFoundError):
-                matches = [corpora.document(workspace, manifest.id, document_id), *matches]
+                matches = [viewing.document(workspace, manifest.id, document_id), *matches]
         if not matches:
             st.caption("No matching documents.")
             return None

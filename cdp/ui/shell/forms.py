@@ -10,12 +10,13 @@ from typing import Any
 import streamlit as st
 from streamlit.typing import UploadedFile
 
+from cdp.base import permission
 from cdp.base.errors import InputError
 from cdp.base.failures import FailedItems
 from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
 from cdp.retrievers.preset import Default
-from cdp.services import access, adding, demo, projects
+from cdp.services import adding, demo, projects
 from cdp.services.commands import PROGRAM
 from cdp.ui.shell import frame, state, tables
 from cdp.ui.shell.tables import cut, label_of, md
@@ -70,8 +71,8 @@ def pick(
 
 def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
     """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
-    locked = access.read_only()
-    return bool(st.button(label, disabled=disabled or locked, help=access.REASON if locked else help, **options))
+    locked = permission.read_only()
+    return bool(st.button(label, disabled=disabled or locked, help=permission.REASON if locked else help, **options))
 
 
 def download(label: str, data: Any, file_name: str, *, key: str, **more: Any) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base import permission
 from cdp.base.errors import CdpError
 from cdp.base.hosts import host_of, loopback
 from cdp.base.workspace import Workspace, many_files, open_workspace, private_files
-from cdp.services import access
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import frame, state
 from cdp.ui.shell.tables import md
@@ -84,8 +84,8 @@ def sign_in() -> None:
 
 def who() -> None:
     """In the menu: who is signed in, and that nothing can be changed."""
-    if access.read_only():
-        st.badge("Read-only", icon=":material/lock:", color="gray", help=access.REASON)
+    if permission.read_only():
+        st.badge("Read-only", icon=":material/lock:", color="gray", help=permission.REASON)
     if configured() is not None and st.user.get("is_logged_in"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(md(st.user.get("email") or st.user.get("name") or "signed in", 60))
@@ -105,7 +105,7 @@ def main() -> None:
     private_files()
     many_files()
     # Sharing is decided here: with a sign-in, or where others can reach the server.
-    access.in_dashboard(shared=configured() is not None or reachable())
+    permission.in_dashboard(shared=configured() is not None or reachable())
     sign_in()
     try:
         open_workspace(Workspace.default())

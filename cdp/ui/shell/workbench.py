@@ -10,7 +10,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from cdp.evaluation.calibration import Agreement
-from cdp.services.search import marked
+from cdp.serving.snippets import marked
 from cdp.ui.shell import forms, frame, tables
 from cdp.ui.shell.tables import MISSING, md
 

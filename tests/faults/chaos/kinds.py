@@ -112,7 +112,7 @@ def _evaluation(ground: Ground, number: int) -> str:
 
 def _study(ground: Ground, number: int) -> str:
     from cdp.services import studies
-    from cdp.studies import StudyConfig
+    from cdp.studies.config import StudyConfig
 
     config = {
         "query_sets": ground.query_set, "benchmarks": ground.benchmark, "per_doc": "1, 3", "seeds": "0, 1", "epochs": 2,

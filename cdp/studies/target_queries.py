@@ -1,13 +1,11 @@
-"""Content words of target queries: pasted, in a file, a query set or a benchmark; and the published tables."""
+"""Target queries of a task: pasted, in a file, a query set or benchmark; their content words, and what they advise."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +13,10 @@ from numpy.typing import NDArray
 from cdp import benchmarks, principle, query_sets
 from cdp import complexity as room
 from cdp import corpus as corpus_room
+from cdp.base import permission
 from cdp.base.errors import InputError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.text import csv_text
-from cdp.base.workspace import Workspace, sha256_text, write_bytes
+from cdp.base.workspace import Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import CwProfile
@@ -27,31 +25,12 @@ from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, BadRow, Row, RowFormat
 from cdp.corpus.sources import ROW_BYTES, Budget, Source, existing, numbered_lines, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
-from cdp.principle.tables import TABLES, PublishedTable, short_name, table
-from cdp.services import access
 from cdp.studies.config import reported_split
 
-FOLDER = "pasted"
 # Target queries are held in memory: so many bytes, with ``ROW_BYTES`` for each.
 MOST_BYTES = 2**29
 # Files whose rows have columns.
 ROW_SUFFIXES = tuple(s for reader in READERS.values() if isinstance(reader, RowFormat) for s in reader.suffixes)
-
-
-@access.writes
-def save(workspace: Workspace, text: str) -> str:
-    """Keep queries in ``FOLDER`` of the workspace; return the file's name, a hash of the text, without ``.txt``."""
-    name = sha256_text(text)[:16]
-    write_bytes(workspace.root / FOLDER / f"{name}.txt", text.encode("utf-8", "replace"))
-    return name
-
-
-def load(workspace: Workspace, name: str) -> str:
-    """The text that was kept under a name; empty where there is none."""
-    path = workspace.root / FOLDER / f"{name}.txt"
-    if not re.fullmatch(r"[0-9a-f]{16}", name) or not path.is_file():
-        return ""
-    return path.read_text(encoding="utf-8", errors="replace")
 
 
 # Names of the field or column that holds a query, in the order in which they are looked for.
@@ -64,7 +43,7 @@ def read_queries(path: str | Path) -> list[str]:
 
     InputError names what cannot be read and its line.
     """
-    file = access.to_read(Workspace.default(), path)
+    file = permission.to_read(Workspace.default(), path)
     if existing(file, "file").is_dir():
         raise InputError("It is a folder.", file=file, hint=PLAIN)
     queries: list[str] = []
@@ -100,23 +79,6 @@ def _query(file: Path, row: Row | BadRow) -> str:
     if not named or not isinstance(query, str):
         raise InputError("no text in a field query, text or question.", file=file, line=row.line, hint=PLAIN)
     return query
-
-
-def list_tables() -> list[dict[str, Any]]:
-    """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
-    made = {name: table(name) for name in TABLES}
-    return [
-        {"name": short_name(name), "title": info.title, "kind": info.kind, "numbers": len(made[name].rows),
-         "notes": len(made[name].related), "about": info.about}
-        for name, info in TABLES.items()
-    ]  # fmt: skip
-
-
-def to_csv(published: PublishedTable) -> str:
-    """The rows of a table as CSV: its columns, the value, as printed, marks and the numbers of the notes."""
-    columns = [*published.columns, "mark", "notes"]
-    rows = ({**row, "notes": " ".join(map(str, row["notes"]))} for row in published.rows)
-    return csv_text(columns, ([row.get(name, "") for name in columns] for row in rows))
 
 
 TRAINING_CAVEAT = (
@@ -211,7 +173,7 @@ def profile_benchmark(workspace: Workspace, benchmark: str, *, split: str = "", 
 
     Without a ``split`` it is test, or the only one; of several others that which would decide a test.
     """
-    folder = benchmarks.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    folder = benchmarks.resolve_benchmark(benchmark, workspace)
     if not split:
         splits = benchmarks.describe(folder, workspace).splits
         split = "" if len(splits) < 2 or "test" in splits else reported_split(splits)

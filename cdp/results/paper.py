@@ -15,7 +15,8 @@ from typing import Any
 
 from cdp.base.text import csv_text
 from cdp.benchmarks import registry
-from cdp.services.results import SIGNIFICANT, Comparison, Row
+from cdp.results.board import SIGNIFICANT, Row
+from cdp.results.differences import Comparison
 
 # Of the column of names.
 HEAD = "NDCG@10"

@@ -12,7 +12,7 @@ import numpy as np
 from cdp import query_sets
 from cdp.base.config import EvaluationConfig, MiningConfig
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import describe, resolve_benchmark
+from cdp.benchmarks import choose_split, describe, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import get_documents, load_documents, load_manifest
@@ -21,7 +21,6 @@ from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
-from cdp.services import access, evaluation
 
 # Texts whose length stands for all in a price.
 SAMPLED = 200
@@ -65,19 +64,18 @@ def sendings(workspace: Workspace, retrievers: Iterable[str], texts: Sequence[Te
     return [Sending(name, n, Usage(tokens, 0, n), price_of(workspace, name.model)) for name in named]
 
 
-@access.reads
 def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sending]:
     """Return what an evaluation sends."""
     if api.parse(config.retriever) is None:
         return []
-    name, split, info = evaluation.judged_on(workspace, config.benchmark, config.split)
-    folder = resolve_benchmark(name, workspace)
+    folder = resolve_benchmark(config.benchmark, workspace)
+    info = describe(folder, workspace)
+    split = choose_split(info, config.split)
     queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
     texts = [of_benchmark(workspace, folder), _mean(info.judged[split], queries)]
     return sendings(workspace, [config.retriever], texts)
 
 
-@access.reads
 def for_mining(workspace: Workspace, config: MiningConfig) -> list[Sending]:
     """Return what mining hard negatives sends: the set's corpus and its queries."""
     retrievers = dict.fromkeys((config.retriever, config.teacher))

@@ -14,11 +14,15 @@ from dataclasses import dataclass
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
-from cdp.base.records import Document
+from cdp.base.file_cache import ANSWERS
+from cdp.base.records import JOB_FACTS, Count, Document, Real, fields, whole
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.corpus import get_documents, load_documents, load_manifest
+from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
+from cdp.llm import address
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, load_price
+from cdp.llm.prices import dollars as dollars
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.grouping import Group, documents_of
@@ -46,7 +50,7 @@ class Estimate:
     batch_cost: float | None
 
 
-def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
+def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     """Return the expected tokens and price of a run.
 
     A generator that is no LLM needs no tokens and costs nothing, a local model costs nothing by the table.
@@ -112,3 +116,69 @@ def prompt_tokens(method: Method, document: Document, limit: int, m: int, querie
     """Input tokens of all requests about one document, or one group of them."""
     texts = [cut(one.content, limit) for one in documents_of(document)]
     return sum(estimate_tokens(prompt) for prompt, _, _ in method.requests(texts, m, queries))
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What writing a query set has cost so far, in US dollars, and what was expected; None without a price."""
+
+    expected: float | None
+    cost: float | None
+    usage: Usage
+    price_as_of: str = ""
+
+    @property
+    def told(self) -> str:
+        """The cost in a sentence."""
+        day = f", by prices as of {self.price_as_of}" if self.price_as_of else ""
+        return (
+            f"Cost: {dollars(self.cost)} for {self.usage.input_tokens:,} input and {self.usage.output_tokens:,} output "
+            f"tokens{day}. Expected: {dollars(self.expected)}."
+        )
+
+    @property
+    def unanswered(self) -> str:
+        """A sentence on requests that may have been charged for without an answer; empty for none."""
+        n = self.usage.unanswered
+        if not n:
+            return ""
+        return (
+            f"{counted(n, 'request')} got no answer (connection lost, time-out, stopped or killed). The endpoint may "
+            "charge for them: the cost counts them at their expected price."
+        )
+
+
+def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
+    """Return ``config`` with the ids of its corpus and source."""
+    manifest = resolve_corpus(workspace, config.corpus)
+    source = query_sets.resolve_query_set(workspace, config.source).id if config.source else ""
+    return SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "source": source})
+
+
+def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
+    """Return the expected tokens and price, kept until the price changes (a page asks at every click).
+
+    ConfigError for a malformed address of an endpoint, as from the job itself.
+    """
+    if GENERATORS[config.generator].endpoint:
+        address.address(config.base_url)
+    config = resolved(workspace, config)
+    question = ("estimate", config, load_price(config.model_name, workspace))
+    return ANSWERS.get(workspace.corpora / config.corpus, question, lambda: sampled_estimate(workspace, config))
+
+
+_SPENT = fields(spent=dict[str, Count], cost=Real | None, price_as_of=str | None)
+
+
+def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
+    """Return the cost so far of a job that writes queries; None before its first attempt ends, and without an LLM."""
+    spec = whole(JOB_FACTS, workspace.job(job) / "spec.json") or {}
+    if spec.get("kind") != "synthesis":
+        return None
+    result = whole(_SPENT, workspace.job(job) / "results" / "synthesis.json")
+    generator = GENERATORS.get(spec.get("config", {}).get("generator", ""))
+    if result is None or generator is None or not generator.endpoint:
+        return None
+    expected = spec.get("inputs", {}).get("estimate") or {}
+    usage = Usage(**{name: n for name, n in result.get("spent", {}).items() if name in Usage.__dataclass_fields__})
+    return Bill(expected.get("cost"), result.get("cost"), usage, result.get("price_as_of") or "")

@@ -1,0 +1,151 @@
+"""Queries that a person brings with the documents that answer them: a file of them, and their division into splits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import InputError
+from cdp.base.settings import Config, option
+from cdp.base.workspace import shuffle_key, slug
+from cdp.corpus import ReadOptions
+from cdp.corpus.checks import queries_of
+from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, iter_rows, look
+from cdp.corpus.origin import ORIGINS
+from cdp.corpus.readers import Row
+
+# Pages on which a file's first passage begins.
+FIRST_PAGES = 10
+
+TEST, DEV, TRAIN = "test", "dev", "train"
+SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
+
+# With fewer documents that have queries, none are held out: nothing could be told from so few.
+FEWEST = 10
+
+# Documents: more queries make no difference to an interval that is a tenth of a point wide.
+MOST_HELD_OUT = 2_000
+
+# {query: {document: grade}}
+Answers = dict[str, dict[str, int]]
+
+
+class AddOptions(Config):
+    """The role of each column, and how queries are divided. Columns left out are found by their names."""
+
+    id_field: str | None = option(None, "The column with a document's id; - numbers the rows.")
+    title_field: str | None = option(None, "The column with a document's title; - leaves it out.")
+    text_field: str | None = option(None, "The column with a document's text.")
+    query_field: str | None = option(None, "The column with queries: beside the text, or in the file of queries.")
+    document_field: str | None = option(None, "In a file of queries: the column with the id of the document.")
+    split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
+    grade_field: str | None = option(
+        None, "In a file of queries: the column with the grade of the judgment; 0 is judged not relevant."
+    )
+    with_queries: bool = option(True, "Whether queries that stand beside the text are taken.")
+    origin: str = option("human", "Who wrote the queries.", choices=ORIGINS)
+    held_out: float = option(
+        0.2, "Of the documents with queries, the share whose queries become the split dev of a benchmark, where no "
+        "column names splits.", minimum=0.0, maximum=0.9,
+    )  # fmt: skip
+    seed: int = option(0, "What draws these documents.", minimum=0)
+
+    def reading(self, how: ReadOptions) -> ReadOptions:
+        """Return ``how``, with the columns that are named here."""
+        names = ("id_field", "title_field", "text_field", "query_field")
+        return how.replace(**{name: value for name in names if (value := getattr(self, name)) is not None})
+
+
+@dataclass
+class Judged:
+    """Queries with the documents that answer them: {split: {text: {document: grade}}}; ``named`` by the source."""
+
+    splits: dict[str, Answers] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    named: bool = False
+
+    def add(self, split: str, text: str, document: str, grade: int) -> None:
+        self.splits.setdefault(split, {}).setdefault(" ".join(text.split()), {})[document] = grade
+
+
+def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str, str | None, str | None]:
+    """Return the columns of queries, documents' ids, splits and grades. InputError where a needed one is unknown."""
+    seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
+    text_field = options.query_field or seen.queries or seen.guess(("text",))
+    document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
+    for content, column in (("the queries", text_field), ("their documents' ids", document_field)):
+        if column is None or (seen.columns and column not in seen.columns):
+            raise InputError(
+                f"No column of queries is called {column!r}."
+                if column
+                else f"No column is known by its name to hold {content}.",
+                hint=f"Choose the column with {content} among {', '.join(seen.columns[:20])}.",
+                file=path,
+            )
+    split_field, grade_field = options.split_field or seen.guess(SPLITS), options.grade_field or seen.guess(GRADES)
+    return str(text_field), str(document_field), split_field, grade_field
+
+
+def read_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> Judged:
+    """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
+    text_field, document_field, split_field, grade_field = columns_of(path, options, encoding)
+    judged = Judged(named=split_field is not None)
+    for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
+        if not isinstance(row, Row):
+            judged.left_out["rows of queries that cannot be read"] += 1
+            continue
+        texts, unusable, _ = queries_of(row.values.get(text_field))
+        value = row.values.get(document_field)
+        document = value if isinstance(value, str) and value in known else _id(value)
+        grade = _grade(row.values.get(grade_field)) if grade_field else 1
+        split = slug(str(row.values.get(split_field) or ""), fallback=TRAIN) if split_field else ""
+        judged.left_out["rows without a query"] += not texts
+        judged.left_out["entries among queries that are no text"] += unusable if texts else 0
+        if document not in known:
+            whole = f"{document}#1" in known or any(f"{document}#p{page}-1" in known for page in range(1, FIRST_PAGES))
+            reason = "that was cut into passages (keep files whole for them)" if whole else "that is not here"
+            judged.left_out[f"queries for a document {reason}"] += len(texts)
+        elif grade is None:
+            judged.left_out["judgments without a whole number as their grade"] += len(texts)
+        else:
+            for text in texts:
+                judged.add(SPLIT_NAMES.get(split, split), text, document, grade)
+    return judged
+
+
+def _id(value: Any) -> str:
+    """Return an id as the reader of documents makes it: stripped text, whole numbers as they are."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+
+
+def _grade(value: Any) -> int | None:
+    """Return a grade; None unless it is a whole number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() and abs(number) < 1_000 else None
+
+
+def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
+    """Divide queries without splits by documents drawn at random: ({split: queries}, facts, sentence)."""
+    documents = sorted({document for grades in texts.values() for document, grade in grades.items() if grade > 0})
+    n = min(round(options.held_out * len(documents)), MOST_HELD_OUT)
+    if len(documents) < FEWEST or not n:
+        few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
+        return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
+    drawn = set(sorted(documents, key=lambda document: shuffle_key(options.seed, "held out", document))[:n])
+    # A query that also belongs to a document that was not drawn is measured with, not trained on.
+    held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
+    rest = {text: grades for text, grades in texts.items() if text not in held}
+    sentence = (
+        f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
+        f"the benchmark (drawn with seed {options.seed}); those of the others are the training queries."
+    )
+    facts = {"held_out": {"by": "documents", "documents": n, "share": options.held_out, "seed": options.seed}}
+    return {DEV: held, TRAIN: rest}, facts, sentence

@@ -1,0 +1,538 @@
+"""The leaderboard: what every run is called, one row per recipe and benchmark, and what a score is read with.
+
+A run's name says what tells its recipe from the others of the list: ``diverse × 5``, where nothing else differs. A name
+that a person gave stays.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from cdp import benchmarks, catalog, query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.statistics import has_spread
+from cdp.base.text import counted
+from cdp.base.workspace import Workspace
+from cdp.catalog import STUDY, STUDY_START
+from cdp.corpus import load_manifest
+from cdp.evaluation import combined
+from cdp.evaluation.calibration import Calibration, judged_by
+from cdp.evaluation.evaluate import OF_FILES
+from cdp.results import naming
+from cdp.retrievers import PRESETS, bm25, leakage, resolve
+from cdp.retrievers.encode import HALF_PRECISION
+from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
+
+MEASURE = "ndcg@10"
+SEPARATOR = " · "
+
+
+# {run: all runs of its recipe, itself among them, by seed, the newest first}
+Families = Mapping[str, tuple[str, ...]]
+
+# By the paired t-test, or the two-level test where both sides have seeds.
+SIGNIFICANT = 0.05
+
+
+# Settings that say what a run is called or where it runs, or that its documents and pairs say better.
+NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget")
+
+# Settings that a name has already, or that do not tell recipes apart.
+IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",
+              "benchmark", "split", *NO_PART_OF_THE_RECIPE)  # fmt: skip
+
+PER_PASSAGE = "Judged per passage. The figure per file counts each file once, at its best passage."
+JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --runs JOB."
+
+BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
+# Which kind is the baseline where nothing says more: what people brought along comes after untrained retrievers.
+RANKS = {UNTRAINED: 0, TRAINING: 2, IN_STUDY: 2, BM25: 3}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a run is known by of its training; ``settings`` are those that it ran with, every default filled in.
+
+    ``per_doc`` is text: 4.8 where some documents have fewer queries than others. ``source`` is the method of the
+    queries, or the name of a set that was imported.
+    """
+
+    source: str
+    corpus: str
+    per_doc: str
+    pairs: int
+    documents: int
+    steps: int
+    settings: Mapping[str, Any]
+    study: str = ""
+    incomplete: bool = False
+
+    @property
+    def recipe(self) -> str:
+        """``diverse × 5``, with a weighting or source of q′ that is not the usual one."""
+        usual = TrainingConfig(query_set="any")
+        extras = [
+            str(self.settings[key])
+            for key in ("weighting", "query_source")
+            if self.settings.get(key) not in (None, "", getattr(usual, key))
+        ]
+        return SEPARATOR.join([f"{self.source} × {self.per_doc}", *extras])
+
+    @property
+    def dev(self) -> tuple[str, str]:
+        """The (benchmark, split) by which the checkpoint was chosen; empty names where it is the last one."""
+        return str(self.settings.get("benchmark") or ""), str(self.settings.get("split") or "test")
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What a score has to be read with. A ``fault`` keeps it from being called the best."""
+
+    word: str
+    meaning: str
+    fault: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One recipe on one benchmark, averaged over its ``runs``. NDCG@10 and differences in percent (points).
+
+    ``retriever_id`` is the run of the lowest seed; ``evaluation_id`` joins the evaluations of all by ``+``. ``seed_sd``
+    is the standard deviation over them (n - 1). ``low`` and ``high`` are the 95% interval of the mean difference from
+    the baseline; ``p_t`` is the two-sided p of the paired t-test, ``p_holm`` the p corrected for all differences;
+    ``wins``, ``losses`` and ``ties`` count queries. They are None for the baseline, and without the same queries.
+    ``noise`` is ``seeds`` where p (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a
+    training has one seed. ``version`` tells earlier judgments of the same name apart, ``warnings`` are the
+    benchmark's. ``calibration`` is what people's labels say of a difference that a model judged.
+    """
+
+    retriever: str
+    retriever_id: str
+    benchmark: str
+    split: str
+    protocol: str
+    version: str
+    ndcg: float
+    n_queries: int
+    evaluation_id: str
+    runs: tuple[str, ...]
+    kind: str
+    start: str
+    trained: Trained | None
+    badges: tuple[Badge, ...]
+    warnings: tuple[str, ...]
+    created: str
+    measures: Mapping[str, float]
+    seed_sd: float | None = None
+    baseline_evaluation_id: str | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_t: float | None = None
+    p_seeds: float | None = None
+    p_holm: float | None = None
+    wins: int | None = None
+    losses: int | None = None
+    ties: int | None = None
+    noise: str = ""
+    calibration: Calibration | None = None
+
+    @property
+    def place(self) -> str:
+        """The benchmark with what else tells its results apart: ``scifact``, ``mine dev (paper)``."""
+        return benchmark_label(self.benchmark, self.split, self.protocol, self.version)
+
+    @property
+    def per_file(self) -> float | None:
+        """NDCG@10 of files by their best passage; None where documents are no passages of files."""
+        return self.measures.get(OF_FILES)
+
+    @property
+    def judged_per(self) -> str:
+        return "document" if self.per_file is None else "passage"
+
+    @property
+    def seeds(self) -> int:
+        return len(self.evaluation_id.split("+"))
+
+    @property
+    def marks(self) -> str:
+        """The badges that keep it from being the best or starred: ``leaked``."""
+        return ", ".join(badge.word for badge in self.badges if badge.fault)
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference is more than chance would give, corrected for all that are compared."""
+        return not self.marks and self.p_holm is not None and self.p_holm < SIGNIFICANT
+
+    @property
+    def score(self) -> str:
+        """``41.20 ± 0.35``; the score alone for a single run."""
+        return f"{self.ndcg:.2f}" + ("" if self.seed_sd is None else f" ± {self.seed_sd:.2f}")
+
+    def record(self) -> dict[str, Any]:
+        """The row as JSON."""
+        corrected = self.calibration.record() if self.calibration else None
+        return {**asdict(self), "id": self.evaluation_id, MEASURE: self.ndcg, "place": self.place, "seeds": self.seeds,
+                "marks": self.marks, "judged_per": self.judged_per, "per_file": self.per_file,
+                "calibration": corrected}  # fmt: skip
+
+
+class Scope(Protocol):
+    """A project, as far as it says which rows of the catalogue are its own."""
+
+    def keep(self, kind: str, things: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the rows that belong to it."""
+
+
+# every evaluation, by the name of its run
+
+
+def list_evaluations(workspace: Workspace, scope: Scope | None = None) -> list[dict[str, Any]]:
+    """The catalogue's evaluations, the newest first, those of studies among them; of a project where one is given.
+
+    Beside the catalogue's keys each has ``retriever_name`` as people know the run (``named`` where a person named it),
+    ``marks`` (``leaked``, ``stopped at step 1 of 116``), ``start`` and ``trained`` (the retriever that it was trained
+    from and how; empty and None for others).
+    """
+    rows, trainings = catalog.runs(workspace)
+    rows = rows if scope is None else scope.keep("evaluation", rows)
+    results = {training["job_id"]: training["result"] for training in trainings}
+    given = naming.given_names(workspace)
+    source_of = cache(partial(source, workspace))
+    evaluations = []
+    for row in rows:
+        hybrid, rerank = combined.settings_of(row["settings"])
+        ran = row["settings"].get("retriever") if hybrid or rerank else row["retriever_id"]
+        result = results.get(ran)
+        trained, start = None, ""
+        if result is not None:
+            start = str(result.get("retriever") or "")
+            trained = _of_training(result, source_of)
+            if trained is not None and (hybrid or rerank):  # another recipe, so another family
+                trained = replace(trained, settings={**trained.settings, "hybrid": hybrid, "rerank": rerank})
+        elif row["retriever_kind"] == STUDY:
+            start = str(row["settings"]["condition"]["retriever"])
+            trained = _of_condition(row["settings"], source_of)
+        name, own = row["retriever_name"], given.get(row["retriever_id"], "")
+        if row["retriever_kind"] == STUDY_START and name in PRESETS:  # studies keep ids
+            name = PRESETS[name].title
+        evaluations.append(
+            {**row, "retriever_name": own or (bm25.TITLE if name == bm25.NAME else name), "start": start,
+             "trained": trained, "marks": leakage.marks(row["counts"]),
+             "named": bool(own or (trained is not None and trained.settings.get("name")))}
+        )  # fmt: skip
+    names = _names(evaluations)
+    return [{**row, "retriever_name": names.get(row["retriever_id"], row["retriever_name"])} for row in evaluations]
+
+
+def source(workspace: Workspace, query_set: str) -> tuple[str, str]:
+    """Whose queries a set holds: ``("diverse", "wiki")`` by method and corpus, or its own name if it was imported."""
+    try:
+        loaded_set = query_sets.load(workspace, query_set)
+        if loaded_set.generator == "import" or not loaded_set.method:
+            return loaded_set.name, ""
+        return loaded_set.method, load_manifest(workspace, loaded_set.corpus_id).name
+    except CdpError:
+        return query_set, ""
+
+
+def per_doc(pairs: int, documents: int) -> str:
+    """Q/Doc as it was trained: ``5``, ``4.8`` where some documents have fewer queries."""
+    return f"{pairs / max(1, documents):.1f}".removesuffix(".0")
+
+
+def label(workspace: Workspace, config: TrainingConfig) -> str:
+    """Return the name of an unnamed training: its Q/Doc and pairs, corpus, retriever, and any seed but the first."""
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    pairs, documents = drawn_pairs(config, *counted_pairs(workspace, query_set.id, config))
+    method, corpus = source(workspace, query_set.id)
+    trained = Trained(method, corpus, per_doc(pairs, documents), pairs, documents, 0, config.to_dict())
+    retriever = resolve(config.retriever, workspace).name
+    seed = f"seed {config.seed}" if config.seed else ""
+    return SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, seed]))
+
+
+def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str, str]]) -> Trained | None:
+    """From a training's result; None for a damaged one."""
+    if not {"settings", "query_set", "pairs", "documents", "steps"} <= result.keys():
+        return None
+    pairs, documents = int(result["pairs"]), int(result["documents"])
+    return Trained(
+        *source_of(str(result["query_set"])), per_doc(pairs, documents), pairs, documents,
+        int(result["steps"]), result["settings"], incomplete=INCOMPLETE in result.get("notes", ()),
+    )  # fmt: skip
+
+
+def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str, str]]) -> Trained:
+    """From what the catalogue holds of a training of a study."""
+    condition, training = about["condition"], about.get("training") or {}
+    of_condition = {key: condition.get(key) for key in ("seed", "weighting", "max_documents", "budget", "held")}
+    settings = {**(about.get("settings") or {}), **of_condition}
+    pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
+    method, corpus = source_of(str(settings.get("query_set", "")))
+    if not corpus:  # imported, or deleted since: the study's own word for it
+        method = str(condition["source"])
+    steps = int(training.get("steps_taken") or training.get("steps") or 0)
+    asked = str(condition["per_doc"])
+    if documents and documents != -(-pairs // max(1, int(asked))):  # a budget's last document may have fewer
+        asked = per_doc(pairs, documents)
+    return Trained(method, corpus, asked, pairs, documents, steps, settings, str(about["study"]))
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """{run without a name of its own: its recipe with what tells it from other recipes of the list}."""
+    facts: dict[str, dict[str, str]] = {}
+    names: dict[str, str] = {}
+    for row in rows:
+        trained: Trained | None = row["trained"]
+        if trained is None or row["named"]:
+            continue
+        hybrid, rerank = combined.settings_of(row["settings"])
+        names[row["retriever_id"]] = combined.title(trained.recipe, hybrid, rerank)
+        others = {key: value for key, value in trained.settings.items() if key not in IN_NO_NAME}
+        facts[row["retriever_id"]] = {
+            "held": str(others.pop("held", None) or ""),
+            "start": str(row["start"]),
+            "corpus": trained.corpus,
+            "documents": counted(trained.documents, "document"),
+            "steps": counted(trained.steps, "step"),
+            "checkpoint": f"best on {' '.join(trained.dev)}" if trained.dev[0] else "",
+            **{key: f"{key.replace('_', ' ')} {value}" if value else "" for key, value in others.items()},
+        }
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for run in facts:
+        by_name[names[run]].append(run)
+    for runs in by_name.values():
+        keys = dict.fromkeys(key for run in runs for key in facts[run])
+        for run in runs:
+            alike = [other for other in runs if facts[other] != facts[run]]
+            for key in keys:  # until it is told from all others
+                left = [other for other in alike if facts[other].get(key) == facts[run].get(key)]
+                if len(left) < len(alike) and facts[run].get(key):
+                    names[run] += f"{SEPARATOR}{facts[run][key]}"
+                alike = left
+    return names
+
+
+# one row per recipe
+
+
+def families(rows: Sequence[Mapping[str, Any]]) -> Families:
+    """Which runs are of one recipe: the same settings, pairs and documents but for the seed.
+
+    A stopped or leaked run is no relative.
+    """
+    by_recipe: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        trained: Trained | None = row["trained"]
+        if trained is not None and not row["marks"]:
+            # A study's training names settings that are off, where one of Launch leaves them out.
+            recipe = sorted((k, v) for k, v in trained.settings.items() if v and k not in NO_PART_OF_THE_RECIPE)
+            of = (trained.source, trained.per_doc, trained.pairs, trained.documents)
+            by_recipe[f"{recipe} {of}"][str(row["retriever_id"])] = _seed(row)
+    # By seed, the newest first.
+    related = [tuple(sorted(sorted(of, reverse=True), key=of.__getitem__)) for of in by_recipe.values()]
+    alone = {str(row["retriever_id"]): (str(row["retriever_id"]),) for row in rows}
+    return alone | {member: members for members in related for member in members}
+
+
+def _seed(row: Mapping[str, Any]) -> int:
+    return int(row["trained"].settings.get("seed") or 0) if row["trained"] else 0
+
+
+def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[Row]:
+    """The leaderboard: one row per recipe and benchmark, by benchmark the best first and those with a fault last.
+
+    ``evaluations`` are those of ``list_evaluations``.
+    """
+    newest = latest(evaluations)
+    rows = rows_of(workspace, newest, newest, families(newest))
+    n = Counter(row.place for row in rows)
+    return sorted(rows, key=lambda row: (-n[row.place], row.place, bool(row.marks), -row.ndcg, row.retriever))
+
+
+def rows_of(
+    workspace: Workspace, selected: Sequence[dict[str, Any]], newest: Sequence[dict[str, Any]], related: Families
+) -> list[Row]:
+    """One row per family and place of the selected ones among evaluations that are the newest of their retriever.
+
+    Of runs with the same recipe and seed the newest counts: ids begin with their time.
+    """
+    by_family: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in selected:
+        by_family[related[row["retriever_id"]][0], *_place(row)].append(row)
+    current = _newest_judgments(newest)
+    infos = {(info.name, info.content_hash): info for info in benchmarks.list_benchmarks(workspace)}
+    usual = _usual_steps(newest)
+    judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in selected}
+    rows = []
+    for (lead, *_), of_family in by_family.items():
+        of_family.sort(key=lambda row: str(row["retriever_id"]))
+        by_seed = {_seed(row): row for row in of_family}
+        runs = [by_seed[seed] for seed in sorted(by_seed)]
+        first = runs[0]
+        scores = [100 * (row[MEASURE] or 0.0) for row in runs]
+        name, judgments = first["retriever_name"], first["benchmark_hash"]
+        if first["named"] and (seeds := len(related[lead])) > 1:  # a person named one of several
+            name = f"{name} ({seeds} seeds)"
+        version = "" if judgments == current[_place(first)[:3]] else f"earlier version {judgments[:6]}"
+        badges: dict[str, Badge] = {}
+        for row in runs:
+            steps = usual.get((row["start"], *_place(row)), 0)
+            badges |= {badge.word: badge for badge in badges_of(row, steps)}
+        info = infos.get((first["benchmark"], judgments))
+        if info is not None and info.subset_of:
+            badges["subset"] = Badge(
+                "subset", f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
+            )
+        if (by := judges[first["benchmark"]]) is not None:
+            badge = Badge(*by.badge)
+            badges[badge.word] = badge
+        rows.append(
+            Row(
+                retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
+                protocol=first["protocol"], version=version, ndcg=sum(scores) / len(scores),
+                n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
+                runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first),
+                start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
+                warnings=info.warnings if info is not None else (),
+                created=max(row["created"] or "" for row in runs),
+                seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
+                measures={
+                    name: sum(100 * (row["measures"].get(name) or 0.0) for row in runs) / len(runs)
+                    for name in first["measures"]
+                },
+            )
+        )  # fmt: skip
+    return _told_apart(rows)
+
+
+def _told_apart(rows: list[Row]) -> list[Row]:
+    called: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        called[row.retriever].add(row.retriever_id)
+    return [
+        row if len(called[row.retriever]) == 1 else replace(row, retriever=f"{row.retriever} ({row.retriever_id[:24]})")
+        for row in rows
+    ]
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    if bm25.language_in(row["retriever_id"]) is not None:
+        return BM25
+    kinds = {"job": TRAINING, STUDY: IN_STUDY, "preset": UNTRAINED, STUDY_START: UNTRAINED}
+    return kinds.get(row["retriever_kind"], row["retriever_kind"] or OTHER)
+
+
+def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of several evaluations of one retriever at one place the newest (``rows`` come newest first), those that have
+    files of their own before those of a study; of a training that studies took over from each other the newest."""
+    seen: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: row["retriever_kind"] == STUDY_START):
+        of = row["settings"]["key"] if row["retriever_kind"] == STUDY else row["retriever_id"]
+        seen.setdefault((of, *_place(row)), row)
+    return list(seen.values())
+
+
+def benchmark_label(benchmark: str, split: str, protocol: str, version: str = "") -> str:
+    """A benchmark as tables call it, with its split unless that is ``test``, and its protocol unless ``published``."""
+    qualifiers = (version, "" if protocol == "published" else protocol)
+    more = ", ".join(word for word in qualifiers if word)
+    return f"{benchmark}{'' if split in ('', 'test') else f' {split}'}{f' ({more})' if more else ''}"
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]
+
+
+def _newest_judgments(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, ...], str]:
+    """{(benchmark, split, protocol): hash of the judgments of the newest evaluation}."""
+    by_time = sorted(rows, key=lambda row: (row["created"], row["id"]))
+    return {_place(row)[:3]: row["benchmark_hash"] for row in by_time}
+
+
+# what a score has to be read with
+
+
+def badges_of(row: Mapping[str, Any], usual: int) -> list[Badge]:
+    """The badges of one evaluation; ``usual`` is the number of steps that most runs from its start took."""
+    trained, badges = row["trained"], of_counts(row["counts"], row["n_queries"])
+    if trained is not None and trained.dev == (row["benchmark"], row["split"]):
+        badges.append(
+            Badge("dev", "These queries chose the checkpoint, so the score is too high. Report another split.")
+        )
+    if trained is not None and trained.incomplete:
+        badges.append(Badge("incomplete set", "Its query set was not whole: only what was there was trained on."))
+    if trained is not None and not row["marks"] and usual and trained.steps and abs(trained.steps / usual - 1) > 0.1:
+        meaning = f"Trained for fewer or more steps than most runs from {row['start']} ({usual:,})."
+        badges.append(Badge(counted(trained.steps, "step"), f"{meaning} A difference is one of steps too."))
+    if row["settings"].get("precision") == "fp16":
+        badges.append(Badge("half precision", HALF_PRECISION))
+    return badges
+
+
+def _usual_steps(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], int]:
+    """{(start, place): how many steps most runs from there took}; of two as frequent the larger."""
+    counted: dict[tuple[Any, ...], Counter[int]] = defaultdict(Counter)
+    for row in rows:
+        if row["trained"] is not None and row["trained"].steps and not row["marks"]:
+            counted[row["start"], *_place(row)][row["trained"].steps] += 1
+    return {key: max(steps, key=lambda n: (steps[n], n)) for key, steps in counted.items()}
+
+
+def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[Badge]:
+    """Return what an evaluation counted that its score has to be read with; ``n_queries`` were judged, if unsaid."""
+    judged = int(counts.get("judged_queries") or n_queries or 0)
+    badges = [Badge(word, meaning, word != "in-domain") for word, meaning in leakage.findings(counts, judged)]
+    if absent := int(counts.get("judged_without_results", 0)):
+        meaning = f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0."
+        badges.append(Badge("without results", meaning))
+    kinds = (("document", "documents"), ("query", "queries"))
+    lost = [counted(n, *kind) for kind in kinds if (n := int(counts.get(f"{kind[1]}_without_vector", 0)))]
+    if lost:
+        meaning = (
+            f"{' and '.join(lost)} could not be embedded and count as not found. Where such a document answers a query "
+            "the score is too low. The job lists them; a new evaluation asks for them again."
+        )
+        badges.append(Badge("without vectors", meaning))
+    if unjudged := int(counts.get("unjudged_in_first_ten", 0)):
+        meaning = f"{counted(unjudged, 'document')} of the first ten have no judgment and count 0. {JUDGE_THEM}"
+        badges.append(Badge("unjudged documents", meaning))
+    return badges
+
+
+def remarks(rows: Sequence[Row]) -> list[str]:
+    """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``.
+
+    That is what people's labels correct, what is judged, the meanings of the badges, and what is odd in a benchmark.
+    """
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in rows:
+        for remark in (*(badge.meaning for badge in row.badges), *row.warnings):
+            found[row.place, remark].append(row.retriever)
+    of_place = Counter(row.place for row in rows)
+    said = [f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in rows if row.calibration]
+    said += dict.fromkeys(f"{row.place}: {PER_PASSAGE}" for row in rows if row.per_file is not None)
+    for (place, remark), names in found.items():
+        some = "" if len(names) == of_place[place] else f" ({', '.join(names)})"
+        said.append(f"{place}{some}: {remark}")
+    return said
+
+
+def baseline(rows: Sequence[Row]) -> str:
+    """Return the default baseline: the untrained retriever that most of the rows started from; else the
+    untrained one with results at the most places. Empty without a row."""
+    here = Counter(row.retriever_id for row in rows)
+    starts = Counter(row.start for row in rows if row.trained is not None and row.start in here)
+    if starts:
+        return starts.most_common(1)[0][0]
+    ranks = {row.retriever_id: RANKS.get(row.kind, 1) for row in rows}
+    return min(here, key=lambda run: (ranks[run], -here[run]), default="")

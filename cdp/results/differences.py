@@ -1,0 +1,275 @@
+"""Differences from a baseline over the same queries: paired tests, seeds, Holm, and what people's labels correct."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from cdp import benchmarks, catalog
+from cdp.base.errors import CdpError, ConfigError, NotFoundError
+from cdp.base.file_cache import ANSWERS
+from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, two_level_test
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import beir_files, judged
+from cdp.benchmarks.benchmark import part
+from cdp.catalog import STUDY
+from cdp.evaluation.calibration import Judged, calibrate, judged_by
+from cdp.evaluation.results import FirstTen, first_ten
+from cdp.query_sets import list_query_sets
+from cdp.results.board import MEASURE, Row, families, latest, list_evaluations, rows_of
+from cdp.studies import records
+
+# {evaluation: {query: value in [0, 1]}}
+Scores = Mapping[str, Mapping[str, float]]
+
+
+# Retrievers that are compared with a baseline at once.
+MOST = 14
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows with their differences from the baseline, and the settings in which their trainings differ.
+
+    ``n_tests`` differences were corrected for, shown here or not. ``settings`` {setting that differs: {retriever:
+    value}}, ``scores`` {evaluation: {query: value in [0, 1]}}; ``evaluations`` are those of ``list_evaluations``.
+    """
+
+    baseline: str
+    baseline_id: str
+    rows: list[Row]
+    settings: dict[str, dict[str, Any]]
+    n_tests: int = 0
+    scores: Scores = field(default_factory=dict, repr=False)
+    evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
+
+    def on(self, places: Collection[str]) -> Comparison:
+        """The comparison on these benchmarks alone, by place or name; p-values stay corrected for all of them."""
+        # The place of a test split is the benchmark's name: it does not mean the other splits too.
+        names = set(places) - {row.place for row in self.rows}
+        return replace(self, rows=[row for row in self.rows if row.place in places or row.benchmark in names])
+
+
+@dataclass(frozen=True)
+class QueryDifference:
+    """One query under two retrievers; NDCG@10 in percent."""
+
+    query_id: str
+    text: str
+    baseline: float
+    other: float
+
+    @property
+    def difference(self) -> float:
+        return self.other - self.baseline
+
+
+def unjudged(workspace: Workspace, comparison: Comparison) -> list[str]:
+    """Return the jobs (evaluations and studies) of a comparison on one benchmark whose first ten documents have pairs
+    that its model did not grade."""
+    evaluations = {row["id"]: row for row in comparison.evaluations}
+    found: dict[str, None] = {}
+    with suppress(CdpError):
+        folder = benchmarks.resolve_benchmark(comparison.rows[0].benchmark, workspace)
+        grades = judged.grades_of(judged.whole(folder))
+        for name in (name for row in comparison.rows for name in row.evaluation_id.split("+") if grades):
+            run = _first_ten(workspace, evaluations[name]) if name in evaluations else None
+            if run is not None and judged.missing(grades, run):
+                found[evaluations[name]["job_id"]] = None
+    return list(found)
+
+
+def _first_ten(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen | None:
+    """Return what an evaluation or a study's training retrieved; None where that was not kept."""
+    folder, key = workspace.jobs / evaluation["job_id"], evaluation["settings"].get("key")
+    if not evaluation["settings"].get("study"):
+        return first_ten(folder)
+    place = records.evaluation_key(*(evaluation[name] for name in ("benchmark_hash", "split", "protocol")))
+
+    def load() -> FirstTen | None:
+        found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
+        return dict(zip(found["query_ids"], found["first_ten"], strict=True)) if "first_ten" in found else None
+
+    return ANSWERS.get(records.path_of(folder, key), ("first ten", place), load)
+
+
+def compare(
+    workspace: Workspace,
+    baseline: str,
+    retrievers: Sequence[str] | None = None,
+    *,
+    evaluations: Sequence[dict[str, Any]] | None = None,
+) -> Comparison:
+    """Every evaluation beside the baseline's on the same benchmark, split, protocol and judgments.
+
+    ``baseline`` and ``retrievers`` are retrievers' ids or names; of several evaluations of one the newest counts.
+    Trainings of studies are compared where they are named. Significance is that of the t-test, corrected with Holm.
+    Runs whose settings differ in the seed alone are averaged, query by query. ``evaluations`` are those of
+    ``list_evaluations``, read now if left out.
+    """
+    evaluations = list_evaluations(workspace) if evaluations is None else evaluations
+    newest = latest(evaluations)
+    related = families(newest)
+    lead = {run: family[0] for run, family in related.items()}
+    baseline_id = _retriever_id(newest, lead, baseline)
+    chosen = {baseline_id, *(_retriever_id(newest, lead, name) for name in retrievers or ())}
+    selected = [
+        row
+        for row in newest
+        if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
+    ]
+    scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
+    rows = rows_of(workspace, selected, newest, related)
+    means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
+    reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
+    rows = [_tested_row(row, reference.get(row.place), scores, means) for row in rows]
+    judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in rows}
+    by_id = {row["id"]: row for row in selected}
+    rows = [_calibrated(workspace, row, judges[row.benchmark], means, by_id) for row in rows]
+    p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
+    corrected = iter(holm([p for p in p_values if p is not None]))
+    rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
+    rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
+    return Comparison(
+        baseline=next(row.retriever for row in rows if row.retriever_id == baseline_id),
+        baseline_id=baseline_id,
+        rows=rows,
+        settings=_differing(workspace, rows),
+        n_tests=sum(row.p_holm is not None for row in rows),
+        scores={**scores, **means},
+        evaluations=evaluations,
+    )
+
+
+def _mean(of_runs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """The mean of several runs' scores on the queries that all have."""
+    if len(of_runs) == 1:
+        return of_runs[0]
+    return {
+        query: sum(scores[query] for scores in of_runs) / len(of_runs)
+        for query in of_runs[0]
+        if all(query in scores for scores in of_runs)
+    }
+
+
+def _retriever_id(rows: Sequence[Mapping[str, Any]], lead: Mapping[str, str], name: str) -> str:
+    """Return the first run of the family that a run's id or name, or an evaluation's id, means."""
+    for key in ("retriever_id", "retriever_name", "id"):
+        found = sorted({lead[row["retriever_id"]] for row in rows if row[key] == name})
+        if len(found) > 1:
+            hint = f"Choose by id: {', '.join(found)}."
+            raise ConfigError(f"{len(found)} retrievers are called {name!r}.", hint=hint)
+        if found:
+            return found[0]
+    hint = "" if rows else "Evaluate a retriever first."
+    raise NotFoundError("evaluated retriever", name, known=sorted(lead), hint=hint)
+
+
+def _tested_row(row: Row, reference: Row | None, scores: Scores, means: Scores) -> Row:
+    """The row with its difference from the reference: the paired tests, and the two-level test where both sides that
+    were trained have seeds. ``scores`` are those of single runs, ``means`` of rows."""
+    if reference is None or reference is row:
+        return row
+    first, second = means[reference.evaluation_id], means[row.evaluation_id]
+    if first.keys() != second.keys():
+        return row
+    tested = _tested(np.array([100 * (second[query] - first[query]) for query in first]).tobytes())
+    same = ("low", "high", "p_t", "wins", "losses", "ties")
+    statistics = {name: getattr(tested, name) for name in same}
+    row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
+    sides = (row, reference)
+    trained = [side.trained is not None for side in sides]
+    if not any(trained):
+        return row
+    values = [
+        [np.array([100 * scores[run][query] for query in first]) for run in side.evaluation_id.split("+")]
+        for side in sides
+    ]
+    known = all(
+        has_spread([float(run.mean()) for run in side]) for side, own in zip(values, trained, strict=True) if own
+    )
+    if not known or len(first) < 2:
+        return replace(row, noise="unknown")
+    result = two_level_test(*values)
+    return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
+
+
+def _calibrated(
+    workspace: Workspace, row: Row, by: Judged | None, means: Scores, of: Mapping[str, Mapping[str, Any]]
+) -> Row:
+    """The row with its difference corrected by people's labels, where a model judged it."""
+    if by is None or row.baseline_evaluation_id is None:
+        return row
+    first, second = means[row.baseline_evaluation_id], means[row.evaluation_id]
+    differences = {query: 100 * (second[query] - first[query]) for query in first}
+    before, after = (
+        [_first_ten(workspace, of[evaluation]) for evaluation in side.split("+")]
+        for side in (row.baseline_evaluation_id, row.evaluation_id)
+    )
+    return replace(row, calibration=calibrate(by, before, after, differences))
+
+
+@lru_cache(maxsize=16384)
+def _tested(deltas: bytes) -> PairedTest:
+    """The tests of one difference. Kept: a page asks at every change."""
+    return paired_test(np.frombuffer(deltas))
+
+
+def _differing(workspace: Workspace, rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """The training settings in which the retrievers differ: setting → retriever → value."""
+    trained = {row.retriever: row.trained.settings for row in rows if row.trained}
+    settings: dict[str, dict[str, Any]] = {}
+    for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in ("name", "seed")):
+        values = {name: config.get(setting) for name, config in trained.items()}
+        if len({str(value or "") for value in values.values()}) > 1:
+            settings[setting] = values
+    if "query_set" in settings:
+        by = {q.id: q.written_by + (f", {q.licence}" if q.licence else "") for q in list_query_sets(workspace)}
+        settings["queries_written_by"] = {name: by.get(str(key), "–") for name, key in settings["query_set"].items()}
+    return settings
+
+
+def beside(rows: Sequence[Row], baseline: str, most: int = MOST) -> list[str]:
+    """Return the rows that are compared by default: all, or where these are more than ``most`` what is not
+    trained, the cheapest trainings (one query per document), then the best; whole and unleaked ones before others."""
+    by_run: dict[str, Row] = {}
+    for row in rows:
+        by_run.setdefault(row.retriever_id, row)
+    by_run.pop(baseline, None)
+
+    def order(row: Row) -> tuple[bool, int, float]:
+        one = row.trained is not None and row.trained.per_doc == "1"
+        return bool(row.marks), 0 if row.trained is None else 1 if one else 2, -row.ndcg
+
+    return [row.retriever_id for row in sorted(by_run.values(), key=order)[:most]]
+
+
+def per_query(workspace: Workspace, comparison: Comparison, row: Row) -> list[QueryDifference]:
+    """Both scores of each query that a row and the baseline share, the largest loss first."""
+    if row.baseline_evaluation_id is None:
+        return []
+    first, second = comparison.scores[row.baseline_evaluation_id], comparison.scores[row.evaluation_id]
+    texts = next(
+        (_texts(workspace, e) for e in comparison.evaluations if e["id"] == row.evaluation_id.partition("+")[0]), {}
+    )
+    differences = [
+        QueryDifference(query, texts.get(query, ""), 100 * first[query], 100 * second[query])
+        for query in first
+        if query in second
+    ]
+    return sorted(differences, key=lambda q: (q.difference, q.query_id))
+
+
+def _texts(workspace: Workspace, row: Mapping[str, Any]) -> dict[str, str]:
+    """Return {query: text} of the evaluation's benchmark; empty if it cannot be read, or not by who looks."""
+    for name in (row["benchmark"], row["folder"]):
+        with suppress(CdpError):
+            file = part(benchmarks.resolve_benchmark(name, workspace), "queries")
+            lines = ANSWERS.get(file, "queries", partial(beir_files.read_queries, file))
+            return {query: line.text for query, line in lines.items()}
+    return {}
