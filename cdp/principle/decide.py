@@ -46,8 +46,8 @@ MOST_UNJUDGED = 0.1
 
 # Below these an answer says how little it rests on.
 FEW_JUDGED = 50
-# Begins the limit of a model's judgments that no label checks.
-UNCHECKED = "No person checked the judgments"
+# Begins what people's labels do to the figures.
+CORRECTED = "Corrected by"
 FEW_DOCUMENTS = 500
 
 # Of trainings whose steps differ by more than this ratio, a difference may be the steps' alone.
@@ -127,10 +127,9 @@ class Settling:
 @dataclass(frozen=True)
 class Answer:
     """``settled`` is whether the choice stands; ``figure`` is the headline's difference, ``options`` all that was
-    measured, the cheapest first, ``findings`` the other differences in sentences, ``corrected`` the figure as people's
-    labels correct it where a model judged, ``equal_pairs`` the differences of the second question; ``rule`` says how
-    the published rule relates to the measurement, ``readers`` names retrievers where the answer is to choose another
-    one."""
+    measured, the cheapest first, ``findings`` the other differences in sentences, ``equal_pairs`` the differences of
+    the second question; ``rule`` says how the published rule relates to the measurement, ``readers`` names retrievers
+    where the answer is to choose another one."""
 
     headline: str
     choice: Choice
@@ -140,7 +139,6 @@ class Answer:
     steps: int = 0
     limits: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
-    corrected: str = ""
     settled: bool = False
     settling: Settling | None = None
     rule: str = ""
@@ -185,7 +183,7 @@ class Answer:
         if b := self.basis:
             basis = {name: getattr(b, name) for name in BASIS_SHOWN}
             basis |= {"unjudged": max(0, b.unjudged), "steps": self.steps, "seeds": self.seeds}
-        plain = ("headline", "settled", "badge", "limits", "findings", "corrected", "rule")
+        plain = ("headline", "settled", "badge", "limits", "findings", "rule")
         return {
             **{name: getattr(self, name) for name in plain},
             "choice": asdict(self.choice),
@@ -469,7 +467,7 @@ def _findings(
         alone = ""
         if figure is not None:
             alone = f"; the judge alone says {signed(figure.option.mean - figure.against.mean, 1)}"
-        yield f"Corrected by {counted(b.labels, 'query', 'queries')} of people{alone}"
+        yield f"{CORRECTED} {counted(b.labels, 'query', 'queries')} of people{alone}"
     cheaper = _cheaper(q, choice)
     if cheaper is not None and (figure is None or figure.against is not cheaper):
         yield f"Not known: whether {suffices(cheaper)}, {q.of(cheaper, choice).figures}"
@@ -546,7 +544,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: Question) -> list[str]:
         (b.judged_by == TEMPLATE, "Template queries judged this; people's queries may rank the options differently."),
         (0 < unjudged <= MOST_UNJUDGED, f"Up to {unjudged:.0%} of the first ten documents have no judgment."),
         (
-            b.unjudged > 0 and not unjudged,
+            b.unjudged > 0 and not 0 < unjudged <= MOST_UNJUDGED,
             f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0.",
         ),
         (bool(b.elsewhere), f"Measured on other {b.elsewhere} than yours."),
@@ -561,7 +559,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: Question) -> list[str]:
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
         (bool(b.queries_by), f"{b.queries_by} wrote the judged queries; people may ask differently."),
-        (b.judged_by == MODEL and not b.labels, f"{UNCHECKED} of {b.judge or 'the model'}."),
+        (b.judged_by == MODEL and not b.labels, f"No person checked the judgments of {b.judge or 'the model'}."),
         (
             b.judged_by == MODEL and b.labels > 0 and not q.corrected,
             f"People labelled {b.labels} queries as every option needs: too few to correct {b.judge or 'the model'}.",

@@ -126,13 +126,14 @@ class Expectation:
 class Evidence:
     """The options of one study, benchmark split and retriever; or, without arms, what other datasets let expect, with
     the ``limits`` of that in sentences. ``clusters`` number the units of the queries (``units.clusters_of``), empty
-    where each is one."""
+    where each is one, ``query_ids`` name them."""
 
     basis: Basis
     arms: tuple[Arm, ...] = ()
     expected: tuple[Expectation, ...] = ()
     limits: tuple[str, ...] = ()
     clusters: tuple[int, ...] = ()
+    query_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

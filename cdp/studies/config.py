@@ -466,6 +466,8 @@ def study_of(
             "seeds": ", ".join(map(str, range(config.seeds))),
             "bm25": True,
             "hybrid": True,
+            # The untrained retriever by the similarity of the trainings: else the gain holds the switch to it.
+            "protocol": "paper",
             "spend": config.spend if spend else None,
             "name": name,
         }
