@@ -43,7 +43,7 @@ from cdp.principle.evidence import (
     Task,
 )
 from cdp.principle.units import clusters_of
-from cdp.retrievers import PRESETS, bm25
+from cdp.retrievers import PRESETS, bm25, leakage
 from cdp.retrievers.preset import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.config import TrialConfig
@@ -251,6 +251,10 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
         facts |= {"of_documents": manifest.n_documents, "unit": manifest.unit}
     if (by := judged_by(workspace, basis.benchmark)) is not None:
         facts["labels"] = len(by.people.keys() & set(_queries_of(e.arms)))
+    if basis.dev:
+        name, _, split = basis.dev.rpartition("/")
+        with suppress(CdpError, OSError):
+            facts["dev_shared"] = leakage.shared(workspace, (basis.benchmark, basis.split), (name, split))
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
