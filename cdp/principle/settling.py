@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cdp.principle.simultaneous import Estimates, Floats, differences
+from cdp.principle.simultaneous import Estimates, differences
 
 POWER = 0.8
 
 # So many times the queries or the seeds; beyond, to have more is no advice.
-STEPS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0)
+STEPS = (1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 DRAWS = 1_000
 
@@ -44,14 +44,9 @@ def _smallest(estimates: Estimates, way: str, within: float, draws: int) -> floa
 def power(pilot: Estimates, grown: Estimates, within: float, draws: int = DRAWS) -> float:
     """The share of studies as ``grown`` that settle what the ``pilot`` leaves open."""
     random = np.random.default_rng(0)
-    means = pilot.means + pilot.noise(random, draws) + grown.noise(random, draws)
-    reach = _reach(grown, draws)
-    bounds = means[:, :, None] - means[:, None, :] + reach
-    return float((bounds.max(axis=1).min(axis=1) <= within).mean())
-
-
-def _reach(grown: Estimates, draws: int) -> Floats:
+    means = pilot.means + pilot.errors(random, draws) + grown.errors(random, draws)
     d = differences(grown, draws)
     reach = d.above * d.error
     np.fill_diagonal(reach, -np.inf)
-    return reach
+    bounds = means[:, :, None] - means[:, None, :] + reach
+    return float((bounds.max(axis=1).min(axis=1) <= within).mean())

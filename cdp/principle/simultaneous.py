@@ -70,32 +70,19 @@ class Estimates:
         return both, np.where(self.several[:, None] != self.several, both, 0.0)
 
     @property
-    def error_covariance(self) -> Floats:
-        """The covariance (A, A) of the means' errors, by queries and seeds."""
-        shared = self.shared * self._of_seed.max(initial=0.0) * np.outer(self.several, self.several)
-        return np.asarray(self.covariance + shared + np.diag(self.own * self._of_seed))
-
-    def noise(self, random: np.random.Generator, draws: int) -> Floats:
-        """Errors of the means, shape (draws, A)."""
-        values, vectors = np.linalg.eigh(self.error_covariance)
-        spread = vectors * np.sqrt(np.maximum(values, 0))
-        return np.asarray(random.standard_normal((draws, len(self.means))) @ spread.T)
-
-    @property
     def error(self) -> Floats:
         """The standard error (A, A) of each difference."""
         return np.sqrt(self.query_variance + self.seed_variance)
 
-    def studentised(self, random: np.random.Generator, draws: int) -> Floats:
-        """Errors of all differences (draws, A, A), row minus column, in standard errors.
+    def errors(self, random: np.random.Generator, draws: int) -> Floats:
+        """Errors of the means (draws, A), with variances as these estimates leave them possible.
 
-        Each draw has variances as these estimates leave them possible, so few seeds lengthen the tails (the fiducial
-        argument of Behrens and Fisher; conservative).
+        Few seeds lengthen the tails (the fiducial argument of Behrens and Fisher; conservative).
         """
         count, k = len(self.means), int(self.several.sum())
         values, vectors = np.linalg.eigh(self.covariance)
-        noise = random.standard_normal((draws, count)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
-        noise *= np.sqrt(self.degrees / random.chisquare(self.degrees, (draws, 1)))
+        errors = random.standard_normal((draws, count)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+        errors *= np.sqrt(self.degrees / random.chisquare(self.degrees, (draws, 1)))
         if self.free:
             between = (self.own + k * self.shared) * self.free / random.chisquare(self.free, (draws, 1))
             own = between
@@ -103,10 +90,9 @@ class Estimates:
                 degrees = (k - 1) * self.free
                 own = self.own * degrees / random.chisquare(degrees, (draws, 1))
             shared = np.maximum(between - own, 0) / k
-            noise += np.where(self.several, random.standard_normal((draws, 1)), 0) * np.sqrt(shared * self._of_seed)
-            noise += random.standard_normal((draws, count)) * np.sqrt(own * self._of_seed)
-        apart = noise[:, :, None] - noise[:, None, :]
-        return np.divide(apart, self.error, out=np.zeros_like(apart), where=self.error > 0)
+            errors += np.where(self.several, random.standard_normal((draws, 1)), 0) * np.sqrt(shared * self._of_seed)
+            errors += random.standard_normal((draws, count)) * np.sqrt(own * self._of_seed)
+        return errors
 
     def grown(self, queries: float = 1.0, seeds: float = 1.0) -> Estimates:
         """What as good a study would know that has so many times the queries or the seeds."""
@@ -171,7 +157,9 @@ def simultaneous(
 def differences(estimates: Estimates, draws: int = DRAWS) -> Differences:
     """The simultaneous intervals and bounds of ``estimates``."""
     count = len(estimates.means)
-    statistics = estimates.studentised(np.random.default_rng(0), draws)
+    errors, error = estimates.errors(np.random.default_rng(0), draws), estimates.error
+    apart = errors[:, :, None] - errors[:, None, :]
+    statistics = np.divide(apart, error, out=np.zeros_like(apart), where=error > 0)
     first, second = np.triu_indices(count, 1)
     factor, above = np.zeros((count, count)), np.zeros((count, count))
     # No interval of many is shorter than that of one alone.
@@ -184,7 +172,7 @@ def differences(estimates: Estimates, draws: int = DRAWS) -> Differences:
         above[best, others] = np.maximum(bound, stdtrit(estimates.degrees, LEVEL))
     return Differences(
         points=estimates.means[:, None] - estimates.means,
-        error=estimates.error,
+        error=error,
         factor=factor,
         above=above,
         estimates=estimates,
