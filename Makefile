@@ -3,7 +3,7 @@
 # make check  ruff, mypy and the fast tests, in under a minute
 # make coverage  the tests of make test under coverage.py, children too: lines never run, per room; each in build/coverage
 # make gpu    the tests and the benchmark that need a CUDA device
-# make docs   make docs/REFERENCE.md anew from the code, and the tables of docs/BENCHMARKS.md from what was measured
+# make docs   docs/REFERENCE.md and the index of docs/ARCHITECTURE.md from the code, the tables of docs/BENCHMARKS.md from what was measured
 # make site   the documentation as a site, in build/site, its links checked
 # make images take the pictures of README.md and docs/USER_GUIDE.md anew
 # make package  the tutorial in an empty environment with nothing but the wheel: times and sizes (part of make soak)
@@ -143,6 +143,7 @@ gpu: install-dev
 # What docs/ quotes from the code.
 docs: install
 	$(BIN)/python docs/generate_reference.py
+	$(BIN)/python docs/generate_index.py
 	$(BIN)/python -m perf.report
 
 site: install-dev

@@ -1,4 +1,4 @@
-"""CDP Studio: complexity-aware training data for dense retrievers.
+"""CDP Studio: complexity-aware training data for dense retrievers. The ten names for outsiders.
 
 "The paper" in this package is Feng, Nishida, Sakai and Matsumoto, *Complexity-Aware Training for OOD Generalization in
 Dense Retrieval*, https://arxiv.org/abs/2602.09448. Its tables, equations and sections are cited by the labels of its
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
     from cdp.principle import recommend
     from cdp.synthesis.generate import generate
-    from cdp.training.loss import WeightedInfoNCELoss
+    from cdp.training.infonce import WeightedInfoNCELoss
 
 __all__ = [
     "WeightedInfoNCELoss",
@@ -38,7 +38,7 @@ __all__ = [
 
 _ROOMS = {
     "__version__": "cdp.base.version",
-    "WeightedInfoNCELoss": "cdp.training.loss",
+    "WeightedInfoNCELoss": "cdp.training.infonce",
     "content_words": "cdp.complexity",
     "cw_weights": "cdp.complexity",
     "dist_sim": "cdp.metrics",

@@ -1,4 +1,4 @@
-"""``python -m cdp``: the command line."""
+"""``python -m cdp``: the entry of the command line."""
 
 from cdp.cli import main
 

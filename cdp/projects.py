@@ -1,4 +1,4 @@
-"""Projects: corpora and benchmarks that belong together, under one name.
+"""Projects: ``project.json`` with its members' ids; the project that commands remember.
 
 The sole owner of ``projects/`` in the workspace. A project is a record of ids; ``forget`` removes deleted ones.
 """

@@ -68,9 +68,8 @@ def ours(name: str, seed: int) -> dict[str, float]:
 
     from cdp.base.config import TrainingConfig
     from cdp.retrievers import load, resolve
-    from cdp.training.engine import Batches
+    from cdp.training.engine import Batches, keep_freed_memory
     from cdp.training.loop import Training
-    from cdp.training.optimiser import keep_freed_memory
     from cdp.training.pairs import BatchOrder
     from cdp.training.plan import complete
     from cdp.training.tokens import tokenise

@@ -31,7 +31,7 @@ from cdp.corpus import load_manifest
 from cdp.retrievers.encode import EmbeddingStore, _npy, unit_length
 from cdp.retrievers.resolve import resolve
 from cdp.services import corpora, search
-from cdp.serving.engine import Encoder, Engine, load_encoder, open_documents
+from cdp.serving.engine import Encoder, SearchEngine, load_encoder, open_documents
 from perf.timing import Row, show
 
 DOCUMENTS, WORDS, K, QUERIES, REPEATS = 30_000, 100, 10, 30, 2
@@ -93,7 +93,7 @@ def _peer(
 ) -> Callable[[str], object]:
     """What answers a query in this process, once the documents are indexed on both sides."""
     if retriever == "bm25":
-        Engine(workspace, 1 << 30).open(retriever, corpus)
+        SearchEngine(workspace, 1 << 30).open(retriever, corpus)
         index = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
         index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
         return lambda query: index.retrieve(
@@ -103,7 +103,7 @@ def _peer(
     if retriever == "minilm":
         vectors = random_embeddings(workspace, encoder, hash_of_texts)
     else:
-        Engine(workspace, 1 << 30).open(retriever, corpus)
+        SearchEngine(workspace, 1 << 30).open(retriever, corpus)
         vectors = unit_length(np.asarray(encoder.model.encode_document(texts, show_progress_bar=False)))
     return lambda query: util.semantic_search(encoder.model.encode_query([query]), vectors, top_k=K)
 

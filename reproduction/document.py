@@ -142,11 +142,11 @@ def _lexical(studies: Mapping[str, Kept]) -> list[str]:
     found = []
     for name, kept in studies.items():
         rows = {row.name: row for row in kept.report.rows if row.average is not None}
-        trained = [row for row in rows.values() if row.per_doc]
+        trained = [row for row in rows.values() if row.cell.per_doc]
         if bm25.TITLE not in rows or not trained:
             continue
         best = max(trained, key=lambda row: row.average or 0.0)
-        fused = next((row for row in rows.values() if row.source == HYBRID), None)
+        fused = next((row for row in rows.values() if row.cell.source == HYBRID), None)
         beside = "" if fused is None else f", fused with the untrained retriever {fused.average:.1f}"
         found.append(
             f"{name}: BM25 {rows[bm25.TITLE].average:.1f}{beside}, the best trained retriever {best.average:.1f} "

@@ -2,7 +2,7 @@
 
 Observations are differences of two conditions on a judged set. Those of judged sets that share documents or queries
 hang together, and so do those of trainings on documents of one source: errors are robust for both at once
-(``cdp.studies.pooling``).
+(``cdp.studies.gains``).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from cdp.base.errors import InputError
 from cdp.base.statistics import Coefficient, cluster_regression, stdtrit, two_level_test
 from cdp.base.text import counted
+from cdp.studies.gains import MEAN as MEAN_TERM
+from cdp.studies.gains import Floats, Observation, over_datasets
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
-from cdp.studies.pooling import MEAN as MEAN_TERM
-from cdp.studies.pooling import Floats, Observation, over_datasets
 from cdp.studies.report import FAMILIES_PER_COVARIATE, BenchmarkFacts
 from reproduction.criteria import CORPUS, FREE, IN, METHOD, QUERIES, SLOPE, Criterion, wanted
 from reproduction.kept import Kept

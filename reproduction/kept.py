@@ -20,8 +20,8 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.services import studies
 from cdp.studies import records
+from cdp.studies.gains import Floats
 from cdp.studies.plan import StudySource
-from cdp.studies.pooling import Floats
 from cdp.studies.report import StudyReport, StudyScores, build, latest, plan_of, read_study
 from reproduction.stages import FROZEN, Stage, find
 

@@ -7,7 +7,7 @@ the prediction for a new dataset and a new way of training adds all three of the
 are too few) to the error of the mean, its degrees of freedom are Satterthwaite's. What came of it is checked by leaving
 out each dataset, and each way of training.
 
-``make reproduction`` writes the table that the product reads (``cdp.principle.prior``) from the studies that are kept.
+``make reproduction`` writes the table that the product reads (``cdp.principle.recommend``) from studies that are kept.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from cdp.base.statistics import stdtrit
 from cdp.base.text import signed
 from cdp.base.workspace import REPOSITORY, write_bytes
+from cdp.principle.correlation import ALL, MULTI_HOP, PARAPHRASE, SCALING, differences
 from cdp.principle.decide import SAME_STEPS
-from cdp.principle.differences import ALL, MULTI_HOP, PARAPHRASE, SCALING, differences
 from cdp.principle.evidence import EQUAL_PAIRS, TEMPLATE
 from cdp.principle.evidence import PARAPHRASE as METHOD_PARAPHRASE
-from cdp.principle.prior import EQUAL_DOCUMENTS, FILE, INFONCE, Prior, priors
+from cdp.principle.recommend import EQUAL_DOCUMENTS, FILE, INFONCE, Prior, priors
 from cdp.principle.tables import read
 from cdp.studies.gains import controls
 from cdp.studies.plan import method_of
@@ -95,22 +95,22 @@ def own(report: StudyReport) -> Iterator[Observation]:
     steps = {row.cell: row.steps for row in report.rows}
     for g in report.gains:
         b = judged[g.benchmark]
-        usual = (g.weighting, g.rate, g.query_source) == ("none", None, QUERY_ONLY)
-        if g.comparison not in (SCALING, PARAPHRASE) or not usual or TEMPLATE in written[g.source]:
+        usual = (g.cell.weighting, g.cell.rate, g.cell.query_source) == ("none", None, QUERY_ONLY)
+        if g.comparison not in (SCALING, PARAPHRASE) or not usual or TEMPLATE in written[g.cell.source]:
             continue
         # Several paraphrases over one say nothing of several different queries.
-        if g.comparison == SCALING and method_of(g.source) == METHOD_PARAPHRASE:
+        if g.comparison == SCALING and method_of(g.cell.source) == METHOD_PARAPHRASE:
             continue
-        if b.language != "en" or b.in_domain or g.source in b.in_domain_of:
+        if b.language != "en" or b.in_domain or g.cell.source in b.in_domain_of:
             continue
         both = [steps[g.cell], steps[dict(controls(g.cell, steps))[g.comparison]]]
         if 0 < max(both) <= SAME_STEPS * min(both):
-            pairs = g.held or (report.config.held_equal if g.per_doc > 1 else "")
+            pairs = g.cell.held or (report.config.held_equal if g.cell.per_doc > 1 else "")
             design = EQUAL_PAIRS if pairs == EQUAL_PAIRS else EQUAL_DOCUMENTS
-            kind = Kind(g.comparison, design, g.loss, g.per_doc)
+            kind = Kind(g.comparison, design, g.cell.loss, g.cell.per_doc)
             # Of the paper's datasets the studies judge samples; parts of a sample are one family.
             family = b.family.removesuffix("_sample")
-            yield Observation(kind, family, f"{g.retriever}, {g.source}", b.cw, g.points, False)
+            yield Observation(kind, family, f"{g.cell.retriever}, {g.cell.source}", b.cw, g.points, False)
 
 
 def estimate(reports: Iterable[StudyReport]) -> list[Prior]:

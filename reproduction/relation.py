@@ -2,7 +2,7 @@
 
 From the slope over independent datasets, its p and its interval; the sign of a slope alone concludes nothing: with the
 CW of its benchmarks shuffled at most one report in twenty says more than "cannot tell". The product's own report has
-one model over all conditions in its place (``cdp.studies.pooling``).
+one model over all conditions in its place (``cdp.studies.gains``).
 """
 
 from __future__ import annotations
@@ -196,13 +196,13 @@ def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
     there are such trainings, and equal documents as in the paper where a study holds pairs equal besides. Paraphrases
     are the control and do not count as more different queries."""
     compared = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE)]
-    about = [g for g in compared if method_of(g.source) != PARAPHRASED and not g.held]
+    about = [g for g in compared if method_of(g.cell.source) != PARAPHRASED and not g.cell.held]
     return _as_differences([g for g in about if g.cell.usual] or about, (SCALING, PARAPHRASE))
 
 
 def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
     return tuple(
-        Difference(g.condition, g.comparison, g.per_doc, g.benchmark, g.cw, g.points)
+        Difference(g.condition, g.comparison, g.cell.per_doc, g.benchmark, g.cw, g.points)
         for g in all_gains
         if g.comparison in comparisons
     )
@@ -244,7 +244,7 @@ def relation(report: StudyReport) -> Relation:
     """The relation of a report's gains to content words."""
     benchmarks = report.benchmarks
     own_of = {b.name: b.in_domain_of for b in benchmarks}
-    foreign = [g for g in report.gains if g.source not in own_of[g.benchmark]]
+    foreign = [g for g in report.gains if g.cell.source not in own_of[g.benchmark]]
     all_own = own_differences(report.gains)
     own = as_independent(own_differences(foreign), benchmarks)
     reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."

@@ -56,8 +56,8 @@ PURE = {"principle", "complexity"}
 # checked where it is opened (``permission.to_read``).
 OPEN = PURE | {"results"}
 OPEN_FILES = {
-    "corpus.viewing", "evaluation.labelling", "llm.prices", "query_sets.usable", "retrievers.leakage",
-    "retrievers.sending", "serving.snippets", "studies.advice", "studies.config", "studies.own_test",
+    "corpus.looking", "evaluation.labelling", "llm.prices", "query_sets.usable", "retrievers.leakage",
+    "retrievers.sending", "studies.advice", "studies.config", "studies.own_test",
     "studies.target_queries", "studies.text", "synthesis.candidates", "synthesis.pricing",
     "training.plan",
 }  # fmt: skip
@@ -101,6 +101,12 @@ ALLOWED: dict[str, set[str]] = {
     "ray": {"jobs"},
     **{name: {"retrievers", "studies", "workers"} | STAGES for name in HEAVY},
 }
+
+
+# A class, or a type that is named: ``Scores = Mapping[str, float]``.
+NAMED = re.compile(
+    r"^(?: *class (?P<name>\w+)|(\w+) = (?:Callable|Iterator|Mapping|Sequence|dict|list|set|tuple)\[)", re.MULTILINE
+)
 
 
 def sources() -> list[Path]:
@@ -225,6 +231,18 @@ def test_no_files_import_each_other_in_a_circle() -> None:
         TopologicalSorter(imported).prepare()
     except CycleError as error:
         pytest.fail(" is imported by ".join(error.args[1]))
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """Private ones included; a type that is named by an assignment may not have the name of a class either."""
+    places: dict[str, list[str]] = {}
+    classes = set()
+    for path in CDP.rglob("*.py"):
+        for kind, name in NAMED.findall(text_of(path)):
+            places.setdefault(name or kind, []).append(str(path.relative_to(REPOSITORY)))
+        classes |= set(re.findall(r"^ *class (\w+)", text_of(path), re.MULTILINE))
+
+    assert {name: files for name, files in places.items() if name in classes and len(files) > 1} == {}
 
 
 def test_libraries_stay_in_their_rooms() -> None:

@@ -1,4 +1,4 @@
-"""A log of what people decided: one action per line, with who and when; the last one of a person can be taken back."""
+"""A log of people's decisions: one action per line, with who and when; undo takes back a person's last one."""
 
 from __future__ import annotations
 

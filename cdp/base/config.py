@@ -1,4 +1,4 @@
-"""Settings of every kind of job.
+"""Settings of every kind of job but studies: defaults, the reason for each, help.
 
 Forms, command-line options and the reference are derived from them. Each default has its reason beside it; the help of
 an empty one says what happens then. Settings that several kinds of job share are declared once, at the top.
@@ -567,13 +567,6 @@ class TrainingConfig(Config):
         "Train low-rank additions of this rank instead of all weights, for large models; merged in the end. Empty: "
         "train everything.", reason="Empty: the paper trains all weights.", minimum=1, maximum=1024, advanced=True,
     )
-    trained_layers: int | None = option(
-        None,
-        "Train only so many of a transformer's layers, the upper ones; what the others give for a text is computed "
-        "once and kept. Empty: train everything.",
-        reason="Empty: the paper trains all layers. Two of six take a quarter of the time.", minimum=1, maximum=1000,
-        advanced=True,
-    )
     mini_batch: int | None = option(
         None, "With GradCache: texts encoded at once, for batches that do not fit in memory. Empty: no GradCache.",
         reason="Empty: the presets' batches fit, and GradCache encodes each text twice.", unit="texts", minimum=1,
@@ -603,6 +596,13 @@ class TrainingConfig(Config):
         None, "Number of optimiser steps; replaces epochs.",
         reason="Empty: the epochs decide. Trainings compared with each other need the same number of steps.",
         unit="steps", minimum=1, advanced=True,
+    )
+    trained_layers: int | None = option(
+        None,
+        "Train only so many of a transformer's layers, the upper ones; what the others give for a text is computed "
+        "once and kept. Empty: train everything.",
+        reason="Empty: the paper trains all layers. Two of six take a quarter of the time.", minimum=1, maximum=1000,
+        advanced=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""Every error that CDP Studio raises on purpose.
+"""Every error class that CDP Studio raises on purpose; "did you mean"; many problems in one error.
 
 ::
 

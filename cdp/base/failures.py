@@ -1,4 +1,4 @@
-"""Failures, of one item of a run, which then goes on, or of the run itself.
+"""Failures of an item, listed while the run goes on, and what ends a run: 20 in a row, a fatal error; kind and hint.
 
 An exception raised for one document, row or query is written to ``failures.jsonl`` with the item's id, text and
 traceback, counted, and the run continues::
@@ -65,7 +65,24 @@ def is_fatal(error: BaseException) -> bool:
 
 
 @dataclass
-class Attempt:
+class Streak:
+    """Failures in a row: at the limit the run is wrong, not its items."""
+
+    limit: int = IN_A_ROW
+    n: int = 0
+
+    def add(self) -> bool:
+        """Count one more failure; return True at the limit and beyond."""
+        self.n += 1
+        return self.n >= self.limit
+
+    def end(self) -> None:
+        """Start again at zero, after a success."""
+        self.n = 0
+
+
+@dataclass
+class ItemAttempt:
     """One item in work; see ``Failures.item``. ``reason`` says why it failed, empty if it did not."""
 
     reason: str = ""
@@ -93,8 +110,9 @@ class Failures:
         limit: int = IN_A_ROW,
         on_change: Callable[[int], None] = lambda n: None,
     ) -> None:
-        self.path, self.stage, self.unit, self.limit = path, stage, unit, limit
-        self.n = self.n_done = self.in_a_row = 0
+        self.path, self.stage, self.unit = path, stage, unit
+        self.n = self.n_done = 0
+        self._streak = Streak(limit)
         self.first: list[dict[str, Any]] = []
         self.last = ""
         self._on_change = on_change
@@ -106,9 +124,9 @@ class Failures:
                 on_change(len(left) - len(lines))
 
     @contextmanager
-    def item(self, item_id: object, text: str = "", **where: Any) -> Iterator[Attempt]:
+    def item(self, item_id: object, text: str = "", **where: Any) -> Iterator[ItemAttempt]:
         """Record what the block raises, unless it is fatal; the attempt then says that it failed."""
-        attempt = Attempt()
+        attempt = ItemAttempt()
         try:
             yield attempt
         except Exception as error:
@@ -152,7 +170,8 @@ class Failures:
     def done(self, n: int = 1) -> None:
         """Count ``n`` successful items."""
         self.n_done += n
-        self.in_a_row = 0 if n else self.in_a_row
+        if n:
+            self._streak.end()
 
     def record(self, item_id: object, error: Exception, text: str = "", **where: Any) -> None:
         """Record one failure. Raises a fatal error unchanged, and RepeatedFailureError at the limit."""
@@ -160,14 +179,13 @@ class Failures:
             raise error
         line = line_of(error, item_id, text, unit=self.unit, stage=self.stage, **where)
         self.n += 1
-        self.in_a_row += 1
         self.last = f"{self.unit} {line['id']}: {line['reason']}"
-        if len(self.first) < self.limit:
+        if len(self.first) < self._streak.limit:
             self.first.append(line)
         self.write(line)
-        if self.in_a_row >= self.limit:
+        if self._streak.add():
             raise RepeatedFailureError(
-                f"{self.in_a_row} {self.unit}s in a row failed; the last was {self.last}",
+                f"{self._streak.n} {self.unit}s in a row failed; the last was {self.last}",
                 kind=failure_of(error)["kind"],
                 hint=self._hint,
             ) from error

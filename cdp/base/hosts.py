@@ -1,9 +1,10 @@
-"""The host that a request names, and whether a host is this machine alone."""
+"""The host that a request names in its Host header, and which hosts are this machine alone (loopback)."""
 
 from __future__ import annotations
 
 import re
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 # RFC 9110, section 7.2, with fewer characters than RFC 3986 allows: names of letters, digits, dots, dashes and
 # underscores, IPv4, or IPv6 in brackets without a zone. Nothing in it can be read in two ways.
@@ -19,7 +20,9 @@ def host_of(header: str) -> str:
 
 
 def loopback(host: str) -> bool:
-    """Return True for a name or address that is this machine's alone; an empty one listens everywhere."""
+    """Return True for a name, an address or a URL that is this machine's alone; an empty one listens everywhere."""
+    if "://" in host:
+        host = (urlsplit(host).hostname or "").removesuffix(".")
     if host.lower() == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Locks between processes: ``flock`` on small files.
+"""Locks between processes, and waiting for them: ``flock`` on small files.
 
 A lock belongs to an open file and is released with the process that holds it, however it ends: no stale lock, no
 reused pid. Child processes inherit it only if its descriptor is passed to them (``cdp.jobs.submit`` hands a job's lock

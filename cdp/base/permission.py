@@ -1,4 +1,4 @@
-"""Who may do what, and which paths a visitor may name: one table of actions and modes, asked by services and rooms.
+"""Modes (operator, local, shared, read-only), what each may do, which paths a visitor may name: asked by all rooms.
 
 The command line and the workers of jobs run as the operator and are not confined. A dashboard declares itself once
 (``in_dashboard``, by its router); from then on every caller in this process is a visitor, in every thread, callback and

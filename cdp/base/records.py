@@ -1,4 +1,4 @@
-"""Documents and judgments, the records that all packages share, and the validation of records read from files."""
+"""Reading records with typed fields, each damaged one with its place; ``Document``, ``Qrel``, a passage's page."""
 
 from __future__ import annotations
 

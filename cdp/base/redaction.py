@@ -1,4 +1,4 @@
-"""Cutting keys out of what is about to be written or shown.
+"""Cutting keys out of all that is written or shown: which texts are keys, and the forms in which they are found.
 
 Every writer of the workspace's files asks ``holds_key`` of the whole text that it writes, after parsing and before
 anything is cut, and so do the logs of workers. A key is recognised plain, as JSON, URL and HTML escape its characters

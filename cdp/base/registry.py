@@ -1,4 +1,4 @@
-"""Registries of everything that users extend: adding an item is adding one file that declares one constant.
+"""Registries of all that users extend, one file with one constant per item; loading plug-ins; ``Names`` as choices.
 
 A registry holds the items of one kind by name: those of its package's modules, then those of plug-ins. An item is a
 frozen dataclass with its facts and its function. Forms, options, the reference and validation read the registry.

@@ -1,4 +1,4 @@
-"""Settings as pydantic fields with help, unit, range, choices and the reason for the default.
+"""Settings as pydantic fields (``option``): help, unit, range, choices, default's reason; wording of invalid values.
 
 Pydantic validates types and ranges; this adds the facts that it has no place for, and error messages in our words. The
 settings themselves are in ``cdp.base.config`` and beside the code that reads them.

@@ -1,4 +1,4 @@
-"""Staging folders: new data is written into a private folder beside its target and renamed when complete.
+"""Staging folders, whole or not at all: new data is written into a private folder and renamed when complete; leftovers.
 
 ::
 

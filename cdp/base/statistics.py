@@ -1,4 +1,4 @@
-"""Statistics that several rooms share: intervals, lines through few datasets, correlations, paired tests.
+"""Statistics that rooms share: 95% intervals, bootstrap, lines, regressions, correlations; paired, two-level, Holm.
 
 Numbers in, numbers out. ``docs/METHODS.md`` says which statistic is used where, its source, and how well its interval
 covers.

@@ -1,4 +1,4 @@
-"""What this person said or started: signatures that a copied workspace cannot bring.
+"""Signatures of this account on jobs and clusters, which a copied workspace cannot bring; the file of its secret.
 
 A workspace is data. What makes a program act on it (a job's specification, the address of a cluster) is signed with a
 secret of this account, which lies outside every workspace: ``$XDG_STATE_HOME/cdp-studio/secret``. Without a usable

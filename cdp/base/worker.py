@@ -1,4 +1,4 @@
-"""A worker's side of its job: heartbeat, metrics, failures, results, and requests to stop.
+"""A worker's side of its job: heartbeat, metrics, failures, results, outcome, stop request, lost supervisor, exit.
 
 A worker is a module started as ``python -m <module> <job folder>`` (or by a launcher). It reads
 ``spec.json`` and reports through files in the job's folder:

@@ -1,4 +1,4 @@
-"""Every path on disk, atomic writes and content hashes.
+"""Every path on disk: the workspace's format, ids, slugs, content hashes, atomic writes, disk faults.
 
 The workspace is ``$CDP_WORKSPACE``; else ``data/workspace`` of the clone, or the user's data folder for an installed
 package. Folders are created when something is written into them.

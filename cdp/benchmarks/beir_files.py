@@ -1,4 +1,4 @@
-"""The three kinds of file in a BEIR folder, read strictly: every bad line is found, the first twenty are named.
+"""Corpus, queries and qrels of a BEIR folder, read strictly by line: every bad line is found, the first twenty named.
 
 ``corpus.jsonl`` and ``queries.jsonl``: one JSON object per line with ``_id`` (or ``id``), ``text``, and for documents
 an optional ``title``. ``qrels/<split>.tsv``: a header ``query-id  corpus-id  score``, then three tab-separated columns;
@@ -79,13 +79,13 @@ def lines_of(path: Path) -> Iterator[tuple[int, str | None]]:
 
 
 # (line, id, fields) of one line of a JSONL file.
-Entry = tuple[int, str, Mapping[str, Any]]
+LineEntry = tuple[int, str, Mapping[str, Any]]
 
 # Lines whose ids are looked up together.
 BATCH = 4096
 
 
-def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
+def _entries(path: Path, problems: Problems) -> Iterator[LineEntry]:
     """The usable lines of a JSONL file, each id once; the others go to ``problems``. Memory: 24 bytes per line."""
     seen = SeenIds()
     for batch in batched(_read_entries(path, problems), BATCH):
@@ -105,7 +105,7 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _read_entries(path: Path, problems: Problems) -> Iterator[Entry]:
+def _read_entries(path: Path, problems: Problems) -> Iterator[LineEntry]:
     """The lines of a JSONL file that have an id and a text."""
     for row in json_rows(source_of(path), ReadOptions(encoding="utf-8")):
         number = row.line or 0
@@ -265,11 +265,11 @@ def read_qrels(path: Path) -> Judgments:
 
 
 # {split: {query id: {document id: grade}}}
-Judged = Mapping[str, Mapping[str, Mapping[str, int]]]
+SplitJudgments = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 def write_beir(
-    folder: Path, documents: Iterable[Document], queries: Iterable[Mapping[str, Any]], judged: Judged
+    folder: Path, documents: Iterable[Document], queries: Iterable[Mapping[str, Any]], judged: SplitJudgments
 ) -> None:
     """Write the three kinds of file into a folder that holds none yet; ``queries`` are lines with ``_id`` and ``text``,
     judgments stand in the order of the file."""

@@ -1,4 +1,4 @@
-"""Benchmarks in BEIR layout: documents, the queries of one split, and who judged what relevant.
+"""Loading a split of a benchmark in BEIR layout: which split, language, excluded documents, subset note.
 
 ::
 
@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from cdp.base.errors import InputError
+from cdp.base.progress import silent
 from cdp.base.text import typed_path
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
@@ -180,7 +181,7 @@ class Parts:
     warnings: tuple[str, ...]
 
 
-def read_parts(folder: Path | str, progress: Callable[[int], None] | None = None, *, describe: bool = False) -> Parts:
+def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, describe: bool = False) -> Parts:
     """Documents and queries of a benchmark, and where its judgments are. InputError as for ``load_benchmark``.
 
     ``progress`` is called with the documents read so far, now and then. To ``describe`` it, texts are not held.
@@ -201,7 +202,7 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] | None = None
         hash_of_ids.add(document.id)
         hash_of_texts.add(text)
         characters += len(text)
-        if progress is not None and n % _REPORT_EVERY == 0:
+        if n % _REPORT_EVERY == 0:
             progress(n)
     digest = hashlib.sha256(f"{hash_of_ids.hexdigest()}{hash_of_texts.hexdigest()}".encode())
     for words in (

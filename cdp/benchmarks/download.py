@@ -1,4 +1,4 @@
-"""Downloading a benchmark of the registry into the workspace: from the hub, or from a folder downloaded elsewhere.
+"""Downloading a known benchmark, from the hub or a folder: requests, offline, resuming, converting, what was left out.
 
 ::
 
@@ -24,6 +24,7 @@ from urllib.request import HTTPRedirectHandler, build_opener
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
+from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
 from cdp.base.text import typed_path
 from cdp.base.workspace import Workspace, now, sha256_file, write_bytes
@@ -37,9 +38,6 @@ from cdp.corpus.extraction import reading_process
 
 BATCH = 4096
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-
-# Called with a phase, the amount done and the total (0 if unknown). May raise Stopped to end the download.
-Progress = Callable[[str, int, int], None]
 
 
 # What a conversion leaves out or changes is counted, and noted in these words.
@@ -140,9 +138,6 @@ def _documents(
 
 TIMEOUT_S = 30.0
 
-# Called with the bytes received since the last call; may raise to end the transfer.
-Received = Callable[[int], None]
-
 
 class DownloadError(CdpError):
     """The hub, or another server, could not be reached or did not answer as it should."""
@@ -164,7 +159,7 @@ def resolve(name: str, revision: str = "") -> tuple[str, dict[str, int]]:
     return str(info.sha), {sibling.rfilename: int(sibling.size or 0) for sibling in info.siblings or ()}
 
 
-def fetch(repository: str, path: str, commit: str, folder: Path, received: Received | None = None) -> Path:
+def fetch(repository: str, path: str, commit: str, folder: Path, received: Callable[[int], None] | None = None) -> Path:
     """Fetch one file at a commit into ``folder`` and return its path. The library resumes a partial file.
 
     Errors as for ``resolve``.
@@ -248,7 +243,7 @@ def first_line(error: BaseException | str) -> str:
     return (lines[0].rstrip(".") if lines else type(error).__name__) + "."
 
 
-def _bar(received: Received | None) -> type[Any]:
+def _bar(received: Callable[[int], None] | None) -> type[Any]:
     """Return a progress bar that draws nothing and calls ``received`` for every block."""
     from tqdm.std import tqdm  # type: ignore[import-untyped, unused-ignore]
 
@@ -273,7 +268,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Source:
+class Downloaded:
     """Files by role, and the manifest's facts about their origin."""
 
     files: Mapping[str, Sequence[Path]]
@@ -287,7 +282,7 @@ def download_benchmark(
     *,
     revision: str = "",
     folder: Path | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = silent,
 ) -> Stored:
     """Store a benchmark of the registry under its name.
 
@@ -331,7 +326,7 @@ def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str) -
     )
 
 
-def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> Source:
+def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> Downloaded:
     """Fetch an entry's files into ``target``: at the ``revision`` of its first repository, the main branches of
     others."""
     schema = schema_of(entry)
@@ -353,7 +348,7 @@ def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> 
         raise DownloadError(error.message, hint=hint) from error
     commits = {name: commit for name, (commit, _) in repositories.items()}
     about = {"kind": "hub", "commits": commits, "asked": revision or "main", "addresses": addresses}
-    return Source(files, about, schema)
+    return Downloaded(files, about, schema)
 
 
 def _fetch(
@@ -389,7 +384,7 @@ def _fetch(
     return {role: [fetched(part, path) for path in paths] for role, (part, paths) in chosen.items()}
 
 
-def in_folder(entry: Entry, folder: Path) -> Source:
+def in_folder(entry: Entry, folder: Path) -> Downloaded:
     """Return an entry's files in a local folder: the repository's own layout, each repository in a folder of its name
     or all in one. InputError names what is missing."""
     folder = typed_path(folder)
@@ -406,7 +401,7 @@ def in_folder(entry: Entry, folder: Path) -> Source:
             f"{folder.name} is not {entry.title} as it is published: {listed}.",
             hint="Give the folder that holds the repositories " + " and ".join(entry.repos) + ".",
         )
-    return Source(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
+    return Downloaded(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
 
 
 def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], list[Part]]:
@@ -432,7 +427,7 @@ def _chosen(part: Part, root: Path) -> list[Path]:
 
 
 def _convert(
-    entry: Entry, source: Source, converted: Path, target: Path, workspace: Workspace, progress: Progress
+    entry: Entry, source: Downloaded, converted: Path, target: Path, workspace: Workspace, progress: Progress
 ) -> BenchmarkInfo:
     """Write the BEIR layout beside its manifest, check it as any benchmark is checked, and give it its name."""
 

@@ -1,4 +1,4 @@
-"""The files of a benchmark that a model judged: who pooled what, the model's grades, people's labels.
+"""A benchmark that a model judged: pool, model's grades, people's labels, order of labelling, the first that all label.
 
 ::
 

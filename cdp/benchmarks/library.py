@@ -1,4 +1,4 @@
-"""The benchmarks of a workspace: adding one from a folder or zip, finding one by name, describing it cheaply.
+"""The benchmarks of a workspace: adding a folder or zip, names refused, finding, listing, describing, export, deletion.
 
 Describing reads everything once as a stream: a collection of millions of passages takes the memory of its judged ids.
 """
@@ -17,9 +17,10 @@ from typing import Any
 from cdp.base import permission
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
 from cdp.base.permission import Action
+from cdp.base.progress import silent
 from cdp.base.records import Document
 from cdp.base.staging import staging
-from cdp.base.text import typed_folder, typed_path
+from cdp.base.text import name_and_split, typed_folder, typed_path
 from cdp.base.workspace import (
     Workspace,
     checked_name,
@@ -31,15 +32,8 @@ from cdp.base.workspace import (
     write_json,
 )
 from cdp.benchmarks import manifests, registry
-from cdp.benchmarks.beir_files import Judged, write_beir
-from cdp.benchmarks.benchmark import (
-    load_benchmark,
-    part,
-    pick_split,
-    qrels_files,
-    read_parts,
-    split_of,
-)
+from cdp.benchmarks.beir_files import SplitJudgments, write_beir
+from cdp.benchmarks.benchmark import load_benchmark, part, pick_split, qrels_files, read_parts, split_of
 from cdp.corpus.folders import hidden
 from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 
@@ -118,7 +112,7 @@ def _info_file(folder: Path, workspace: Workspace) -> Path:
     return workspace.benchmarks / ".info" / f"{_key(folder)}.json"
 
 
-def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None] | None = None) -> BenchmarkInfo:
+def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None] = silent) -> BenchmarkInfo:
     """Read a benchmark once, as a stream, and check all its splits. InputError as ``load_benchmark`` raises it.
 
     ``progress`` is called with the documents read so far, now and then.
@@ -189,8 +183,8 @@ def readable(workspace: Workspace, name: str) -> str:
     """
     if permission.may(Action.ANY_PATH) or name in list_names(workspace):
         return name
-    folder, colon, split = name.rpartition(":")
-    if colon:
+    folder, split = name_and_split(name)
+    if split:
         return f"{readable(workspace, folder)}:{split}"
     is_folder = permission.is_path(name) or permission.names_folder(name)
     return str(permission.to_read(workspace, name)) if is_folder else name
@@ -246,7 +240,7 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
 
 
 def make(
-    workspace: Workspace, name: str, documents: Iterable[Document], queries: Mapping[str, str], judged: Judged,
+    workspace: Workspace, name: str, documents: Iterable[Document], queries: Mapping[str, str], judged: SplitJudgments,
     manifest: manifests.Manifest,
 ) -> str:  # fmt: skip
     """Store documents, queries (id to text) and judgments that came in another form; the benchmark's name.

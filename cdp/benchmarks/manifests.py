@@ -1,4 +1,4 @@
-"""``manifest.json`` of a stored benchmark: where it came from, and what its protocol asks for beyond its files.
+"""``manifest.json`` of a stored benchmark: its source, subset facts, what its protocol asks for beyond its files.
 
 A folder made by hand has none; then the general rules hold.
 """

@@ -1,4 +1,4 @@
-"""The benchmarks that are known by name, from ``data/benchmarks/registry.csv``.
+"""The benchmarks known by name, read from ``data/benchmarks/registry.csv``: groups, means over parts.
 
 CQADupStack is twelve forums, each a benchmark of its own: its entry has figures and no files.
 """

@@ -1,4 +1,4 @@
-"""A small benchmark drawn from a stored one, the same each time: some queries, all that answers them, other documents.
+"""A sample of a benchmark: which queries and documents, its name; judgments carried to documents added again.
 
 Scores on a subset are higher than on the whole, for there are fewer documents to confuse the right ones with. Its
 manifest says what it was drawn from, its name says how large it is, and every result on it carries a note.

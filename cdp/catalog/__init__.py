@@ -1,4 +1,4 @@
-"""The catalogue: a DuckDB file derived from the workspace's files, for tables, comparisons and SQL queries.
+"""The catalogue, a DuckDB file made from the workspace: reading evaluations, trainings, scores; read-only SQL.
 
 Every reading function updates it first; a missing, damaged or outdated catalogue is rebuilt.
 """

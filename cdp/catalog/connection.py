@@ -1,4 +1,4 @@
-"""Short connections to the catalogue, under a file lock with a bounded wait.
+"""Short connections to DuckDB under a lock, with a bounded wait: tables, columns, catalogues of other places, damage.
 
 DuckDB lets one process write, and then no other may even open the file. So the file is open for one task at a time:
 readers share a lock on ``catalog.lock``, a writer holds it alone. Importing the library takes 0.1 CPU seconds, so the

@@ -1,4 +1,4 @@
-"""Updating the catalogue from the files: incremental and idempotent.
+"""Updating the catalogue from the files, incremental and idempotent: results turned into rows, what counts as changed.
 
 Files are parsed before the lock is taken, and written in batches, each in one short transaction. Each file's rows are
 replaced together, so processes that ingest at the same time do no harm.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 # Rows of one file, each with the name of its table.
-Rows = Iterator[tuple[str, Fields]]
+TableRows = Iterator[tuple[str, Fields]]
 T = TypeVar("T")
 
 # Studies have one file per training, in this folder of their results.
@@ -136,7 +136,7 @@ _CONDITION = fields(
 )  # fmt: skip
 
 
-def _evaluation(value: Fields, job_id: str) -> Rows:
+def _evaluation(value: Fields, job_id: str) -> TableRows:
     retriever, benchmark = value["retriever"], value["benchmark"]
     facts = {
         **{name: benchmark.get(name) for name in ("folder", "split", "n_queries", "n_documents")},
@@ -155,7 +155,7 @@ def _evaluation(value: Fields, job_id: str) -> Rows:
     return _scored(facts, value, scores.pop("query_ids", []), scores)
 
 
-def _condition(value: Fields, study: str) -> Rows:
+def _condition(value: Fields, study: str) -> TableRows:
     """Read the evaluations of one training of a study, or of the untrained retriever; none of a failed training."""
     if value.get("failure"):
         return
@@ -184,7 +184,7 @@ def _condition(value: Fields, study: str) -> Rows:
         yield from _scored(facts, {**evaluation, "settings": settings}, ids, {"ndcg@10": evaluation["ndcg@10"]})
 
 
-def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fields) -> Rows:
+def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fields) -> TableRows:
     """Yield an evaluation's row with its measures, and its ``scores`` by measure."""
     checked(_SCORED, value, Path(str(facts["job_id"])))
     measures: Fields = value["measures"]
@@ -202,7 +202,7 @@ def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fiel
         yield "scores", {"evaluation_id": row["id"], "measure": name, "query_id": ids, "value": values}
 
 
-def _training(value: Fields, job_id: str) -> Rows:
+def _training(value: Fields, job_id: str) -> TableRows:
     checked(TRAINING, value, Path(job_id))
     name = value.get("id") or job_id
     own = {"id": name, "job_id": job_id, "name": value.get("name") or name, "result": _json(value)}
@@ -210,7 +210,7 @@ def _training(value: Fields, job_id: str) -> Rows:
 
 
 # Readers of results, by the name of the file.
-RESULTS: dict[str, Callable[[Fields, str], Rows]] = {"evaluation": _evaluation, "training": _training}
+RESULTS: dict[str, Callable[[Fields, str], TableRows]] = {"evaluation": _evaluation, "training": _training}
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Differences from a baseline, a study's scores, and training curves."""
+"""Differences from a baseline with intervals, a study's NDCG by Q/Doc, training curves."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
     chart = figure(x=f"queries per {unit} (Q/Doc)", y="NDCG@10 (%)", height=320)
     ways: dict[Cell, list[StudyRow]] = defaultdict(list)
     for row in report.rows:
-        if row.source != UNTRAINED and benchmark in row.scores:
+        if row.cell.source != UNTRAINED and benchmark in row.scores:
             ways[row.cell._replace(per_doc=0, rate=None)].append(row)
     kinds = {source.label: source.kind for source in report.sources}
     names = {way: plain(f"{way.retriever}, {way.source}{way.details}", 48) for way in ways}
     palette = by_method({names[way]: kinds.get(way.source, "") for way in ways})
     for i, (way, of_way) in enumerate(ways.items()):
-        rows = sorted(of_way, key=lambda row: row.per_doc)
+        rows = sorted(of_way, key=lambda row: row.cell.per_doc)
         chart.add_scatter(
-            x=[str(row.per_doc) for row in rows],
+            x=[str(row.cell.per_doc) for row in rows],
             y=[row.scores[benchmark] for row in rows],
             mode="lines+markers",
             name=names[way],
@@ -97,7 +97,7 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
             hovertemplate="Q/Doc %{x}: %{y:.2f}<br>%{customdata[0]:,} pairs, %{customdata[1]} seeds<extra></extra>",
         )
     for row in report.rows:
-        if row.source == UNTRAINED and benchmark in row.scores:
+        if row.cell.source == UNTRAINED and benchmark in row.scores:
             chart.add_hline(
                 y=row.scores[benchmark],
                 line={"color": MUTED, "dash": "dash", "width": 1},

@@ -1,4 +1,4 @@
-"""One look for all charts: a fixed colour per method (told apart with every common colour blindness), quiet axes."""
+"""One look for charts: colour of a method (safe for colour blindness), symbols, dashes, axes; the look for a paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: one function per command, over services.
+"""The command line: one function per command, over services; ``--version``, a start that loads no commands.
 
 Exit code 0: done; 1: the job failed; 2: bad input, one line on stderr; 130: interrupted by Ctrl-C or SIGTERM. With
 ``--json`` the answer is one JSON value on stdout and nothing else; progress goes to stderr. ``-`` is standard input or

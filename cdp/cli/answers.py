@@ -1,4 +1,4 @@
-"""Answers of commands: as text or JSON, at once or after following the started job."""
+"""Answers of commands: text or ``--json``, at once or with ``--wait``; Ctrl-C, standard input and output, warnings."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Run:
         """Follow the first of these jobs. Detached where Ctrl-C is pressed."""
         first = job_ids[0]
         try:
-            return jobs.wait(self.workspace, first, display.Progress(lambda: jobs.latest(self.workspace, first)))
+            return jobs.wait(self.workspace, first, display.ProgressLine(lambda: jobs.latest(self.workspace, first)))
         except KeyboardInterrupt:
             if self.json:
                 job = jobs.show(self.workspace, first, with_size=False)

@@ -1,4 +1,4 @@
-"""Commands on benchmarks: the registry, downloads, subsets, judging and labelling."""
+"""Commands on benchmarks: the registry, downloads, subsets, judging, labelling by keys in a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
 from cdp.evaluation import labelling as labels
-from cdp.services import benchmarks, judging, labelling
+from cdp.services import benchmarks, judging
 from cdp.services.benchmarks import BenchmarkDetails
 
 Stored = Annotated[str, "a benchmark of the workspace"]
@@ -184,6 +184,6 @@ def _label(run: Run, name: str, by: str) -> None:
         if not answer or key == "q":
             return
         if key in words:
-            labelling.answer(run.workspace, name, by, task, words[key])
+            judging.answer(run.workspace, name, by, task, words[key])
         else:
             note(f"{key!r} is no key. {KEYS}")

@@ -1,4 +1,4 @@
-"""Commands that decide: content words, the best-known answer for a task, the published evidence, studies."""
+"""Commands that decide: cw, decide, principle, published, study, sweep."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Annotated, Any, Literal
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
-from cdp.base.text import counted, duration, interval
+from cdp.base.text import counted, duration, interval, name_and_split
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
-from cdp.cli.training import _benchmark_split
 from cdp.complexity import language_of
-from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
+from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
 from cdp.services import corpora, queries, studies, trial
 from cdp.services import decide as service
 from cdp.studies import advice, own_test, target_queries
@@ -133,7 +132,7 @@ def decide(
     return run.say(answer.to_dict(), f"{_answered(answer)}\n{_options(run, answer, corpus_id)}")
 
 
-def _answered(answer: Answer) -> str:
+def _answered(answer: Decision) -> str:
     """Return the headline, what it rests on, its limits and the other findings."""
     by = answer.basis.written_by if answer.basis else ""
     lines = [answer.headline, f"[{answer.badge}{f'; training queries by {by}' if by else ''}]", answer.rests_on]
@@ -144,7 +143,7 @@ def _answered(answer: Answer) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _options(run: Run, answer: Answer, corpus: str) -> str:
+def _options(run: Run, answer: Decision, corpus: str) -> str:
     """Return every option with its score, its difference to the choice, price and training time."""
     options, writer = advice.list_options(run.workspace, answer, corpus)
     if not options:
@@ -319,7 +318,7 @@ def sweep(
     """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
-    benchmark, split = _benchmark_split(config.benchmark)
+    benchmark, split = name_and_split(config.benchmark)
     config = config.replace(benchmark=benchmark, split=split or config.split)
     lora = config.lora_rank is not None
     chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)

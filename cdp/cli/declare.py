@@ -1,4 +1,4 @@
-"""Commands declared as functions: parser, help, reference and completion are made from their parameters.
+"""Commands declared as functions: parser, help, completion, ``--set``, ``-`` as file, the project's, errors of typing.
 
     @command("queries estimate", project=("corpus",))
     def estimate(run: Run, config: SynthesisConfig, *, latency: Annotated[float, "seconds per request"] = 1.0) -> int:

@@ -1,4 +1,4 @@
-"""Answers, tables, jobs and progress as text for a terminal. Data in, text out."""
+"""Terminal tables, a job as text, progress line. Data in, text out."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
     return " · ".join(part for part in (job_words.doing(view), *figures, job_words.warning(view)) if part)
 
 
-class Progress:
+class ProgressLine:
     """Shows each view of a job on stderr: one changing line on a terminal, a line every ten seconds elsewhere.
 
     ``latest`` gives the newest values of the job's live metrics.
@@ -179,7 +179,7 @@ def changing_line(text: str, end: str = "") -> None:
     print(f"\r\x1b[2K{text[:width]}", end=end, file=sys.stderr, flush=True)
 
 
-def reading(share: float, file: str) -> None:
+def reading(file: str, done: int, total: int) -> None:
     """Show on a terminal how much of the documents is read, and which file."""
     if sys.stderr.isatty():
-        changing_line(f"{share:.0%} · {file}")
+        changing_line(f"{done / total:.0%} · {file}")

@@ -10,7 +10,7 @@ from cdp.cli.answers import Run, refuse_unless
 from cdp.cli.declare import Id, command
 from cdp.jobs.place import EXAMPLE, HERE
 from cdp.services import clusters, jobs
-from cdp.services.clusters import Report
+from cdp.services.clusters import ClusterReport
 from cdp.synthesis import pricing
 
 
@@ -97,7 +97,7 @@ def cluster_show(
     return _cluster(run, clusters.look(run.workspace, address) if address else None)
 
 
-def _cluster(run: Run, report: Report | None, more: str = "") -> int:
+def _cluster(run: Run, report: ClusterReport | None, more: str = "") -> int:
     if report is None:
         return run.say({"address": ""}, "Jobs run on this machine. Choose a cluster: cluster use ADDRESS")
     columns = ("host", "head", "cpus", "gpus", "memory", "accelerators")

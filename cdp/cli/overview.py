@@ -1,4 +1,4 @@
-"""The overview that ``--help`` prints, and the exit codes. Loads nothing else."""
+"""The ``--help`` screen, the order of commands, the exit codes. Loads nothing else."""
 
 from __future__ import annotations
 

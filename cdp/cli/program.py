@@ -1,4 +1,4 @@
-"""Commands on the program itself: searching, serving, the dashboard, checks, the workspace, the catalogue."""
+"""Commands on the program itself: search, serve, app, demo, doctor, workspace, catalog, completion."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
 from cdp.retrievers import sending
-from cdp.services import commands, demo, projects, queries, results
-from cdp.services import prune as pruning
+from cdp.services import commands, demo, evaluation, projects, queries
 from cdp.services import search as searching
-from cdp.services.doctor import DISTRIBUTION, check
-from cdp.services.prune import BY_DEFAULT, PRUNABLE
-from cdp.services.search import Answer
+from cdp.services.doctor import BY_DEFAULT, DISTRIBUTION, PRUNABLE, check, prunable, prune
+from cdp.services.search import SearchAnswer
 
 
 @command("search", project=("corpus",))
@@ -68,7 +66,7 @@ def search(
     return FAILED if any(answer.problem for answer in answered.answers) else DONE
 
 
-def _hits(answer: Answer) -> str:
+def _hits(answer: SearchAnswer) -> str:
     """Return one retriever's documents, a line each, or why it could not answer."""
     if answer.problem is not None:
         return f"{answer.title}: {_problem(answer)}"
@@ -81,7 +79,7 @@ def _hits(answer: Answer) -> str:
     return f"{head}\n{display.table(rows, empty='No document shares a word with the query.')}"
 
 
-def _problem(answer: Answer) -> str:
+def _problem(answer: SearchAnswer) -> str:
     assert answer.problem is not None
     hint = answer.problem.hint
     if answer.unprepared:
@@ -167,7 +165,7 @@ def workspace_prune(
 ) -> int:
     """List what can be deleted to free disk space; with --yes delete it."""
     kinds = what or list(BY_DEFAULT)
-    rows = pruning.prune(run.workspace, kinds) if yes else pruning.prunable(run.workspace, kinds)
+    rows = prune(run.workspace, kinds) if yes else prunable(run.workspace, kinds)
     verb = "deleted" if yes else "can be deleted"
     lines = [f"{row.what}: {len(row.paths):,} {verb}, {size(row.size)} ({PRUNABLE[row.what]})" for row in rows]
     if not yes and any(row.paths for row in rows):
@@ -178,14 +176,14 @@ def workspace_prune(
 @command("catalog rebuild")
 def catalog_rebuild(run: Run) -> int:
     """Make the catalogue again from the files."""
-    summary = results.rebuild(run.workspace)
+    summary = evaluation.rebuild(run.workspace)
     return run.say(summary, {"entries read from the files": summary["read"], "problem": summary["problems"]})
 
 
 @command("catalog query")
 def catalog_query(run: Run, sql: Annotated[str, "the query"]) -> int:
     """Run a read-only SQL query."""
-    found = results.query(run.workspace, sql)
+    found = evaluation.query(run.workspace, sql)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
     return run.say(rows, display.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else ""))
 

@@ -10,7 +10,7 @@ from cdp.base.text import counted
 from cdp.cli import display
 from cdp.cli.answers import Run, warn
 from cdp.cli.declare import Id, Name, Reads, command
-from cdp.corpus import CorpusManifest, ReadOptions, viewing
+from cdp.corpus import CorpusManifest, ReadOptions, looking
 from cdp.query_sets.given import AddOptions
 from cdp.services import adding, corpora, jobs, projects
 
@@ -43,7 +43,7 @@ def add(
         passwords=_passwords(password), watch=display.reading,
     )  # fmt: skip
     view = {
-        "problem": (problem := viewing.problem(done.corpus)),
+        "problem": (problem := looking.problem(done.corpus)),
         "not read": done.not_read if problem else (),
         "project": done.project.id,
         "corpus": f"{done.corpus.id}: {counted(done.corpus.n_documents, done.corpus.unit)}"
@@ -137,7 +137,7 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
         "corpus": f"{manifest.id}: {counted(manifest.n_documents, manifest.unit)}",
         f"{unit} per {manifest.unit}": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",
         "languages": ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items()),
-        "problem": viewing.problem(manifest),
+        "problem": looking.problem(manifest),
         "note": manifest.notes,
         "rejected": display.first_of(manifest.n_rejected, rejected),
     }
@@ -147,7 +147,7 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
 def corpus_list(run: Run) -> int:
     """The corpora in the workspace."""
     listed = run.scope.keep("corpus", corpora.list_corpora(run.workspace))
-    titles = viewing.titles(listed)
+    titles = looking.titles(listed)
     rows = [display.plain(manifest, title=titles[manifest.id]) for manifest in listed]
     columns = ("id", "title", "n_documents", "created")
     return run.say(rows, columns=columns, empty="No corpus yet: corpus add PATH")
@@ -157,7 +157,7 @@ def corpus_list(run: Run) -> int:
 def corpus_show(run: Run, id: Id) -> int:
     """One corpus."""
     manifest = corpora.resolve_corpus(run.workspace, id)
-    failed = viewing.failed(run.workspace, manifest.id)
+    failed = looking.failed(run.workspace, manifest.id)
     view = {**_corpus(manifest), "failed": display.failed(failed)}
     return run.say(display.plain(manifest, failed=failed), view)
 

@@ -1,4 +1,4 @@
-"""Commands on queries: writing, measuring, reviewing, importing and exporting them; choosing a prompt."""
+"""Commands on queries, metrics and prompts: writing, measuring, reviewing, importing, exporting; choosing a prompt."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cdp.base.config import (
     SynthesisConfig,
 )
 from cdp.base.registry import Names
-from cdp.base.text import counted
+from cdp.base.text import counted, name_and_split
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.query_sets import ImportOptions, QuerySet, usable
 from cdp.query_sets.exports import EXPORTS
 from cdp.retrievers import sending
@@ -46,7 +46,7 @@ def preview(
     set: Set,
 ) -> int:
     """Queries of several methods for one document, without storing them."""
-    document = doc or viewing.page(run.workspace, corpus, 0, 1)[0].id
+    document = doc or looking.page(run.workspace, corpus, 0, 1)[0].id
     names = [name.strip() for name in methods.split(",") if name.strip()]
     typed = {"per_doc": per_doc, "generator": generator}
     options: dict[str, Any] = {**{name: value for name, value in typed.items() if value not in (None, "")}, **set}
@@ -238,8 +238,7 @@ def leave_out(
     name: Annotated[str, "the copy's name"] = "",
 ) -> int:
     """A copy of a query set without the queries that a benchmark judges."""
-    splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in judged_by)]
-    q, n = queries.leave_out(run.workspace, id, splits, called=name)
+    q, n = queries.leave_out(run.workspace, id, [name_and_split(word) for word in judged_by], called=name)
     return run.say(display.plain(q, left_out=n), {**_set(q), "left out": n})
 
 

@@ -1,4 +1,4 @@
-"""Commands on results: evaluations, the leaderboard, comparisons, and imports of other programs."""
+"""Commands on results: evaluate, the leaderboard, comparisons, imports of other programs."""
 
 from __future__ import annotations
 

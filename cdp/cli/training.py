@@ -1,11 +1,11 @@
-"""Commands that train: one training, what it would take, learning-rate sweeps; and on trained models."""
+"""Commands that train: train and what it would take; and on trained models."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 from cdp.base.config import TrainingConfig
-from cdp.base.text import duration, size
+from cdp.base.text import duration, name_and_split, size
 from cdp.cli import display
 from cdp.cli.answers import Run, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
@@ -14,12 +14,6 @@ from cdp.results.models import TrainedModel
 from cdp.services import models, training
 from cdp.training import plan as training_plan
 from cdp.training.plan import TrainingPlan
-
-
-def _benchmark_split(text: str) -> tuple[str, str]:
-    """Return name and split of BENCHMARK[:SPLIT]; a colon may belong to a path."""
-    benchmark, _, split = text.rpartition(":")
-    return (text, "") if not benchmark or "/" in split else (benchmark, split)
 
 
 @command("train", places=("query_set",), project=("query_set",), job=True)
@@ -42,7 +36,7 @@ def train(
     begun = training.start(
         run.workspace,
         config,
-        benchmarks=[_benchmark_split(text) for text in evaluate or ()],
+        benchmarks=[name_and_split(text) for text in evaluate or ()],
         allow_incomplete=allow_incomplete,
         allow_leakage=allow_leakage,
     )

@@ -11,14 +11,16 @@ from cdp.base.statistics import bootstrap_interval
 from cdp.complexity.content_words import (
     QUESTION_WORDS_KEPT,
     STANDARD,
+    CwProfile,
     content_words,
     count_content_words,
+    cw_interval,
     cw_weights,
+    profile,
     stopword_list,
     stopword_variants,
 )
 from cdp.complexity.languages import LANGUAGES, Language, language_of
-from cdp.complexity.profile import CwProfile, cw_interval, profile
 
 __all__ = [
     "LANGUAGES", "QUESTION_WORDS_KEPT", "STANDARD", "CwProfile", "Language",

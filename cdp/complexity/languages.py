@@ -1,4 +1,4 @@
-"""The languages whose content words can be counted, and how each is counted. Forms and docs are made from the table."""
+"""The languages whose content words can be counted, a table: tokenizer of each, scripts without spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a log of people's queries to target queries that stand for it: deduplicated, sampled, personal data flagged."""
+"""From a log of people's queries to a stratified sample that stands for it: duplicates, personal data flagged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of documents: which fields they have, what makes a value unusable, and the list of rows that were rejected."""
+"""Rows of documents: column names known, ids and texts refused, HTML in cells, a query field parsed, rejected rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collect accepted rows of an import: drop repeated ids, write documents to disk in batches."""
+"""Accepted rows of an import: repeated ids, queries found inside rows kept, content hash, language sample, batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Parquet file of documents, read by row group so that memory stays bounded."""
+"""``documents.parquet``, read by row group so that memory stays bounded: searching it, word counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read PDF, Word, slides, web pages, EPUB and Parquet in a process of its own, with limits of time and memory.
+"""The process of its own that parses PDF, Word, slides, web pages, EPUB and Parquet; its limits of time and memory.
 
 These formats are parsed by large libraries, some in C. A file that crashes, hangs or bloats one costs that file alone.
 The process answers requests on standard input, a JSON line each, with JSON lines: ``{"blocks": [[text, level, page],

@@ -1,4 +1,4 @@
-"""The files of a path: one file, a folder, a BEIR folder or a zip, and which of them are read.
+"""Which files of a path are read: one file, a folder, a BEIR folder or a zip; notes on those left out.
 
 Of a zip nothing is unpacked to disk under a name that the archive chose.
 """
@@ -30,7 +30,7 @@ NEWER = {
 
 
 @dataclass
-class Contents:
+class FileList:
     """The files to read, those that cannot be read, and notes on those left out."""
 
     sources: list[Source] = field(default_factory=list)
@@ -44,11 +44,11 @@ def is_single(path: Path) -> bool:
 
 
 @contextmanager
-def contents_of(path: Path, options: ReadOptions) -> Iterator[Contents]:
+def contents_of(path: Path, options: ReadOptions) -> Iterator[FileList]:
     """The files of ``path``; those of a zip can be read until ``with`` ends. InputError where there is nothing."""
     budget = Budget.of(existing(path))
     if is_single(path):
-        yield Contents([Source.of_file(path, path.name, budget)])
+        yield FileList([Source.of_file(path, path.name, budget)])
     elif path.is_dir():
         yield _of_folder(path, options, budget)
     else:
@@ -69,7 +69,7 @@ def hidden(name: str) -> bool:
     return bool(parts) and parts[-1] in ("Thumbs.db", "desktop.ini")
 
 
-def _choose(names: Sequence[str], options: ReadOptions, contents: Contents, source: Callable[[str], Source]) -> None:
+def _choose(names: Sequence[str], options: ReadOptions, contents: FileList, source: Callable[[str], Source]) -> None:
     """Add the files to read to ``contents`` in natural order, and say what was left out.
 
     Where a ``corpus.jsonl[.gz]`` is found, the folder is taken for BEIR: its queries and qrels are no documents.
@@ -127,7 +127,7 @@ def _left_out(names: Sequence[str], why: str) -> list[str]:
     return [f"{len(names):,} {'file' if len(names) == 1 else 'files'} left out, {why}: {shown}."]
 
 
-def _of_folder(path: Path, options: ReadOptions, budget: Budget) -> Contents:
+def _of_folder(path: Path, options: ReadOptions, budget: Budget) -> FileList:
     """Every readable file, in natural order of the relative paths; links to folders are not followed."""
     closed: list[OSError] = []
     names: list[str] = []
@@ -139,7 +139,7 @@ def _of_folder(path: Path, options: ReadOptions, budget: Budget) -> Contents:
                     names.append((base / file).relative_to(path).as_posix())
             except OSError as error:  # a link that may not be followed, or that leads to no possible name
                 closed.append(error)
-    contents = Contents()
+    contents = FileList()
     for fault in closed:
         name = shown_name(os.path.relpath(fault.filename or path, path))
         contents.rejected.append(Rejected(name, None, UNREADABLE, f"{fault.strerror}"))
@@ -150,9 +150,9 @@ def _of_folder(path: Path, options: ReadOptions, budget: Budget) -> Contents:
 _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 
 
-def _of_zip(archive: zipfile.ZipFile, options: ReadOptions, budget: Budget) -> Contents:
+def _of_zip(archive: zipfile.ZipFile, options: ReadOptions, budget: Budget) -> FileList:
     """The members as streams. The bytes that really come out are counted, not what the archive's index says."""
-    contents = Contents()
+    contents = FileList()
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         problem = "" if hidden(info.filename) else _unreadable(info)

@@ -1,4 +1,4 @@
-"""Which language a text is in: by its script, and where several share one, by their function words.
+"""Guessing the language of a text by its script, and where several share one by their function words.
 
 A guess for orientation, made without a model; it says ``unknown`` rather than guess between close relatives.
 """

@@ -1,4 +1,4 @@
-"""Cut long documents into passages at headings, paragraphs and sentences.
+"""Cut long documents into passages at headings, paragraphs and sentences: overlap, neighbours.
 
 A document is a list of blocks in reading order. Passages never cross a heading; within a section they hold whole
 sentences, and the last sentences of one return at the beginning of the next, so that no answer is cut in two.

@@ -1,4 +1,4 @@
-"""Read what a user brings: any path to documents, checked row by row, written through to a temporary Parquet file."""
+"""An import from files to rows and passages (temporary Parquet): ids, which repeats stay, notes, progress, failures."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
+from cdp.base.progress import Progress, silent
 from cdp.base.text import counted
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import (
@@ -69,9 +70,7 @@ _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
 KEPT_FILES = 1_000
 REPEATED = "repeated passage"
 EMPTY = "It is empty, or holds no rows."
-
-# Called with the share that is done and the file that is read.
-Watch = Callable[[float, str], None]
+SHARES = 1_000  # of an import, as which its progress is told: files differ too much to be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ def read_documents(
     options: ReadOptions | None = None,
     *,
     scratch: Path | None = None,
-    watch: Watch | None = None,
+    watch: Progress = silent,
     passwords: Sequence[str] = (),
     earlier: Collection[int] = (),
 ) -> ReadResult:
@@ -167,7 +166,7 @@ def read_documents(
     folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch))
     try:
         with reading_process(passwords):
-            return _Import(path, options, folder, watch).run(earlier)
+            return _Reading(path, options, folder, watch).run(earlier)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -184,11 +183,11 @@ class _Spooled:
     report: Report
 
 
-class _Import:
+class _Reading:
     """One run of ``read_documents``: documents are read to blocks, for what returns in most of them is left out of
     each; then, in the order of the files, rows are taken and documents cut."""
 
-    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Watch | None) -> None:
+    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Progress) -> None:
         self.path, self.options, self.folder, self.watch = path, options, folder, watch
         self.rejections = Rejections()
         self.failures = Failures(folder / FILE, "import", unit="row")
@@ -282,9 +281,8 @@ class _Import:
 
     def _tell(self, share: float, source: Source) -> None:
         """Report what is done, with so much of this file."""
-        if self.watch is not None:
-            begins, part = self.place
-            self.watch(begins + part * share, source.name)
+        begins, part = self.place
+        self.watch(source.name, round(SHARES * (begins + part * share)), SHARES)
 
     def _reject_file(self, rejected: Rejected) -> None:
         self.n_files_failed += 1

@@ -1,4 +1,4 @@
-"""Text that returns: running lines over the pages of a file, lines over files, and passages that repeat another one."""
+"""Text that returns: running headers and footers, lines in most files, near-duplicate passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of one import, wherever they lie: beside others in a folder, inside a zip, compressed with gzip."""
+"""The files of one import, in a folder, a zip or gzip: encoding found, limits on unpacking, damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora in the workspace: stored once by content, listed, found by name, read in bounded memory, deleted."""
+"""Corpora, stored once: id by content, manifest, listing, finding by name, reading, deletion; recognised version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good is a retriever: running one on a benchmark, BM25, retrieval measures, error analysis.
+"""How good is a retriever: running it on a benchmark, error analysis; ``ndcg`` and ``score`` of runs in dictionaries.
 
 Importing this loads no torch. ``cdp.evaluation.evaluate`` loads it when it is needed.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cdp.base.errors import ConfigError
 from cdp.evaluation import measures
 from cdp.evaluation.evaluate import Evaluation, evaluate_model
-from cdp.evaluation.measures import Qrels, Run
+from cdp.evaluation.measures import Qrels, TrecRun
 from cdp.retrievers.exact_search import search
 
 __all__ = ["Evaluation", "Scores", "evaluate_model", "ndcg", "score", "search"]
@@ -29,7 +29,7 @@ class Scores:
     absent: int
 
 
-def score(run: Run, qrels: Qrels, names: list[str]) -> dict[str, Scores]:
+def score(run: TrecRun, qrels: Qrels, names: list[str]) -> dict[str, Scores]:
     """Several measures at once, by name (``ndcg@10``, ``recall@100`` …). Every judged query counts.
 
     Linear gain, log2 discount, documents of equal score in descending order of id: trec_eval's rules. The mean over no
@@ -47,7 +47,7 @@ def score(run: Run, qrels: Qrels, names: list[str]) -> dict[str, Scores]:
     }
 
 
-def ndcg(run: Run, qrels: Qrels, k: int = 10) -> Scores:
+def ndcg(run: TrecRun, qrels: Qrels, k: int = 10) -> Scores:
     """NDCG@k of ``run`` {query: {document: score}} against ``qrels`` {query: {document: grade}}.
 
     Equal to pytrec_eval-terrier's ``ndcg_cut`` for every query, ties included, except that a judged query which the run

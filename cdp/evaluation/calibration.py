@@ -1,4 +1,4 @@
-"""Correct a judge model by people's labels: the difference of two systems with an honest interval.
+"""A difference corrected by people's labels: its sentence, interval, "judged by" badge, fewest labels, missing ones, κ.
 
 A model judged all N queries, people a random sample of n whole queries. The unit is the query, because NDCG is not
 linear in single grades. The estimate is prediction-powered inference (Angelopoulos et al., Science 2023,

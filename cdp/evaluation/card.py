@@ -1,4 +1,4 @@
-"""The model card of a retriever that was trained here: the README.md beside its model, in the hub's format.
+"""The wording of a model card: the README.md beside a trained model in the hub's format; base model.
 
 It is written from the training's record (``results/training.json``). A model is evaluated after its card was written,
 so the scores come in when it is pushed (``cdp.services.models``).

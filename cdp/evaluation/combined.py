@@ -1,4 +1,4 @@
-"""The strong baselines beside a retriever's own score: hybrid (fused with BM25) and reranked (by a cross-encoder).
+"""The strong baselines and their names: hybrid (fused with BM25) and reranked (by a cross-encoder); depths.
 
 Both are made from a finished ranking, so a hybrid costs one more BM25 search and a reranking no further search.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.progress import PhaseProgress, silent
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.evaluate import Evaluation, Ranking, in_trec_order, judge
 
@@ -153,7 +154,7 @@ def rerank(
     pair_scores: PairScores,
     *,
     depth: int = RERANK_DEPTH,
-    progress: Callable[[int, int], None] | None = None,
+    progress: PhaseProgress = silent,
 ) -> Evaluation:
     """Reorder the first ``depth`` documents of each query by a cross-encoder; those below follow as they were.
 
@@ -165,8 +166,7 @@ def rerank(
     order = np.argsort([-len(benchmark.documents[documents[at]]) for at in zip(rows, columns, strict=True)])
     values = np.empty(len(rows), np.float64)
     for start in range(0, len(order), PAIRS_AT_ONCE):
-        if progress is not None:
-            progress(start, len(order))
+        progress(start, len(order))
         batch = order[start : start + PAIRS_AT_ONCE]
         texts = [(benchmark.queries[rows[i]], benchmark.documents[documents[rows[i], columns[i]]]) for i in batch]
         values[batch] = pair_scores(texts)

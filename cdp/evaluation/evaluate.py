@@ -1,4 +1,4 @@
-"""From a model and a benchmark to scores: encode, search, measure. Used by the worker and while training."""
+"""Encode, search, measure: similarity by protocol, order of ties, best passage of a file, unjudged, dev score."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.progress import Progress, silent
 from cdp.base.records import place_of
 from cdp.base.worker import Job, Stopped
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
@@ -154,10 +155,6 @@ def unjudged(benchmark: Benchmark, ranking: Ranking, k: int = 10) -> int:
     )
 
 
-# Called between batches with the phase, what is done and the total; may raise to end the work.
-Watch = Callable[[str, int, int], None]
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """The result of one model on one benchmark. ``measures`` are means in [0, 1], ``per_query`` {measure: array} in
@@ -183,7 +180,7 @@ def evaluate_model(
     precision: str = "auto",
     store: EmbeddingStore | None = None,
     model_hash: str = "",
-    watch: Watch | None = None,
+    watch: Progress = silent,
     vectors: Vectors | None = None,
 ) -> Evaluation:
     """Evaluate a loaded model on one split of a benchmark: encode queries and documents, search, and measure.
@@ -212,7 +209,7 @@ def evaluate_model(
 
 
 def evaluate_bm25(
-    benchmark: Benchmark, *, language: str = "", top_k: int = 100, watch: Watch | None = None
+    benchmark: Benchmark, *, language: str = "", top_k: int = 100, watch: Progress = silent
 ) -> Evaluation:
     """Evaluate BM25 on one split of a benchmark, as ``evaluate_model`` does a model.
 
@@ -257,7 +254,7 @@ def _evaluation(
 def retrieve(
     model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
     precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
-    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Watch | None = None,
+    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress = silent,
     vectors: Vectors | None = None,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
     """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
@@ -275,7 +272,7 @@ def retrieve(
         ):  # fmt: skip
             began, phase = time.perf_counter(), f"encoding {plural}"
             encoding = Encoding(model_hash, role, prompts[role], protocol.normalise, length_of(model), precision)
-            options: dict[str, Any] = {"batch_size": batch_size, "progress": watch and partial(watch, phase)}
+            options: dict[str, Any] = {"batch_size": batch_size, "progress": partial(watch, phase)}
             if store is not None and model_hash:
                 options["redo"] = isinstance(model, ApiModel)  # asks again for texts that it could not embed
                 found.append(store.get(lambda: model, texts, encoding, hash_of_texts=known, **options))
@@ -287,12 +284,9 @@ def retrieve(
     finally:
         model.train(was_training)
 
-    def report(done: int) -> None:
-        if watch is not None:
-            watch("searching", done, len(documents))
-
+    report = partial(watch, "searching")
     began = time.perf_counter()
-    report(0)
+    report(0, len(documents))
     device = model.device.type if model.device.type == "cuda" else "cpu"
     of_queries, of_documents = found
     failed = failed_texts(model)
@@ -364,7 +358,7 @@ class DevJudge:
     ``vectors`` are the documents' of the state that scored ``best``, the first one where several did.
     """
 
-    def __init__(self, benchmark: Benchmark, watch: Watch) -> None:
+    def __init__(self, benchmark: Benchmark, watch: Progress) -> None:
         self.benchmark, self.watch = benchmark, watch
         self.best: float | None = None
         self.vectors = Vectors()

@@ -1,4 +1,4 @@
-"""Grading the relevance of one passage for one query by a language model: prompt, answer schema, strict parsing.
+"""The judge's prompt, grades out of its answer (schema, strict parsing), a judge of one grade: passage and query.
 
 Grades and steps follow UMBRELA (Upadhyay et al. 2024, arXiv 2406.06519); the wording is ours. Query and passage are
 data: their frame cannot be closed from inside, and an answer holds one grade or is a failure.

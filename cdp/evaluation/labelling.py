@@ -1,4 +1,4 @@
-"""What people label of what a model judged: the next query of each, how far they are, and how well judges agree."""
+"""What people label of what a model judged: a person's next open query, meanings of grades, progress, agreement."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Task:
+class LabelTask:
     """One query for one person: its content ``words``, and the ``open`` ones of its ``proposed`` documents.
 
     ``finished`` whole queries are labelled by anyone, of ``total``.
@@ -46,7 +46,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Progress:
+class LabellingProgress:
     """What is labelled of a benchmark, and how judges agree. ``grades`` {grade: pairs} are the model's.
 
     ``extended`` finished queries have documents of a later run without a label.
@@ -84,7 +84,7 @@ def list_judged(workspace: Workspace) -> list[BenchmarkInfo]:
     return [info for info in list_benchmarks(workspace) if judged.read_pool(workspace.benchmark(info.name))]
 
 
-def task(workspace: Workspace, name: str, by: str) -> Task | None:
+def task(workspace: Workspace, name: str, by: str) -> LabelTask | None:
     """Return what this person labels next; None when everything is done."""
     folder, pool = pool_of(workspace, name)
     labels = judged.read_labels(folder)
@@ -95,7 +95,7 @@ def task(workspace: Workspace, name: str, by: str) -> Task | None:
     proposed, path = judged.to_label(pool, query), part(folder, "corpus")
     documents = ANSWERS.get(path, "documents by id", lambda: {document.id: document for document in iter_corpus(path)})
     text = read_queries(part(folder, "queries"))[query].text
-    return Task(
+    return LabelTask(
         query, text, tuple(sorted(content_words(text, manifests.read(folder).language or "en"))),
         tuple(documents[name] for name in proposed if name not in done), len(proposed),
         len(judged.finished(pool, labels)), len(pool),
@@ -110,7 +110,7 @@ def pool_of(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
     return folder, pool
 
 
-def progress(workspace: Workspace, name: str) -> Progress:
+def progress(workspace: Workspace, name: str) -> LabellingProgress:
     """Return how far the labels are, and the agreement of each two people and of each with the model."""
     folder, _ = pool_of(workspace, name)
     problems: list[str] = []
@@ -126,4 +126,4 @@ def progress(workspace: Workspace, name: str) -> Progress:
     grades = {grade: n for grade in judged.GRADES if (n := list(model.values()).count(grade))}
     done = set(judged.finished(pool, labels))
     extended = len(done - set(judged.finished(pool, labels, later=True)))
-    return Progress(judge, len(done), len(pool), people, agreed, grades, extended, tuple(problems))
+    return LabellingProgress(judge, len(done), len(pool), people, agreed, grades, extended, tuple(problems))

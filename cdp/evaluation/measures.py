@@ -1,4 +1,4 @@
-"""The retrieval measures, each a function of where the relevant documents stand, all as trec_eval computes them.
+"""NDCG, recall, MRR, MAP, precision, as trec_eval has them, from the ranks of relevant documents; which are reported.
 
 ``ndcg@10`` is the measure; ``recall@k``, ``mrr@k``, ``map@k`` and ``p@k`` stand beside it. Every judged query counts,
 with 0 where nothing relevant was retrieved. Values are in [0, 1].
@@ -23,7 +23,7 @@ from cdp.base.errors import ConfigError, InputError
 # What an evaluation reports, as far as its ``top_k`` reaches.
 REPORTED = ("ndcg@10", "mrr@10", "p@1", "recall@10", "recall@100", "map@100")
 
-Run = Mapping[str, Mapping[str, float]]
+TrecRun = Mapping[str, Mapping[str, float]]
 Qrels = Mapping[str, Mapping[str, float]]
 
 # Cells of a comparison made at once: 4 million, so 4 MB of booleans.
@@ -55,7 +55,7 @@ def judged(qrels: Qrels) -> list[str]:
     return [query for query, grades in qrels.items() if grades]
 
 
-def from_run(run: Run, qrels: Qrels) -> RelevantRanks:
+def from_run(run: TrecRun, qrels: Qrels) -> RelevantRanks:
     """Ranks from dictionaries {query: {document: score}} and {query: {document: grade}}.
 
     Queries of the run without judgments are left out. InputError for a score that is not a number.

@@ -1,4 +1,4 @@
-"""What an evaluation leaves in its job: the record of its scores, and what it retrieved. One writer, one reader.
+"""What an evaluation leaves in its job: ``evaluation.json`` (scores) and ``run.parquet`` (what was retrieved).
 
 ``results/evaluation.json`` holds means and the score of every query, ``results/run.parquet`` what was retrieved.
 """

@@ -1,4 +1,4 @@
-"""Round-trip rank: at which rank a query finds the document that it was written for, among the whole corpus.
+"""Round-trip rank: at which rank a query finds its own document among the whole corpus.
 
 A query that does not find its own document is of little use as a training pair: it is too vague, about something else,
 or no query at all. The consistency filter of Promptagator (Dai et al. 2023, https://arxiv.org/abs/2209.11755) keeps a
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.evaluation.evaluate import Watch, protocol_for, retrieve
+from cdp.base.progress import Progress, silent
+from cdp.evaluation.evaluate import protocol_for, retrieve
 from cdp.retrievers import bm25
 from cdp.retrievers.encode import EmbeddingStore
 
@@ -35,7 +36,7 @@ def by_bm25(
     language: str = "en",
     *,
     others: NDArray[np.int64] | None = None,
-    watch: Watch | None = None,
+    watch: Progress = silent,
 ) -> NDArray[np.int32]:
     """Ranks (n_queries,) by BM25. ``own`` (n_queries,) is the index of each query's document, -1 for none; ``others``
     (n_queries, k) are further documents that it was written for."""
@@ -43,8 +44,7 @@ def by_bm25(
     ranks = np.zeros(len(queries), np.int32)
     depth = min(DEPTH, len(documents))
     for start in range(0, len(queries), QUERIES_AT_ONCE):
-        if watch is not None:
-            watch("searching", start, len(queries))
+        watch("searching", start, len(queries))
         part = slice(start, start + QUERIES_AT_ONCE)
         found = bm25.rank(index, queries[part], depth, language=language)
         ranks[part] = ranks_of(*found, own[part], None if others is None else others[part])
@@ -54,7 +54,7 @@ def by_bm25(
 def by_model(
     model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], own: NDArray[np.int64],
     precision: str, *, store: EmbeddingStore, model_hash: str, others: NDArray[np.int64] | None = None,
-    watch: Watch | None = None,
+    watch: Progress = silent,
 ) -> NDArray[np.int32]:  # fmt: skip
     """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``."""
     scores, found, *_ = retrieve(

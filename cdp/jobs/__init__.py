@@ -1,4 +1,4 @@
-"""Background jobs: submit, follow, stop, resume. One supervisor process per job; its state is in files.
+"""Background jobs: a job as shown, listing, finding, waiting. One supervisor process per job; its state is in files.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Submit, stop, resume and delete jobs. Each returns at once."""
+"""Submit, ask to stop, resume and delete jobs, each at once; killing what outlived its supervisor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The devices of jobs: CPU slots, GPUs, and places for light jobs.
+"""The devices of jobs: GPUs found, CPU slots, places for light jobs; what a job may ask for.
 
 GPUs are identified by UUID: indices change with ``CUDA_VISIBLE_DEVICES`` and after a reboot.
 """

@@ -1,4 +1,4 @@
-"""The command line and the environment of worker processes: one Python, or several that accelerate launches."""
+"""The command line and environment of a worker: one Python, or several processes that accelerate launches."""
 
 from __future__ import annotations
 

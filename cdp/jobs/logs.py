@@ -1,4 +1,4 @@
-"""The logs of a job: reading them without keys, and classifying a failure by the last lines."""
+"""The logs of a job: reading them without keys, the kind of a failure from the last lines."""
 
 from __future__ import annotations
 

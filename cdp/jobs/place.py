@@ -1,4 +1,4 @@
-"""Where jobs run: on this machine, or on a Ray cluster (the address of its Jobs API).
+"""Where jobs run: this machine or a Ray cluster (the address of its Jobs API), and whether this account chose it.
 
 ``cluster use`` writes the workspace's choice to ``cluster.json``; all jobs submitted or resumed from then on go there.
 A workspace may be a stranger's, so an address counts only with this account's signature.

@@ -1,4 +1,4 @@
-"""The processes of a job: liveness, signals, reaping.
+"""The processes of a job: is it alive, signals, reaping orphans.
 
 A job is alive while its supervisor or its worker's rank 0 holds a lock. Three cases escape the locks: a worker that is
 importing torch before it takes its lock, an interpreter that is shutting down, and children of a killed worker. So if

@@ -1,4 +1,4 @@
-"""The queue for devices: FIFO per lane (CPU slots, GPUs, light jobs).
+"""The queue for devices, FIFO per lane (CPU slots, GPUs, light jobs): whose turn it is, tickets of dead jobs.
 
 Each active job has a ticket, a file ``queue/<sequence>.<waiting|running>.<lane>.<job id>.json``. Tickets change only
 under ``queue/queue.lock``. Tickets of dead jobs are removed by the next reader, so a killed supervisor blocks no other

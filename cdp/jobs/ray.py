@@ -1,4 +1,4 @@
-"""Jobs on a Ray cluster. The only importer of ray, inside functions.
+"""Jobs on a Ray cluster: lost nodes, the node test. The only importer of ray, inside functions.
 
 The nodes and the submitting machine share one file system with locks and rename across nodes, with the workspace under
 the same path (``probe`` tests it):

@@ -1,4 +1,4 @@
-"""The files in a job's folder: its specification, its status and smaller records.
+"""What spec.json, status.json and the smaller records of a job hold; whether this account submitted it.
 
 ``spec.json`` is written once by the submitter, ``status.json`` only by the holder of ``alive.lock``. Damaged fields are
 skipped: damage to one job must not hide the others. A job's folder is created in a staging folder and renamed when

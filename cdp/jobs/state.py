@@ -1,4 +1,4 @@
-"""The state of a job, derived from its files. ``derive`` is pure; app and command line both call it.
+"""The rule of a job's state (queued, running, stalled, lost …) with its sentence, derived from its files; pure.
 
     queued ──► running ◄──► stalled            lock held
        │          │  │

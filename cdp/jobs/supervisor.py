@@ -1,4 +1,5 @@
-"""One supervisor process per job: ``python -m cdp.jobs.supervisor <job folder> <descriptor of the held lock>``.
+"""The supervisor of a job (waiting, starting and stopping the worker, grace period, outcome recorded): ``python -m
+cdp.jobs.supervisor <job folder> <descriptor of the held lock>``.
 
 It runs in a session of its own, independent of browser tabs and the app. It holds ``alive.lock`` for its life, waits
 in the queue, starts the worker, passes on stop requests, reaps all processes of the worker, and records the outcome.

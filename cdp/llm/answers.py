@@ -1,4 +1,4 @@
-"""Parsing the answers of endpoints: an ``Answer`` with its token usage, or an error.
+"""Parsing endpoints' responses: checks, keys cut out of fields, token counts, log-probabilities, prompts a server cut.
 
 The schema requires a first choice with text and nothing else: implausible metadata (model, finish reason, token counts)
 must not reject an answer that was paid for. JSON is parsed by pydantic, which rejects invalid UTF-8 and endless nesting
@@ -37,8 +37,6 @@ _ENDLESS = re.compile(rb"(?<=[:,\[\s])-?\d{400,}(?=[\s,\]}])")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 REASONING_ALONE = "Check the server's reasoning parser: it may put whole answers into the thought."
-
-_ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 
 
 @dataclass(frozen=True)

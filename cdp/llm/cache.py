@@ -1,4 +1,4 @@
-"""The cache of LLM answers, ``llm_cache/answers.sqlite``, and the accounts of jobs: no answer is paid for twice.
+"""The cache of LLM answers, ``llm_cache/answers.sqlite``, and jobs' accounts: what each spent, budget, requests lost.
 
 Answers are keyed by the document's content, the rendered prompt, the model and the parameters. Each is on disk before
 the next request, so a killed process loses none.

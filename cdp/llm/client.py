@@ -1,4 +1,5 @@
-"""A client for one model at an endpoint with the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router).
+"""A client for one model at an endpoint with the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router): requests,
+retries, timeouts, error sentences.
 
 Retries and Retry-After are the openai client's. Added are a deadline for a whole request, a limit on an answer's size,
 a count of requests that may be charged without an answer, cancellation, and one sentence per failure, out of whichever
@@ -25,11 +26,11 @@ import httpx2
 import openai
 
 from cdp.base.errors import ProviderError, RefusedError
+from cdp.base.hosts import loopback
 from cdp.base.redaction import clean, know
 from cdp.base.text import shown
 from cdp.base.worker import stop_grace_s
-from cdp.llm import proxies
-from cdp.llm.address import Endpoint, split_query
+from cdp.llm.address import Endpoint, proxy_for, split_query
 from cdp.llm.answers import (
     KEPT_RAW,
     Answer,
@@ -59,7 +60,7 @@ _HOST = re.compile(r"(?:https?:)?//(?:[^/?#\s@]*@)?([^/?#\s@]+)", re.IGNORECASE)
 _NO_PATH = re.compile(r"(?:404 |page |file |resource )*not found\W*$|a web page|invalid url|cannot post", re.IGNORECASE)
 
 A = TypeVar("A", Answer, Embeddings)
-Body = Callable[[], dict[str, Any]]
+MakeBody = Callable[[], dict[str, Any]]
 
 
 class _Unreachable(openai.OpenAIError):
@@ -149,10 +150,10 @@ class ChatClient:
         self._started = False
         timeout = openai.Timeout(None, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-        self._proxy = proxies.proxy_for(endpoint.url)  # a bad one raises here; httpx's own error is a traceback
+        self._proxy = proxy_for(endpoint.url)  # a bad one raises here; httpx's own error is a traceback
         http = _Http(
             weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout,
-            follow_redirects=False, trust_env=not proxies.is_loopback(endpoint.url),
+            follow_redirects=False, trust_env=not loopback(endpoint.url),
         )  # fmt: skip
         base_url, query = split_query(endpoint.url)
         self._client = openai.AsyncOpenAI(
@@ -224,7 +225,7 @@ class ChatClient:
                 raise
         raise RequestError(f"{self.url} refuses the request's parameters one after another.", usage=lost)
 
-    def _ask(self, body: Body, usual: Usage, read: Callable[[bytes], A], retries: int | None) -> A:
+    def _ask(self, body: MakeBody, usual: Usage, read: Callable[[bytes], A], retries: int | None) -> A:
         data, call, error = self._post(body, self._retries if retries is None else retries)
         n = call.lost  # sent and not answered: perhaps charged
         lost = Usage(n * usual.input_tokens, n * usual.output_tokens, estimated=n, unanswered=n)
@@ -246,7 +247,7 @@ class ChatClient:
             ) from None
         return replace(answer, usage=answer.usage + lost)
 
-    def _post(self, body: Body, retries: int) -> tuple[bytes, _Call, BaseException | None]:
+    def _post(self, body: MakeBody, retries: int) -> tuple[bytes, _Call, BaseException | None]:
         """Send a request from the loop's thread; return its body, its call, and the error if there is no body."""
         with self._lock:
             if not self._started:

@@ -1,4 +1,4 @@
-"""Reading a model's message: its answer, the thought before it, and whether it is whole. Pure.
+"""Answer and thought out of a model's text: channels, tool calls, end marks, fences, whether it is whole. Pure.
 
 How models mark a thought and an answer is a table, ``data/words/answers.toml``: the next family is one row of it.
 

@@ -1,4 +1,4 @@
-"""Reading refusals: what a server says, in whichever shape, and what it does not take.
+"""Reading refusals: an error's words in any shape, errors inside HTTP 200, pauses; what a server does not take, kept.
 
 ``read_refusal`` is a pure function of status, headers and body. Servers differ in the shape of an error, in the status
 (some send one inside HTTP 200) and in where they say how long to wait; each rule names those that need it, and

@@ -1,4 +1,4 @@
-"""The models behind the model-based measures: what scores a pair of queries, and what embeds queries.
+"""The models behind measures: the cross-encoder of query pairs, its stand-in and threshold, the encoder of queries.
 
 torch and sentence-transformers are imported inside the functions. ``cdp.retrievers`` finds the models: one
 that is neither on this machine nor to be had from the hub is known to be missing within seconds.

@@ -1,4 +1,4 @@
-"""The words of a query as the metrics count them, the same for every script."""
+"""The words of a query as Self-BLEU and Len-Sim count them, the same for every script."""
 
 from __future__ import annotations
 

@@ -3,17 +3,6 @@
 from __future__ import annotations
 
 from cdp.principle.correlation import (
-    Correlation,
-    PositiveRate,
-    Threshold,
-    correlation_table,
-    dataset_means,
-    fit_of_means,
-    positive_rates,
-    threshold,
-)
-from cdp.principle.decide import Answer, decide
-from cdp.principle.differences import (
     ALL,
     COMPARISONS,
     DATASET_CHOICES,
@@ -21,15 +10,31 @@ from cdp.principle.differences import (
     PARAPHRASE,
     SCALING,
     WEIGHTING,
+    Correlation,
     Difference,
+    PositiveRate,
+    Threshold,
+    correlation_table,
+    dataset_means,
     differences,
+    fit_of_means,
+    positive_rates,
+    threshold,
 )
-from cdp.principle.recommend import AVOID_BELOW, RECOMMEND_ABOVE, Recommendation, level_of, recommend
-from cdp.principle.scope import KINDS, kinds_of_datasets
+from cdp.principle.decide import Decision, decide
+from cdp.principle.recommend import (
+    AVOID_BELOW,
+    KINDS,
+    RECOMMEND_ABOVE,
+    Recommendation,
+    kinds_of_datasets,
+    level_of,
+    recommend,
+)
 
 __all__ = [
     "ALL", "AVOID_BELOW", "COMPARISONS", "DATASET_CHOICES", "KINDS", "MULTI_HOP", "PARAPHRASE", "RECOMMEND_ABOVE",
-    "SCALING", "WEIGHTING", "Answer", "Correlation", "Difference", "PositiveRate", "Recommendation", "Threshold",
+    "SCALING", "WEIGHTING", "Correlation", "Decision", "Difference", "PositiveRate", "Recommendation", "Threshold",
     "correlation_table", "dataset_means", "decide", "differences", "fit_of_means", "kinds_of_datasets", "level_of",
     "positive_rates", "recommend", "threshold",
 ]  # fmt: skip

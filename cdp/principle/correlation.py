@@ -1,4 +1,4 @@
-"""How the gain from diverse queries goes with content words: correlations, positive rates, the threshold.
+"""How the gain from diverse queries goes with content words (CW): r, positive rates, the threshold.
 
 The paper's tab:content_words (r and p per condition) and tab:cw_threshold (positive rates, regression, threshold). All
 of it is computed from differences of NDCG@10 (``differences()``, or a study's own), never looked up. Every answer
@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.errors import NotFoundError
 from cdp.base.statistics import LineFit, fit_line, leave_one_out, pearson, ranks, spearman
-from cdp.principle.differences import Difference, differences
+from cdp.principle.tables import read
 
 # With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four.
 EXACT_UP_TO = 8
@@ -194,3 +196,72 @@ def _exact_p(x: Floats, y: Floats) -> float:
     centred = ranks(x) - (len(x) + 1) / 2  # so ρ is the product of both ranks up to a constant
     products = np.abs(np.array(list(permutations(ranks(y)))) @ centred)
     return float((products >= products[0] - 1e-9).mean())
+
+
+# The differences that the principle rests on: how much more NDCG@10 one way of training reached than its control.
+#
+# Published ones are taken from the two-decimal scores; a study's own have the same form, and the same functions of
+# ``correlation`` read both.
+
+PARAPHRASE = "diverse_minus_paraphrase"
+SCALING = "qdoc_minus_one"
+WEIGHTING = "cw_weighted_minus_equal"
+
+COMPARISONS = {
+    PARAPHRASE: "diverse minus paraphrase, at the same Q/Doc",
+    SCALING: "diverse at this Q/Doc minus one query per document",
+    WEIGHTING: "CW-weighted minus equal weights",
+}
+
+MULTI_HOP, ALL = "multi-hop", "all"
+DATASET_CHOICES = {MULTI_HOP: "The four multi-hop datasets", ALL: "All 31 datasets with a CW"}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much more NDCG@10 (in points, 0 to 100) one condition reached than its control, on one dataset.
+
+    ``per_doc`` is the condition's Q/Doc and ``cw`` the mean content words of the dataset's queries. For own results
+    ``retriever`` names all else that tells the condition apart.
+    """
+
+    retriever: str
+    comparison: str
+    per_doc: int
+    dataset: str
+    cw: float
+    points: float
+
+
+@lru_cache(maxsize=8)
+def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
+    """The published differences: 14 conditions on the 4 multi-hop datasets, or Q/Doc scaling on all 31 with a CW.
+
+    From tab:multihop_diversity and tab:multihop_scaling, or tab:scaling_full with the latter.
+
+    The comparison with paraphrases was published for the multi-hop
+    datasets only. NotFoundError for another ``choice``.
+    """
+    if choice not in DATASET_CHOICES:
+        raise NotFoundError("choice of datasets", choice, known=list(DATASET_CHOICES))
+    cw = {row["dataset"]: row["cw"] for row in read("datasets")}
+    tables = ["tab:multihop_diversity", "tab:multihop_scaling"] if choice == MULTI_HOP else [
+        "tab:scaling_full", "tab:multihop_scaling"
+    ]  # fmt: skip
+    scores: dict[tuple[str, str, str, int, str], float] = {}
+    for row in read("results"):
+        if row["table"] in tables and not row["is_average"]:
+            key = (row["retriever"], row["method"], row["queries_per_doc"], row["dataset"])
+            scores[(row["table"], *key)] = row["value"]
+    published = []
+    for (table, retriever, method, per_doc, dataset), value in scores.items():
+        if method != "Ours-diverse":
+            continue
+        if table == "tab:multihop_diversity":
+            comparison, control = PARAPHRASE, (table, retriever, "Ours-paraphrase", per_doc, dataset)
+        elif per_doc > 1:
+            comparison, control = SCALING, (table, retriever, method, 1, dataset)
+        else:
+            continue
+        published.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
+    return tuple(sorted(published, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))

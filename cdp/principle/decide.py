@@ -1,7 +1,7 @@
-"""The answer: one query per document, paraphrases or several different ones, and whether to train at all.
+"""The answer (one query, paraphrases, diverse; train at all?): choice, headline, badge, findings, limits, settling.
 
 ``decide`` takes the cheapest option that is shown to lie at most 2 points below the best (Hsu 1984), from the evidence
-alone. Page, command line and exports render its ``Answer`` and decide nothing themselves.
+alone. Page, command line and exports render its ``Decision`` and decide nothing themselves.
 tests/principle/situations.yaml states what it must say when.
 """
 
@@ -71,7 +71,7 @@ BASIS_SHOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ArmDifference:
     """How many points ``option`` scores above ``against``, with an interval that holds together with all others of its
     question at the ``level`` that is said. Not ``comparable``: trained for other numbers of steps, so nothing is shown
     by it."""
@@ -125,7 +125,7 @@ class Settling:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Decision:
     """``settled`` is whether the choice stands; ``figure`` is the headline's difference, ``options`` all that was
     measured, the cheapest first, ``findings`` the other differences in sentences, ``equal_pairs`` the differences of
     the second question; ``rule`` says how the published rule relates to the measurement, ``readers`` names retrievers
@@ -142,10 +142,10 @@ class Answer:
     settled: bool = False
     settling: Settling | None = None
     rule: str = ""
-    figure: Comparison | None = None
+    figure: ArmDifference | None = None
     options: tuple[Arm, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
-    equal_pairs: tuple[Comparison, ...] = ()
+    comparisons: tuple[ArmDifference, ...] = ()
+    equal_pairs: tuple[ArmDifference, ...] = ()
     readers: tuple[str, ...] = ()
     evidence: Evidence | None = field(default=None, repr=False)
 
@@ -173,7 +173,7 @@ class Answer:
         ]
         return " · ".join(part for part in parts if part)
 
-    def over(self, against: Arm) -> list[Comparison]:
+    def over(self, against: Arm) -> list[ArmDifference]:
         """The differences of all options to this one, the cheapest first."""
         return [c for c in self.comparisons if c.against is against]
 
@@ -201,14 +201,14 @@ class Answer:
         }  # fmt: skip
 
 
-def _row(c: Comparison) -> dict[str, Any]:
+def _row(c: ArmDifference) -> dict[str, Any]:
     return {
         "option": name_of(c.option), "against": name_of(c.against), "held": c.option.held, "points": c.points,
         "low": c.low, "high": c.high, "comparable": c.comparable,
     }  # fmt: skip
 
 
-def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
+def decide(evidence: Sequence[Evidence], task: Task) -> Decision:
     """Return the cheapest option that none is shown to beat, from the best evidence; the newest comes first."""
     own = [e for e in evidence if e.basis.study and _answers(e)]
     unread = [e for e in evidence if not e.basis.reads_language]
@@ -222,7 +222,7 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
     if prior is not None:
         return _expected(prior)
     limits = (task.unknown,) if task.unknown else ()
-    return Answer("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
+    return Decision("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
 
 
 def _answers(e: Evidence) -> bool:
@@ -272,7 +272,7 @@ def _comparable(first: Arm, second: Arm) -> bool:
     return max(first.steps, second.steps) <= SAME_STEPS * min(first.steps, second.steps)
 
 
-class Question:
+class OptionSet:
     """The options of one question, the cheapest first, each compared with every other one, both ways, at once."""
 
     def __init__(self, lead: Evidence, arms: Iterable[Arm], draws: int = DRAWS) -> None:
@@ -294,7 +294,9 @@ class Question:
                     continue
                 points, reach = float(d.points[i, j]), float(d.reach[i, j])
                 comparable = _comparable(option, against)
-                self.all.append(Comparison(option, against, points, points - reach, points + reach, level, comparable))
+                self.all.append(
+                    ArmDifference(option, against, points, points - reach, points + reach, level, comparable)
+                )
                 if not comparable:
                     self.bounds[i, j] = math.inf
 
@@ -313,7 +315,7 @@ class Question:
     def best(self, options: Iterable[Arm]) -> Arm:
         return max(options, key=self.mean)
 
-    def of(self, option: Arm, against: Arm) -> Comparison:
+    def of(self, option: Arm, against: Arm) -> ArmDifference:
         return next(c for c in self.all if c.option is option and c.against is against)
 
     def advisable(self, arm: Arm) -> bool:
@@ -332,11 +334,11 @@ class Question:
         return self.best(options), False
 
 
-def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
+def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     arms = [arm for arm in lead.arms if not arm.held and arm.kind != RERANKED]
     lead = _labelled(lead, arms)
     b = lead.basis
-    q = Question(lead, arms)
+    q = OptionSet(lead, arms)
     choice, within = q.choose(q.options)
     pairs = _at_equal_pairs(lead)
     unsettled = bool(
@@ -346,7 +348,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
     )  # fmt: skip
     action = action_of(choice, b.retriever, b.unit)
     open_to = None if within else _not_known(q, choice)
-    figure: Comparison | None
+    figure: ArmDifference | None
     if (withheld := max(q.options, key=lambda a: a.unjudged)).unjudged > MOST_UNJUDGED:
         figure, text = None, _withheld(q, withheld.unjudged)
     elif open_to is not None:
@@ -358,7 +360,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
     if b.judged_by == TEMPLATE:
         text = f"on template queries, {text}"
     settled = within and not unsettled and b.judged_by != TEMPLATE and withheld.unjudged <= MOST_UNJUDGED
-    return Answer(
+    return Decision(
         headline=f"{text[0].upper()}{text[1:]}.",
         choice=Choice() if withheld.unjudged > MOST_UNJUDGED else Choice.of(choice),
         badge=_badge(b),
@@ -394,11 +396,11 @@ def _units(lead: Evidence) -> int:
     return len(set(lead.clusters)) if lead.clusters else lead.arms[0].scores.shape[1]
 
 
-def _points(c: Comparison, over: str = "") -> str:
+def _points(c: ArmDifference, over: str = "") -> str:
     return f"{signed(c.points, 1)} {POINTS} {over and f'over {over} '}{c.interval}"
 
 
-def _withheld(q: Question, share: float) -> str:
+def _withheld(q: OptionSet, share: float) -> str:
     """The headline where too few documents are judged: the leading difference between its bounds."""
 
     def top(arm: Arm) -> float:
@@ -412,7 +414,7 @@ def _withheld(q: Question, share: float) -> str:
     return f"{told}: {least} {POINTS} if these are irrelevant, {most} if relevant"
 
 
-def _cheaper(q: Question, leads: Arm) -> Arm | None:
+def _cheaper(q: OptionSet, leads: Arm) -> Arm | None:
     """The cheapest option below the cost of ``leads`` that may do as well; None where there is none."""
     for arm in q.options:
         c = q.of(arm, leads) if cost(arm) < cost(leads) else None
@@ -421,7 +423,7 @@ def _cheaper(q: Question, leads: Arm) -> Arm | None:
     return None
 
 
-def _not_known(q: Question, leads: Arm) -> tuple[Comparison, str] | None:
+def _not_known(q: OptionSet, leads: Arm) -> tuple[ArmDifference, str] | None:
     """(the figure of a headline that cannot settle, its clause): the cheaper option that may suffice, else the other
     one that may bring more; None without either."""
     others = [arm for arm in q.options if arm is not leads]
@@ -437,7 +439,7 @@ def _not_known(q: Question, leads: Arm) -> tuple[Comparison, str] | None:
     return brings, f"; {name_of(brings.option)} may bring more: {_points(brings, 'it')}"
 
 
-def _why(q: Question, choice: Arm) -> tuple[Comparison | None, str]:
+def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
     """(the headline's figure, its clause): what the choice is better than."""
     others = [arm for arm in q.trained if arm is not choice]
     if not choice.trained and others:
@@ -456,7 +458,7 @@ def _why(q: Question, choice: Arm) -> tuple[Comparison | None, str]:
 
 
 def _findings(
-    q: Question, choice: Arm, figure: Comparison | None, pairs: Iterable[Comparison], b: Basis
+    q: OptionSet, choice: Arm, figure: ArmDifference | None, pairs: Iterable[ArmDifference], b: Basis
 ) -> Iterator[str]:
     """Sentences. First what every test is asked: several different queries against as many paraphrases, several over
     one, and where a fixed number of queries goes; then the training to take, and other differences to the choice."""
@@ -490,7 +492,7 @@ def _findings(
             yield q.of(option, against).sentence
 
 
-def _asked(q: Question) -> Iterator[Comparison]:
+def _asked(q: OptionSet) -> Iterator[ArmDifference]:
     """Several different queries over as many paraphrases, for the most of both; and over one, for each number."""
     different = [arm for arm in q.trained if arm.kind.partition(" by ")[0] == DIVERSE]
     found: list[tuple[Arm, Arm]] = []
@@ -509,12 +511,12 @@ def _same_but(arm: Arm, other: Arm, kind: str, per_doc: int) -> bool:
     return (other.kind, other.per_doc, other.retriever, other.fused) == here
 
 
-def _at_equal_pairs(lead: Evidence) -> tuple[Comparison, ...]:
+def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     """The second question: several queries on fewer documents over one on each, for as many pairs."""
     held = [arm for arm in lead.arms if arm.held]
     if not held:
         return ()
-    q = Question(lead, [*held, *(arm for arm in lead.arms if arm.per_doc == 1 and not arm.held)])
+    q = OptionSet(lead, [*held, *(arm for arm in lead.arms if arm.per_doc == 1 and not arm.held)])
     return tuple(q.of(arm, one) for arm in held for one in q.options if one.kind == arm.kind and one.per_doc == 1)
 
 
@@ -530,7 +532,7 @@ def _badge(b: Basis) -> str:
     return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by] + also
 
 
-def _limits(lead: Evidence, own: Sequence[Evidence], q: Question) -> list[str]:
+def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
     """What makes the answer weak, the hardest first."""
     b = lead.basis
     steps = [arm.steps for arm in q.trained]
@@ -576,14 +578,14 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: Question) -> list[str]:
     return [text for applies, text in told if applies]
 
 
-def _direction(e: Evidence, q: Question | None = None) -> int:
+def _direction(e: Evidence, q: OptionSet | None = None) -> int:
     """Whether several different queries beat one (1), lose (-1) or neither is shown (0)."""
     arms = [arm for arm in (q.options if q else e.arms) if arm.trained and not arm.held and arm.kind == DIVERSE]
     several = [arm for arm in arms if arm.per_doc > 1]
     one = next((arm for arm in arms if arm.per_doc == 1), None)
     if not several or one is None:
         return 0
-    c = (q or Question(e, [one, *several])).of(max(several, key=lambda a: a.per_doc), one)
+    c = (q or OptionSet(e, [one, *several])).of(max(several, key=lambda a: a.per_doc), one)
     return 1 if c.gains else -1 if c.loses else 0
 
 
@@ -597,7 +599,7 @@ def _opposed(lead: Evidence, own: Sequence[Evidence]) -> list[Evidence]:
     return [e for e in others if direction and _direction(e) == -direction]
 
 
-def _rule(lead: Evidence, q: Question, task: Task) -> str:
+def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
     """How the published rule relates to the measurement. Only one of the rule's own kind can contradict it."""
     b, says = lead.basis, {"avoid": -1, "recommend": 1}.get(task.rule, 0)
     if not says:
@@ -621,7 +623,7 @@ def _rule(lead: Evidence, q: Question, task: Task) -> str:
     return "This measurement agrees with the published rule."
 
 
-def _settling(lead: Evidence, q: Question) -> Settling:
+def _settling(lead: Evidence, q: OptionSet) -> Settling:
     """The one thing that would settle the answer."""
     b = lead.basis
     if max(arm.unjudged for arm in q.options) > MOST_UNJUDGED:
@@ -666,7 +668,7 @@ def _rounded(n: float) -> int:
     return math.ceil(n / unit) * unit
 
 
-def _of_language(lead: Evidence, task: Task) -> Answer:
+def _of_language(lead: Evidence, task: Task) -> Decision:
     """The retriever does not read the language: what it gains from queries says nothing."""
     b = lead.basis
     names = f" ({' or '.join(task.readers[:2])})" if task.readers else ""
@@ -676,7 +678,9 @@ def _of_language(lead: Evidence, task: Task) -> Answer:
     lexical = [arm for arm in lead.arms if arm.kind == BM25]
     trained = [arm for arm in lead.arms if arm.trained and not arm.held]
     if lexical and trained:
-        q = Question(lead, [*lexical, *(arm for arm in lead.arms if not arm.held and arm.kind not in (BM25, RERANKED))])
+        q = OptionSet(
+            lead, [*lexical, *(arm for arm in lead.arms if not arm.held and arm.kind not in (BM25, RERANKED))]
+        )
         options = tuple(q.options)
         c = q.of(lexical[0], max(trained, key=lambda a: a.mean))
         figure = c if c.gains else None
@@ -685,7 +689,7 @@ def _of_language(lead: Evidence, task: Task) -> Answer:
         text += f", which does not read it, is {below}."
     else:
         text += " does not read it."
-    return Answer(
+    return Decision(
         headline=text,
         choice=Choice(RETRIEVER),
         badge=_badge(b) if lead.arms else NO_EVIDENCE,
@@ -699,7 +703,7 @@ def _of_language(lead: Evidence, task: Task) -> Answer:
     )
 
 
-def _expected(prior: Evidence) -> Answer:
+def _expected(prior: Evidence) -> Decision:
     """What other datasets let expect; never settled for a task of its own."""
     shown = [e for e in prior.expected if e.low > 0]
     e = min(shown, key=lambda e: e.per_doc) if shown else max(prior.expected, key=lambda e: e.points)
@@ -707,7 +711,7 @@ def _expected(prior: Evidence) -> Answer:
     several = name_of(Choice(DIVERSE, e.per_doc))
     action = action_of(choice, "", prior.basis.unit)
     figure = f"{signed(e.points, 1)} {POINTS} (95% {signed(e.low, 1)} to {signed(e.high, 1)})"
-    return Answer(
+    return Decision(
         headline=f"So far, {action}; judging by other datasets, {several} bring {figure}.",
         choice=choice,
         badge=ELSEWHERE,

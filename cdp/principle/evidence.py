@@ -1,4 +1,4 @@
-"""What a decision rests on: scores per query of the compared options, and where they are from.
+"""The form of what a decision rests on: options, judges, task, scores per query and where they are from.
 
 Own studies and the published results have this one form; ``cdp.principle.decide`` reads nothing else.
 """

@@ -1,4 +1,4 @@
-"""Avoid, test or recommend: what the content words of a task's queries say about diverse training queries.
+"""Avoid, test or recommend diverse queries, by the content words (CW) of a task: sentences, caveats.
 
 The published rule (tab:cw_threshold): a mean CW below 7 avoids, 7 to 10 tests, above 10 recommends several different
 queries per document. The interval and the caveats say how much that is worth for the queries at hand.
@@ -6,17 +6,22 @@ queries per document. The interval and the caveats say how much that is worth fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.statistics import stdtrit
+from cdp.base.workspace import SHIPPED_DATA
 from cdp.complexity import cw_interval
-from cdp.complexity.profile import HIGH, LOW
+from cdp.complexity.content_words import HIGH, LOW
+from cdp.principle.correlation import SCALING, differences
 from cdp.principle.evidence import Basis, Evidence, Expectation
-from cdp.principle.prior import expected, measured
-from cdp.principle.scope import Scope, check_kind, scope_of
+from cdp.principle.tables import read
 
 AVOID_BELOW = float(LOW)
 RECOMMEND_ABOVE = float(HIGH)
@@ -170,3 +175,175 @@ def _caveats(cw: NDArray[np.float64], possible: tuple[str, ...], level: str, sco
         "evidence page."
     )
     return caveats
+
+
+# What to expect on a new dataset before anything is measured on it.
+#
+# Estimated by ``reproduction/prior.py`` from the published differences and those of the stored studies; docs/METHODS.md
+# says how, and how often it held for a dataset that was left out.
+
+FILE = SHIPPED_DATA / "evidence" / "prior.csv"
+
+EQUAL_DOCUMENTS = "equal documents"
+INFONCE = "infonce"
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """The difference that a new dataset lets expect, in NDCG@10 points: Student's t about ``points`` with scale ``sd``.
+
+    ``design`` is what the trainings have equal, ``loss`` as studies name it. ``published`` of the ``datasets`` are the
+    paper's; ``setups`` counts ways of training. ``covered`` is how often the 95% interval held for a dataset that was
+    left out (a share), ``covered_setups`` the same for a way of training, ``error`` how far off its prediction was
+    (root mean square), ``error_with_cw`` with a slope on content words.
+    """
+
+    comparison: str
+    design: str
+    loss: str
+    per_doc: int
+    points: float
+    sd: float
+    degrees: float
+    datasets: int
+    published: int
+    setups: int
+    covered: float
+    covered_setups: float
+    error: float
+    error_with_cw: float
+
+    @property
+    def low(self) -> float:
+        return self.points - float(stdtrit(self.degrees, 0.975)) * self.sd
+
+    @property
+    def high(self) -> float:
+        return self.points + float(stdtrit(self.degrees, 0.975)) * self.sd
+
+
+@lru_cache(maxsize=1)
+def priors() -> tuple[Prior, ...]:
+    """All rows of the table."""
+    kinds = {f.name: {"str": str, "int": int, "float": float}[str(f.type)] for f in fields(Prior)}
+    with open(FILE, encoding="utf-8", newline="") as file:
+        return tuple(Prior(**{name: kinds[name](text) for name, text in row.items()}) for row in csv.DictReader(file))
+
+
+def _usual() -> list[Prior]:
+    """The rows that an answer rests on: several different queries over one, at equal documents, by InfoNCE."""
+    return [p for p in priors() if (p.comparison, p.design, p.loss) == (SCALING, EQUAL_DOCUMENTS, INFONCE)]
+
+
+def expected() -> tuple[Expectation, ...]:
+    """What a new dataset lets expect at each Q/Doc; empty where too few datasets were measured."""
+    return tuple(Expectation(p.per_doc, p.points, p.low, p.high) for p in _usual())
+
+
+def measured() -> tuple[str, tuple[str, ...]]:
+    """(what ``expected()`` rests on, its limits in sentences)."""
+    rows = _usual()
+    most = max(rows, key=lambda p: p.datasets)
+    held = np.average([p.covered for p in rows], weights=[p.datasets for p in rows])
+    known = [p for p in rows if not np.isnan(p.covered_setups)]
+    ways = np.average([p.covered_setups for p in known], weights=[p.setups for p in known])
+    own = f", {most.published} of them the paper's" if most.published < most.datasets else " of the paper"
+    return f"{most.datasets} datasets{own}", (
+        f"Such intervals held for {held:.0%} of the datasets and {ways:.0%} of the ways of training left out.",
+        "In the paper's trainings (up to 100 epochs) more queries also meant more steps.",
+    )
+
+
+LANGUAGE = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """``outside`` are the reasons why the line says nothing of a task, ``unknown`` what was not said about it.
+
+    A task is inside if neither holds: multi-hop questions in English, CW within the four datasets'. Where only the kind
+    is unknown, what the line says is conditional on it.
+    """
+
+    outside: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """In a sentence; empty for a task inside the evidence."""
+        if self.outside:
+            return f"The published rule has no evidence for such a task: {'; '.join(self.outside)}."
+        return " ".join(self.unknown)
+
+
+def evidence_range() -> tuple[float, float]:
+    """The smallest and the largest mean CW among the datasets of the published line."""
+    cw = [d.cw for d in differences()]
+    return min(cw), max(cw)
+
+
+def scope_of(mean_cw: float, *, language: str, domain: str, task: str) -> Scope:
+    """How a task relates to the evidence behind the line."""
+    low, high = evidence_range()
+    outside, unknown = [], []
+    if domain == "in-domain":
+        # What the published in-domain sets say is another matter, and CW or the kind of task play no part in it.
+        task, mean_cw = MULTI_HOP_QA, low
+        outside.append("the line is about queries unlike the training queries, and these resemble them")
+    if language != LANGUAGE:
+        outside.append("the line was fitted on English queries, and counts in other languages are not comparable")
+    if task and task != MULTI_HOP_QA:
+        outside.append(f"the line was fitted on multi-hop question answering, not on {KINDS[task].lower()}")
+    if not low <= mean_cw <= high:
+        outside.append(f"the line covers mean CW from {low:.2f} to {high:.2f}, and {mean_cw:.2f} lies outside")
+    if not task:
+        unknown.append("The published rule covers multi-hop questions only: choose your task type.")
+    return Scope(tuple(outside), tuple(unknown))
+
+
+# The only kind that the published line was fitted on.
+MULTI_HOP_QA = "multi-hop"
+
+# Kind → title. Those of BEIR are its own task categories (Thakur et al. 2021, table 1); BRIGHT's is its subject.
+KINDS: Mapping[str, str] = {
+    MULTI_HOP_QA: "Multi-hop question answering",
+    "question-answering": "Question answering",
+    "web-search": "Web search",
+    "fact-checking": "Fact checking",
+    "biomedical": "Biomedical search",
+    "citation": "Citation prediction",
+    "argument": "Argument retrieval",
+    "duplicate": "Duplicate questions",
+    "entity": "Entity search",
+    "reasoning": "Reasoning-intensive search",
+}
+
+_BEIR = {
+    "arguana": "argument",
+    "climate-fever": "fact-checking",
+    "cqadupstack": "duplicate",
+    "dbpedia-entity": "entity",
+    "fever": "fact-checking",
+    "fiqa": "question-answering",
+    "nfcorpus": "biomedical",
+    "nq": "question-answering",
+    "quora": "duplicate",
+    "scidocs": "citation",
+    "scifact": "fact-checking",
+    "trec-covid": "biomedical",
+    "webis-touche2020": "argument",
+}
+_GROUPS = {"Multi-hop": MULTI_HOP_QA, "BRIGHT": "reasoning", "TREC-DL": "web-search"}
+
+
+def kinds_of_datasets() -> dict[str, str]:
+    """{published dataset: its kind}; HotpotQA, printed in two groups, is multi-hop."""
+    rows = sorted(read("datasets"), key=lambda row: row["group"] == "Multi-hop")
+    return {row["dataset"]: _GROUPS.get(row["group"]) or _BEIR.get(row["dataset"], MULTI_HOP_QA) for row in rows}
+
+
+def check_kind(task: str) -> str:
+    """``task`` if it is a kind or empty (not known); ConfigError names the kinds."""
+    if task and task not in KINDS:
+        raise ConfigError(f"There is no kind of task called {task!r}.", hint=f"Choose one of: {', '.join(KINDS)}.")
+    return task

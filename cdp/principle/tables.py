@@ -1,4 +1,4 @@
-"""The paper's tables and figures: what each shows, its rows as printed with marks, and the notes on them."""
+"""The paper's tables and figures: titles, rows as printed with marks, notes; as CSV."""
 
 from __future__ import annotations
 
@@ -248,3 +248,35 @@ def to_csv(published: PublishedTable) -> str:
     columns = [*published.columns, "mark", "notes"]
     rows = ({**row, "notes": " ".join(map(str, row["notes"]))} for row in published.rows)
     return csv_text(columns, ([row.get(name, "") for name in columns] for row in rows))
+
+
+FILE = SHIPPED_DATA / "evidence" / "prior_work.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class PriorWork:
+    """A publication beside the paper. ``read`` is what was read of it, ``against`` where it disagrees with the
+    principle in a sentence (empty where it does not), ``on`` the page that says so: decide, or evidence alone."""
+
+    source: str
+    year: str
+    authors: str
+    title: str
+    url: str
+    read: str
+    finding: str
+    figures: str
+    against: str
+    on: str
+
+    @property
+    def disagreement(self) -> str:
+        """``against`` with its source, as Markdown; empty where it does not disagree."""
+        return f"{self.against} [{self.source}]({self.url})" if self.against else ""
+
+
+@lru_cache(maxsize=1)
+def prior_work() -> tuple[PriorWork, ...]:
+    """All rows of the table, those that disagree with the principle first."""
+    with open(FILE, encoding="utf-8", newline="") as file:
+        return tuple(PriorWork(**row) for row in csv.DictReader(file))

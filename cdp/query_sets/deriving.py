@@ -1,4 +1,4 @@
-"""A query set made from another by leaving out or rewriting queries: what a leak, a filter or a review leaves.
+"""A query set made from another: fewer or edited queries, a leak, a filter, a review, documents added again; log.
 
 The set itself stays as it is: other runs were made from it. The new one names it under ``made_from``, with its hash,
 and says under ``without`` why it is shorter, so that what was trained on it leads back.

@@ -1,4 +1,4 @@
-"""Queries that a person brings with the documents that answer them: a file of them, and their division into splits."""
+"""A file of queries with the documents that answer them; split names, dividing off dev."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
 from cdp.corpus.checks import queries_of
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, iter_rows, look
-from cdp.corpus.origin import ORIGINS
+from cdp.corpus.options import ORIGINS
 from cdp.corpus.readers import Row
 
 # Pages on which a file's first passage begins.
@@ -60,7 +60,7 @@ class AddOptions(Config):
 
 
 @dataclass
-class Judged:
+class GivenQueries:
     """Queries with the documents that answer them: {split: {text: {document: grade}}}; ``named`` by the source."""
 
     splits: dict[str, Answers] = field(default_factory=dict)
@@ -89,10 +89,10 @@ def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str
     return str(text_field), str(document_field), split_field, grade_field
 
 
-def read_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> Judged:
+def read_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> GivenQueries:
     """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
     text_field, document_field, split_field, grade_field = columns_of(path, options, encoding)
-    judged = Judged(named=split_field is not None)
+    judged = GivenQueries(named=split_field is not None)
     for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
         if not isinstance(row, Row):
             judged.left_out["rows of queries that cannot be read"] += 1

@@ -1,4 +1,4 @@
-"""Queries that exist already, as a query set: from a file with a document per row, or from pairs.
+"""Queries that exist already, imported as a query set: columns, a document per row or pairs, negatives, rejected rows.
 
 Rows are streamed. A row that cannot be used is rejected with its line and reason, counted, and kept in
 ``failures.jsonl``; nothing is dropped silently.
@@ -21,15 +21,9 @@ from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
 from cdp.corpus import load_documents, load_manifest
 from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, storable
-from cdp.corpus.options import AUTO, ReadOptions, check_encoding
-from cdp.corpus.origin import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
+from cdp.corpus.options import AUTO, KIND_OF, ORIGINS, UNKNOWN, ReadOptions, check_encoding, check_origin, described
 from cdp.corpus.readers import BadRow, RowFormat, format_of
-from cdp.corpus.sources import (
-    Budget,
-    Source,
-    existing,
-    shown_name,
-)
+from cdp.corpus.sources import Budget, Source, existing, shown_name
 from cdp.query_sets import store
 from cdp.query_sets.store import Files, QuerySet, known_language
 

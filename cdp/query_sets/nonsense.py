@@ -1,4 +1,4 @@
-"""What an endpoint returns in place of a query: refusals, the prompt, fragments of JSON, another language.
+"""What an endpoint returns in place of a query: refusals, prompt echoes, loops, fragments of JSON, the wrong language.
 
 ``nonsense`` judges one query, ``query_table`` those of a set. They flag what is almost surely no query; a bad query is
 another matter, which the round-trip rank and the measures tell. Human queries of the benchmarks are flagged in far less

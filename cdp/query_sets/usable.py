@@ -1,4 +1,4 @@
-"""Single queries and sets as people see them: which queries are usable and why not, decisions, where a set is from."""
+"""Single queries as people see them: which are usable and why not, decisions, where a set is from, round-trip ranks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from cdp.base.records import Document
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.complexity import count_content_words
-from cdp.corpus import get_documents, list_corpora, viewing
-from cdp.query_sets import QuerySet, measured
+from cdp.corpus import get_documents, list_corpora, looking
+from cdp.query_sets import QuerySet, store
 from cdp.query_sets import deriving as room
 from cdp.query_sets.deriving import Decisions
-from cdp.query_sets.measured import QueryScores
 from cdp.query_sets.nonsense import REASONS, QueryTable, query_table
-from cdp.query_sets.store import document_queries
+from cdp.query_sets.store import QueryScores, document_queries
 
 
 def references(sets: Sequence[QuerySet]) -> dict[str, str]:
@@ -41,7 +40,7 @@ def shared(query_set: QuerySet) -> list[str]:
 
 def round_trips(workspace: Workspace, query_set: QuerySet) -> dict[str, QueryScores]:
     """Return the round-trip ranks of the set's present content by retriever, BM25 first, then the newest."""
-    by = {item.by: item for item in measured.list_scores(workspace, query_set, measured.ROUND_TRIP)}
+    by = {item.by: item for item in store.list_scores(workspace, query_set, store.ROUND_TRIP)}
     return {name: by[name] for name in sorted(by, key=lambda name: name != BM25)}
 
 
@@ -111,7 +110,7 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
     line = query_sets.read_at(workspace, query_set.id, int(table.offset[index]))
     name = str(line["document_id"])
     try:
-        content = viewing.document(workspace, query_set.corpus_id, name)
+        content = looking.document(workspace, query_set.corpus_id, name)
     except CdpError:
         content = None
     made = decisions(workspace, query_set)

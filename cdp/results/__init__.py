@@ -1,1 +1,1 @@
-"""Results: names of runs, one row per recipe and benchmark, comparisons with their tests, and tables like a paper's."""
+"""What became of runs, read and never written: names, rows, comparisons with their tests, tables like a paper's."""

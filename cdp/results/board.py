@@ -1,4 +1,4 @@
-"""The leaderboard: what every run is called, one row per recipe and benchmark, and what a score is read with.
+"""The leaderboard: default name of a run, rows and seeds averaged, badges, default baseline.
 
 A run's name says what tells its recipe from the others of the list: ``diverse × 5``, where nothing else differs. A name
 that a person gave stays.
@@ -33,13 +33,11 @@ from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 MEASURE = "ndcg@10"
 SEPARATOR = " · "
 
-
 # {run: all runs of its recipe, itself among them, by seed, the newest first}
 Families = Mapping[str, tuple[str, ...]]
 
 # By the paired t-test, or the two-level test where both sides have seeds.
 SIGNIFICANT = 0.05
-
 
 # Settings that say what a run is called or where it runs, or that its documents and pairs say better.
 NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget")
@@ -101,7 +99,7 @@ class Badge:
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """One recipe on one benchmark, averaged over its ``runs``. NDCG@10 and differences in percent (points).
 
     ``retriever_id`` is the run of the lowest seed; ``evaluation_id`` joins the evaluations of all by ``+``. ``seed_sd``
@@ -185,7 +183,7 @@ class Row:
                 "calibration": corrected}  # fmt: skip
 
 
-class Scope(Protocol):
+class RowFilter(Protocol):
     """A project, as far as it says which rows of the catalogue are its own."""
 
     def keep(self, kind: str, things: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -195,7 +193,7 @@ class Scope(Protocol):
 # every evaluation, by the name of its run
 
 
-def list_evaluations(workspace: Workspace, scope: Scope | None = None) -> list[dict[str, Any]]:
+def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> list[dict[str, Any]]:
     """The catalogue's evaluations, the newest first, those of studies among them; of a project where one is given.
 
     Beside the catalogue's keys each has ``retriever_name`` as people know the run (``named`` where a person named it),
@@ -348,7 +346,7 @@ def _seed(row: Mapping[str, Any]) -> int:
     return int(row["trained"].settings.get("seed") or 0) if row["trained"] else 0
 
 
-def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[Row]:
+def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[ResultRow]:
     """The leaderboard: one row per recipe and benchmark, by benchmark the best first and those with a fault last.
 
     ``evaluations`` are those of ``list_evaluations``.
@@ -361,7 +359,7 @@ def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> li
 
 def rows_of(
     workspace: Workspace, selected: Sequence[dict[str, Any]], newest: Sequence[dict[str, Any]], related: Families
-) -> list[Row]:
+) -> list[ResultRow]:
     """One row per family and place of the selected ones among evaluations that are the newest of their retriever.
 
     Of runs with the same recipe and seed the newest counts: ids begin with their time.
@@ -397,7 +395,7 @@ def rows_of(
             badge = Badge(*by.badge)
             badges[badge.word] = badge
         rows.append(
-            Row(
+            ResultRow(
                 retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
                 protocol=first["protocol"], version=version, ndcg=sum(scores) / len(scores),
                 n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
@@ -415,7 +413,7 @@ def rows_of(
     return _told_apart(rows)
 
 
-def _told_apart(rows: list[Row]) -> list[Row]:
+def _told_apart(rows: list[ResultRow]) -> list[ResultRow]:
     called: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         called[row.retriever].add(row.retriever_id)
@@ -509,7 +507,7 @@ def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[B
     return badges
 
 
-def remarks(rows: Sequence[Row]) -> list[str]:
+def remarks(rows: Sequence[ResultRow]) -> list[str]:
     """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``.
 
     That is what people's labels correct, what is judged, the meanings of the badges, and what is odd in a benchmark.
@@ -527,7 +525,7 @@ def remarks(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def baseline(rows: Sequence[Row]) -> str:
+def baseline(rows: Sequence[ResultRow]) -> str:
     """Return the default baseline: the untrained retriever that most of the rows started from; else the
     untrained one with results at the most places. Empty without a row."""
     here = Counter(row.retriever_id for row in rows)

@@ -1,4 +1,4 @@
-"""Differences from a baseline over the same queries: paired tests, seeds, Holm, and what people's labels correct."""
+"""What is compared with a baseline over the same queries: paired tests, seeds, Holm, people's labels, by query."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from cdp.catalog import STUDY
 from cdp.evaluation.calibration import Judged, calibrate, judged_by
 from cdp.evaluation.results import FirstTen, first_ten
 from cdp.query_sets import list_query_sets
-from cdp.results.board import MEASURE, Row, families, latest, list_evaluations, rows_of
+from cdp.results.board import MEASURE, ResultRow, families, latest, list_evaluations, rows_of
 from cdp.studies import records
 
 # {evaluation: {query: value in [0, 1]}}
-Scores = Mapping[str, Mapping[str, float]]
+RunScores = Mapping[str, Mapping[str, float]]
 
 
 # Retrievers that are compared with a baseline at once.
@@ -42,10 +42,10 @@ class Comparison:
 
     baseline: str
     baseline_id: str
-    rows: list[Row]
+    rows: list[ResultRow]
     settings: dict[str, dict[str, Any]]
     n_tests: int = 0
-    scores: Scores = field(default_factory=dict, repr=False)
+    scores: RunScores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
     def on(self, places: Collection[str]) -> Comparison:
@@ -170,7 +170,7 @@ def _retriever_id(rows: Sequence[Mapping[str, Any]], lead: Mapping[str, str], na
     raise NotFoundError("evaluated retriever", name, known=sorted(lead), hint=hint)
 
 
-def _tested_row(row: Row, reference: Row | None, scores: Scores, means: Scores) -> Row:
+def _tested_row(row: ResultRow, reference: ResultRow | None, scores: RunScores, means: RunScores) -> ResultRow:
     """The row with its difference from the reference: the paired tests, and the two-level test where both sides that
     were trained have seeds. ``scores`` are those of single runs, ``means`` of rows."""
     if reference is None or reference is row:
@@ -200,8 +200,8 @@ def _tested_row(row: Row, reference: Row | None, scores: Scores, means: Scores) 
 
 
 def _calibrated(
-    workspace: Workspace, row: Row, by: Judged | None, means: Scores, of: Mapping[str, Mapping[str, Any]]
-) -> Row:
+    workspace: Workspace, row: ResultRow, by: Judged | None, means: RunScores, of: Mapping[str, Mapping[str, Any]]
+) -> ResultRow:
     """The row with its difference corrected by people's labels, where a model judged it."""
     if by is None or row.baseline_evaluation_id is None:
         return row
@@ -220,7 +220,7 @@ def _tested(deltas: bytes) -> PairedTest:
     return paired_test(np.frombuffer(deltas))
 
 
-def _differing(workspace: Workspace, rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+def _differing(workspace: Workspace, rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:
     """The training settings in which the retrievers differ: setting → retriever → value."""
     trained = {row.retriever: row.trained.settings for row in rows if row.trained}
     settings: dict[str, dict[str, Any]] = {}
@@ -234,22 +234,22 @@ def _differing(workspace: Workspace, rows: Sequence[Row]) -> dict[str, dict[str,
     return settings
 
 
-def beside(rows: Sequence[Row], baseline: str, most: int = MOST) -> list[str]:
+def beside(rows: Sequence[ResultRow], baseline: str, most: int = MOST) -> list[str]:
     """Return the rows that are compared by default: all, or where these are more than ``most`` what is not
     trained, the cheapest trainings (one query per document), then the best; whole and unleaked ones before others."""
-    by_run: dict[str, Row] = {}
+    by_run: dict[str, ResultRow] = {}
     for row in rows:
         by_run.setdefault(row.retriever_id, row)
     by_run.pop(baseline, None)
 
-    def order(row: Row) -> tuple[bool, int, float]:
+    def order(row: ResultRow) -> tuple[bool, int, float]:
         one = row.trained is not None and row.trained.per_doc == "1"
         return bool(row.marks), 0 if row.trained is None else 1 if one else 2, -row.ndcg
 
     return [row.retriever_id for row in sorted(by_run.values(), key=order)[:most]]
 
 
-def per_query(workspace: Workspace, comparison: Comparison, row: Row) -> list[QueryDifference]:
+def per_query(workspace: Workspace, comparison: Comparison, row: ResultRow) -> list[QueryDifference]:
     """Both scores of each query that a row and the baseline share, the largest loss first."""
     if row.baseline_evaluation_id is None:
         return []

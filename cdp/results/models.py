@@ -1,4 +1,4 @@
-"""Trained models: their files, licences, newest scores, and what speaks against publishing one."""
+"""Trained models: list, files, licences, newest scores on the card, faults against publishing."""
 
 from __future__ import annotations
 

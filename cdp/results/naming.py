@@ -1,4 +1,4 @@
-"""Names of retrievers: what a person may call one, and the id by which files know it."""
+"""Names of retrievers: a run by id, name or prefix; reserved names; names that people gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table like a paper's: retrievers by benchmarks, the best bold, the second underlined, significance as a dagger.
+"""A paper's table: best bold, second underlined, daggers, rounding, means; CSV, Markdown, LaTeX, notes on noise.
 
 Values are percent with one decimal, and compared as they are printed, so equal cells are marked alike. A group's mean
 over fewer benchmarks than the group has carries its coverage (``41.2 (12/14)``) and competes with no full mean.
@@ -15,7 +15,7 @@ from typing import Any
 
 from cdp.base.text import csv_text
 from cdp.benchmarks import registry
-from cdp.results.board import SIGNIFICANT, Row
+from cdp.results.board import SIGNIFICANT, ResultRow
 from cdp.results.differences import Comparison
 
 # Of the column of names.
@@ -23,7 +23,7 @@ HEAD = "NDCG@10"
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One number of the table. ``place`` is 1 for the best of its column, 2 for the second, else 0. ``remark`` says why
     a number competes with none: ``leaked``, ``12/14`` for a mean that does not cover its group."""
 
@@ -52,7 +52,7 @@ class Table:
     """
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    rows: tuple[tuple[str, tuple[TableCell, ...]], ...]
     notes: tuple[str, ...] = ()
 
 
@@ -63,13 +63,13 @@ def paper_table(comparison: Comparison) -> Table:
     """
     rows = comparison.rows
     names = sorted({row.retriever for row in rows}, key=lambda name: (name != comparison.baseline, name))
-    columns: dict[str, dict[str, Cell]] = defaultdict(dict)
-    files: dict[str, dict[str, Cell]] = defaultdict(dict)  # beside the others, and part of no mean
+    columns: dict[str, dict[str, TableCell]] = defaultdict(dict)
+    files: dict[str, dict[str, TableCell]] = defaultdict(dict)  # beside the others, and part of no mean
     for row in rows:
         place = row.place if row.per_file is None else f"{row.place} per passage"
-        columns[place][row.retriever] = Cell(row.ndcg, row.marks, row.significant)
+        columns[place][row.retriever] = TableCell(row.ndcg, row.marks, row.significant)
         if row.per_file is not None:
-            files[f"{row.place} per file"][row.retriever] = Cell(row.per_file, row.marks)
+            files[f"{row.place} per file"][row.retriever] = TableCell(row.per_file, row.marks)
     shared = [column for column in columns.values() if len(column) == len(names)]
     if shared and len(columns) > 1:
         mean = {name: _mean([column[name] for column in shared]) for name in names}
@@ -77,20 +77,20 @@ def paper_table(comparison: Comparison) -> Table:
     else:
         means = {}
     every = _ranked({**columns, **files, **_group_means(rows), **means})
-    cells = ((name, tuple(column.get(name, Cell()) for column in every.values())) for name in names)
+    cells = ((name, tuple(column.get(name, TableCell()) for column in every.values())) for name in names)
     return Table(tuple(every), tuple(cells), tuple(notes(comparison)))
 
 
-def _group_means(rows: Sequence[Row]) -> dict[str, dict[str, Cell]]:
+def _group_means(rows: Sequence[ResultRow]) -> dict[str, dict[str, TableCell]]:
     """{heading: {retriever: mean}} of each group and protocol."""
-    found: dict[str, dict[str, dict[str, Cell]]] = defaultdict(lambda: defaultdict(dict))
+    found: dict[str, dict[str, dict[str, TableCell]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         entry = registry.find(row.benchmark)
         if entry is not None and entry.schema and row.split == entry.split and not row.version:
-            found[row.protocol][entry.name][row.retriever] = Cell(row.ndcg, row.marks)
+            found[row.protocol][entry.name][row.retriever] = TableCell(row.ndcg, row.marks)
     groups = registry.groups()
     wholes = {entry.name: groups[entry.title] for entry in registry.entries() if not entry.schema}
-    means: dict[str, dict[str, Cell]] = {}
+    means: dict[str, dict[str, TableCell]] = {}
     for protocol, members in found.items():
         for name, parts in wholes.items():  # CQADupStack is one member of BEIR: the mean of its parts
             members[name] |= _means([members.get(part, {}) for part in parts], whole=True)
@@ -102,25 +102,26 @@ def _group_means(rows: Sequence[Row]) -> dict[str, dict[str, Cell]]:
     return means
 
 
-def _means(columns: Sequence[Mapping[str, Cell]], whole: bool = False) -> dict[str, Cell]:
+def _means(columns: Sequence[Mapping[str, TableCell]], whole: bool = False) -> dict[str, TableCell]:
     """The mean of each retriever over columns; with ``whole`` only of those that have all."""
     names = {name: sum(name in column for column in columns) for column in columns for name in column}
     return {
-        name: _mean([column.get(name, Cell()) for column in columns])
+        name: _mean([column.get(name, TableCell()) for column in columns])
         for name, n in names.items()
         if n == len(columns) or not whole
     }
 
 
-def _mean(cells: Sequence[Cell]) -> Cell:
+def _mean(cells: Sequence[TableCell]) -> TableCell:
     values = [cell.value for cell in cells if cell.value is not None]
     coverage = "" if len(values) == len(cells) else f"{len(values)}/{len(cells)}"
-    return Cell(fmean(values), ", ".join(filter(None, dict.fromkeys([coverage, *(cell.remark for cell in cells)]))))
+    remarks = dict.fromkeys([coverage, *(cell.remark for cell in cells)])
+    return TableCell(fmean(values), ", ".join(filter(None, remarks)))
 
 
-def _ranked(columns: Mapping[str, Mapping[str, Cell]]) -> dict[str, dict[str, Cell]]:
+def _ranked(columns: Mapping[str, Mapping[str, TableCell]]) -> dict[str, dict[str, TableCell]]:
     """The columns with the places of their cells; a column of one value has no best."""
-    ranked: dict[str, dict[str, Cell]] = {}
+    ranked: dict[str, dict[str, TableCell]] = {}
     for heading, column in columns.items():
         competing = [float(cell.number) for cell in column.values() if not cell.remark]
         best = sorted(set(competing), reverse=True)[: 2 if len(competing) > 1 else 0]

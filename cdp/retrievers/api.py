@@ -1,4 +1,4 @@
-"""Retrievers behind an OpenAI-compatible ``/embeddings`` endpoint: ``api:MODEL`` or ``api:MODEL@ADDRESS``.
+"""Retrievers behind ``/embeddings``, ``api:MODEL@ADDRESS``: requests, vectors kept, budget, texts without a vector.
 
 ``ApiModel`` answers to the calls of ``SentenceTransformer`` that we make for an untrained retriever. Each text's vector
 is kept in the answer cache, keyed by model, address and text: no text is paid for twice, not by another collection that
@@ -23,15 +23,14 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from cdp.base.errors import ConfigError, ModelError, ProviderError
-from cdp.base.failures import IN_A_ROW, line_of
+from cdp.base.failures import Streak, line_of
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm import address
 from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import price_of
+from cdp.llm.prices import cut, estimate_tokens, price_of
 from cdp.llm.refusals import Learnt
-from cdp.llm.tokens import cut, estimate_tokens
 
 if TYPE_CHECKING:
     from cdp.llm.client import ChatClient
@@ -97,7 +96,7 @@ def refused(name: str) -> ConfigError:
 
 
 # The vector of each text of a batch, and the error of each that has none.
-Embedded = tuple[dict[str, np.ndarray], dict[str, RequestError]]
+EmbeddedTexts = tuple[dict[str, np.ndarray], dict[str, RequestError]]
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ class ApiModel:
         self._client: ChatClient | None = None
         self._lock = threading.Lock()
         self.failed: dict[str, RequestError] = {}  # by text, as it was given
-        self._in_a_row = 0
+        self._streak = Streak()
         folder = payer.workspace.job(payer.id)
         self._learnt = Learnt(name.model, name.url, folder / Learnt.FILE if folder.is_dir() else None)
         with AnswerCache(payer.workspace) as cache:
@@ -198,7 +197,7 @@ class ApiModel:
 
     def _asked(
         self, texts: Sequence[str], keys: Mapping[str, str], cache: AnswerCache, size: int
-    ) -> Iterator[Embedded]:
+    ) -> Iterator[EmbeddedTexts]:
         """Ask about texts in batches, several at once; what is answered is kept before it is given."""
         if not texts:
             return
@@ -238,7 +237,7 @@ class ApiModel:
     def _ask(
         self, texts: Sequence[str], keys: Mapping[str, str], client: ChatClient, account: Account,
         retries: int | None = None,
-    ) -> Embedded:  # fmt: skip
+    ) -> EmbeddedTexts:  # fmt: skip
         """Ask about one batch, in smaller ones if the server takes fewer texts, or if one text makes the batch fail."""
         most = self._learnt.texts or len(texts)
         if len(texts) > most:
@@ -255,12 +254,13 @@ class ApiModel:
             return {}, {texts[0]: self._failing(error)}
         good = np.isfinite(vectors).all(axis=1) if vectors.size else np.zeros(len(texts), bool)
         found = {text: row for text, row, usable in zip(texts, vectors, good, strict=True) if usable}
-        with self._lock:
-            self._in_a_row = 0 if found else self._in_a_row
+        if found:
+            with self._lock:
+                self._streak.end()
         none = RequestError(f"{self.name.title} gave no vector for it, or one with values that are not finite.")
         return found, {text: self._failing(none) for text in texts if text not in found}
 
-    def _parts(self, texts: Sequence[str], size: int, *rest: Any) -> Embedded:
+    def _parts(self, texts: Sequence[str], size: int, *rest: Any) -> EmbeddedTexts:
         found: dict[str, np.ndarray] = {}
         failed: dict[str, RequestError] = {}
         for start in range(0, len(texts), size):
@@ -274,9 +274,9 @@ class ApiModel:
         if not error.hint or not error.exhausted:
             error.hint = "Is the text too long for the model? An evaluation's max_length cuts texts earlier."
         with self._lock:
-            self._in_a_row += 1
-        if self._in_a_row >= IN_A_ROW:
-            message = f"{IN_A_ROW} texts in a row were not embedded; the last: {error.message}"
+            too_many = self._streak.add()
+        if too_many:
+            message = f"{self._streak.limit} texts in a row were not embedded; the last: {error.message}"
             raise ProviderError(message, hint=error.hint)
         return error
 

@@ -1,4 +1,4 @@
-"""BM25 over texts, by the library bm25s: the lexical baseline of every retrieval table.
+"""BM25 by the library bm25s, the lexical baseline: k1, b, stems, words per language, kept index.
 
 Lucene's variant (Robertson et al. 1994; Kamphuis et al. 2020) with k1 = 0.9 and b = 0.4, the values of BEIR's and
 Anserini's tables, over title and text. English words are lower-cased, freed of 33 stopwords and cut to their Snowball
@@ -12,13 +12,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cdp.base.errors import InputError, WorkspaceError
+from cdp.base.progress import Progress, silent
 from cdp.base.staging import staging
 from cdp.base.workspace import sha256_text
 from cdp.complexity import content_words, language_of
@@ -26,9 +27,6 @@ from cdp.complexity.languages import WITHOUT_SPACES
 
 if TYPE_CHECKING:
     from bm25s import BM25
-
-# Called with a phase, what is done and the total; may raise to end the work.
-Watch = Callable[[str, int, int], None]
 
 NAME = "bm25"
 TITLE = "BM25"
@@ -102,15 +100,15 @@ def _grams(words: Sequence[str]) -> list[str]:
     return [word[i : i + GRAM] for word in words for i in range(max(1, len(word) - GRAM + 1))]
 
 
-def _watched(items: Sequence[str], phase: str, interval: int, watch: Watch | None) -> Iterator[str]:
+def _watched(items: Sequence[str], phase: str, interval: int, watch: Progress) -> Iterator[str]:
     """The items, with a call of ``watch`` before every so many."""
     for number, item in enumerate(items):
-        if watch is not None and number % interval == 0:
+        if number % interval == 0:
             watch(phase, number, len(items))
         yield item
 
 
-def index(documents: Sequence[str], language: str = "en", *, watch: Watch | None = None) -> BM25:
+def index(documents: Sequence[str], language: str = "en", *, watch: Progress = silent) -> BM25:
     """Return a BM25 index of the documents, in their order. Raises InputError if none of them has a word."""
     return index_terms(terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language))
 
@@ -196,7 +194,7 @@ def rank(
     *,
     language: str = "en",
     exclude: Sequence[Sequence[int]] | None = None,
-    watch: Watch | None = None,
+    watch: Progress = silent,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(scores float32, document numbers int64), both (n_queries, top_k), best first, the lower number among equals.
 

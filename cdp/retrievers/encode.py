@@ -1,4 +1,4 @@
-"""Texts to embeddings: sorted by length, in half precision on a GPU, kept in shards so that nothing is computed twice.
+"""Texts to embeddings, sorted by length: shards kept so that nothing is computed twice, precision, cache key.
 
 A set of embeddings lies in ``embeddings/<key>/``: ``manifest.json`` and one ``.npy`` file per 16,384 texts, in the
 order of the texts. The key is a hash of everything that determines the numbers, so benchmarks with the same texts share
@@ -19,6 +19,7 @@ import numpy as np
 from pydantic import Field
 
 from cdp.base.errors import ModelError
+from cdp.base.progress import PhaseProgress, silent
 from cdp.base.records import fields, whole
 from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace, now, sha256_text, write_bytes, write_json
@@ -39,9 +40,6 @@ HALF_PRECISION = (
 # Batches between two looks at the clock and at the request to stop.
 BATCHES_PER_CALL = 8
 
-
-# Called between batches with what is done and the total, in texts; may raise to end the work.
-Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
 __all__ = ["Embedded", "EmbeddingStore", "Encoding", "PoolEncoder", "cast", "encode", "npy", "precision_for"]
@@ -98,7 +96,7 @@ def encode(
     encoding: Encoding,
     *,
     batch_size: int = 128,
-    progress: Progress | None = None,
+    progress: PhaseProgress = silent,
 ) -> np.ndarray:
     """Embeddings of ``texts``, (n, dim), float16 for precision fp16, else float32. In memory, nothing is kept.
 
@@ -110,8 +108,7 @@ def encode(
     result = np.empty((len(texts), dim or 0), encoding.dtype)
     step = batch_size * BATCHES_PER_CALL
     for start in range(0, len(order), step):
-        if progress is not None:
-            progress(start, len(order))
+        progress(start, len(order))
         part = order[start : start + step]
         vectors = _embed(model, [texts[i] for i in part], encoding, batch_size)
         if not np.isfinite(vectors).all():
@@ -232,7 +229,7 @@ class EmbeddingStore:
         *,
         hash_of_texts: str = "",
         batch_size: int = 128,
-        progress: Progress | None = None,
+        progress: PhaseProgress = silent,
         redo: bool = False,
     ) -> Embedded:
         """The embeddings of ``texts`` as memory maps, computing the shards that are not there yet.
@@ -261,8 +258,7 @@ class EmbeddingStore:
             with closing(self.pool.encode(tasks, encoding, batch_size)) as made:
                 for path in made:
                     done += rows[path]
-                    if progress is not None:
-                        progress(done, len(texts))
+                    progress(done, len(texts))
             if not all(paths[i].exists() for i in missing):
                 raise Stopped
         for i in missing if self.pool is None else ():
@@ -272,8 +268,7 @@ class EmbeddingStore:
             done += wanted[i]
         parts = [_open(path, rows) for path, rows in zip(paths, wanted, strict=True)]
         reused = sum(rows for rows, was in zip(wanted, there, strict=True) if was)
-        if progress is not None:
-            progress(len(texts), len(texts))
+        progress(len(texts), len(texts))
         return Embedded([part for part in parts if part is not None], reused)
 
     def _shard_size(self, folder: Path, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
@@ -300,8 +295,8 @@ def _begun_with(folder: Path) -> int:
     return manifest["shard_texts"] if manifest else 0
 
 
-def _shifted(progress: Progress | None, start: int, total: int) -> Progress | None:
-    return None if progress is None else lambda done, _: progress(start + done, total)
+def _shifted(progress: PhaseProgress, start: int, total: int) -> PhaseProgress:
+    return lambda done, _: progress(start + done, total)
 
 
 def npy(values: np.ndarray) -> bytes:

@@ -1,4 +1,4 @@
-"""Exact search: the k documents with the highest dot product, for any corpus that fits on disk.
+"""Exact top k by dot product, for any corpus that fits on disk: blocks, rounding bound, threads, excluded documents.
 
 Documents are multiplied a block at a time in float32. The rounding error of such a product has a proven bound, so a
 document is dropped only if it cannot be among the best k for any error; the few that are left are scored again in
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.progress import PhaseProgress, silent
 
 # Queries per product. A candidate's query is sorted as 16 bits.
 QUERY_BLOCK = 1024
@@ -52,7 +53,7 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 Product = Callable[[Any, Any, np.ndarray], Entries]
 
 # ``map``, in one thread or in several.
-Run = Callable[..., Iterator[Any]]
+Mapper = Callable[..., Iterator[Any]]
 
 
 class Prepared:
@@ -79,7 +80,7 @@ def search(
     *,
     exclude: Sequence[Sequence[int]] | None = None,
     device: str = "cpu",
-    progress: Callable[[int], None] | None = None,
+    progress: PhaseProgress = silent,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k best documents of each query by dot product, best first: (scores, indices).
 
@@ -89,7 +90,7 @@ def search(
     ``queries`` (n_queries, dim) and ``documents`` (n_documents, dim) are float32 or float16 arrays. Documents may be
     memory maps, a sequence of arrays whose rows follow each other, or ``Prepared`` (on the CPU). ``exclude[i]`` lists
     the documents that query i must not retrieve. ``device`` is a name that torch knows. ``progress`` is called with the
-    number of documents searched so far, and may raise to end the search.
+    documents searched so far and their number, and may raise to end the search.
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}.")
@@ -131,8 +132,7 @@ def search(
         # The first block is looked at alone: it sets the floors that spare the others most of their work.
         for done in itertools.chain([look(first)], run(look, others)):
             seen += done
-            if progress is not None:
-                progress(seen)
+            progress(seen, len(rows))
         for start, block in zip(starts, blocks, strict=True):
             block.prune()
             for row, (found, exact) in enumerate(run(block.best, range(len(block.queries))), start):
@@ -273,7 +273,7 @@ def _steps(n_documents: int, n_queries: int, threads: int, device: str) -> list[
 
 
 @contextmanager
-def _pool(threads: int) -> Iterator[Run]:
+def _pool(threads: int) -> Iterator[Mapper]:
     """``map`` by so many threads. Nothing new is begun after an error, and no thread is left."""
     if threads < 2:
         yield map

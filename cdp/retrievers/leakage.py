@@ -1,4 +1,4 @@
-"""What a trained retriever has seen of a benchmark: the judged queries that are among its training queries.
+"""What a retriever saw of a benchmark: when two queries count as the same, hashes, leaked, in-domain; refusing it.
 
 Queries are compared by a hash of their words, so that case, punctuation and spacing hide nothing, and by one of their
 content words, so that order and function words hide nothing either. A training keeps these
@@ -241,7 +241,7 @@ FLAG = "--allow-leakage"
 FOLLOWS = "The training and every result of it, now and later, are then marked as leaked."
 
 # What is trained on: its name, its query set (empty for a retriever's earlier training), the hashes of its queries.
-Source = tuple[str, str, Hashes]
+Hashed = tuple[str, str, Hashes]
 
 
 @dataclass(frozen=True)
@@ -291,17 +291,17 @@ def of_training(
     return _leaks(workspace, [*_of_sets(workspace, [config.query_set], config.per_doc), before], wanted)
 
 
-def _of_sets(workspace: Workspace, names: Iterable[str], per_doc: int | None = None) -> list[Source]:
+def _of_sets(workspace: Workspace, names: Iterable[str], per_doc: int | None = None) -> list[Hashed]:
     sets = [query_sets.resolve_query_set(workspace, name) for name in dict.fromkeys(names) if name]
     return [(each.name, each.id, _hashes(workspace, each.id, per_doc)) for each in sets]
 
 
-def _leaks(workspace: Workspace, sources: Sequence[Source], benchmark_splits: Iterable[tuple[str, str]]) -> list[Leak]:
+def _leaks(workspace: Workspace, sources: Sequence[Hashed], benchmark_splits: Iterable[tuple[str, str]]) -> list[Leak]:
     places = [place(workspace, name, split) for name, split in dict.fromkeys(benchmark_splits)]
     return [leak for at in places for leak in _in_split(sources, judged_keys(*at), at[0].name, at[1])]
 
 
-def _in_split(sources: Sequence[Source], judged: Hashes, benchmark: str, split: str) -> list[Leak]:
+def _in_split(sources: Sequence[Hashed], judged: Hashes, benchmark: str, split: str) -> list[Leak]:
     """The leaks into one split by the keys of its queries, shape (n, 2)."""
     leaks = []
     for source, query_set, hashes in sources:

@@ -1,4 +1,4 @@
-"""The one place where models are loaded: encoders, cross-encoders, decoders. And the hash of what was loaded.
+"""Loading encoders, cross-encoders, decoders, also from the hub: threads, maximal length, model hash, why one fails.
 
 Every model is loaded here, because a folder is checked (``cdp.retrievers.model_files``) before a library sees it.
 Static models are loaded without sentence-transformers (``cdp.retrievers.static`` says why), other encoders as a

@@ -1,4 +1,4 @@
-"""What a model's folder may hold, decided from its small files before a library sees any of them.
+"""What a model's folder may hold, before a library sees it: classes, settings, tokenizer, links, safetensors; refusals.
 
 A model is another person's data, and the libraries obey much of what stands in it: classes to import, arguments for
 their loaders, other files and other models to read. ``check`` refuses what acts. It reads JSON only and imports no

@@ -1,4 +1,4 @@
-"""What a retriever preset is: where the model comes from, how it embeds, and how it is trained by default."""
+"""``Retriever``, what a preset declares: source, pooling, protocol, training defaults with reasons; shipped MiniLM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a name to where the model is and how it is used. Reads small files only; loads no torch.
+"""From a name to a model (preset, training, folder, hub; offline) and its use. Reads small files only; loads no torch.
 
 A name is, in this order: a preset, a model behind an API (``cdp.retrievers.api``), a training job's id, a folder, a
 model on the hub (from the local cache if it is there). Without a network an unknown name fails at once, not after

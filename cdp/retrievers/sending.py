@@ -17,8 +17,7 @@ from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import get_documents, load_documents, load_manifest
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, price_of, priced
-from cdp.llm.tokens import cut, estimate_tokens
+from cdp.llm.prices import Price, cut, estimate_tokens, price_of, priced
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
 

@@ -1,4 +1,4 @@
-"""Static embedding models: a table of token vectors, averaged over each text.
+"""Static embedding models, token tables averaged over each text, without sentence-transformers.
 
 To embed with such a table takes a tokenizer and one operation of torch, yet ``import sentence_transformers`` costs a
 process five to nine CPU seconds, which is most of what a small training, evaluation or search then takes. So these

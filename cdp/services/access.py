@@ -1,4 +1,4 @@
-"""Marks that hold services to what the mode of this process allows, and checks of the names in settings.
+"""Marks that hold services to the mode of this process; allowed models, endpoints; which key a job gets; refusals.
 
 ``writes`` and ``runs`` mark services that change the workspace and that move jobs, ``searches`` those that ask the
 search process; ``reads`` marks services that only look at the settings given to them. Each checks every configuration

@@ -1,4 +1,4 @@
-"""A project from documents, queries and judgments: one import of everything that a person brings."""
+"""One import of all that a person brings: uploads, BEIR folder, the next free name, what was left out."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from typing import Any, BinaryIO
 from cdp import query_sets
 from cdp.base import permission
 from cdp.base.errors import CdpError, InputError
+from cdp.base.progress import Progress, silent
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
-from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests, subsets
+from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
-from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, viewing
+from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, looking
 from cdp.corpus.checks import GUESSES, column_named
 from cdp.corpus.folders import BEIR_CORPUS, hidden
 from cdp.corpus.looking import SHOWN, Glimpse, by_reason, look
 from cdp.corpus.readers import READERS, RowFormat
-from cdp.corpus.reading import REPEATED, Watch
+from cdp.corpus.reading import REPEATED
 from cdp.corpus.storage import Growth, delete_corpus
 from cdp.projects import Project
-from cdp.query_sets import ImportOptions, QuerySet, deriving
-from cdp.query_sets.given import TEST, TRAIN, AddOptions, Answers, Judged, columns_of, divided, read_file
+from cdp.query_sets import ImportOptions, QuerySet
+from cdp.query_sets.given import TEST, TRAIN, AddOptions, Answers, GivenQueries, columns_of, divided, read_file
 from cdp.services import access, corpora, projects, queries
 
 # Folders below the given one in which a BEIR layout is looked for.
@@ -62,7 +63,7 @@ class Added:
         """The files and rows that were not read, together by reason, and scans of which little was."""
         shown = [rejected for rejected in self.corpus.rejected if rejected.kind != REPEATED]
         lines = by_reason(shown, all_kept=len(self.corpus.rejected) == self.corpus.n_rejected)
-        return lines + [note.rstrip(".") for note in viewing.scanned(self.corpus)[:SHOWN]]
+        return lines + [note.rstrip(".") for note in looking.scanned(self.corpus)[:SHOWN]]
 
 
 @access.writes
@@ -141,7 +142,7 @@ def add(
     options: AddOptions | None = None,
     reading: ReadOptions | None = None,
     passwords: Sequence[str] = (),
-    watch: Watch | None = None,
+    watch: Progress = silent,
 ) -> Added:
     """Import documents, with the queries and judgments that come with them or in the file ``queries``.
 
@@ -154,7 +155,7 @@ def add(
     source = _folder_of(given)
     asked = permission.to_read(workspace, queries) if queries else None
     joined = projects.resolve(workspace, project) if project else None
-    title = checked_title(name).strip() or viewing.name_of(source)
+    title = checked_title(name).strip() or looking.name_of(source)
     splits = library.beir_splits(source)
     stated = _beside(given, source)
     if not splits:
@@ -171,7 +172,7 @@ def add(
                 taken.take_beir(source, splits)
             else:
                 taken.name_unused_columns()
-                judged = Judged()
+                judged = GivenQueries()
                 if asked:
                     known = {document.id for document in iter_documents(workspace, corpus.id)}
                     judged = read_file(asked, known, options, reading.encoding)
@@ -262,8 +263,9 @@ class _Import:
             yield
         except BaseException:
             with contextlib.suppress(CdpError, OSError):
-                for set_id in set(self.sets) - earlier:
-                    query_sets.delete(workspace, set_id)
+                for made in query_sets.list_query_sets(workspace):
+                    if made.corpus_id == self.corpus.id and made.id not in earlier:
+                        query_sets.delete(workspace, made.id)
                 if self.benchmark and self.benchmark not in earlier:
                     library.remove_benchmark(self.benchmark, workspace)
                 if not self.existed:
@@ -273,14 +275,12 @@ class _Import:
     def carry(self, growth: Growth) -> None:
         """Carry over queries and judgments of the earlier version, unless the import brought its own."""
         self.earlier = growth.previous.id
-        self.stated.append(growth.sentence())
-        sets, said = deriving.carry_query_sets(self.workspace, growth, self.corpus, imported=not self.sets)
+        sets, benchmarks, said = corpora.carry(
+            self.workspace, growth, self.corpus, imported=not self.sets, judged=not self.benchmark
+        )
         self.sets += sets
+        self.benchmark = self.benchmark or next(iter(benchmarks), "")
         self.stated += said
-        if not self.benchmark:
-            names, said = subsets.carry_benchmarks(self.workspace, growth, self.corpus)
-            self.benchmark = names[0] if names else ""
-            self.stated += said
 
     def count_rejected(self) -> None:
         """Count rejected rows, and texts that repeat another one."""
@@ -317,7 +317,7 @@ class _Import:
         if TEST in splits:
             self.stated.append("The split test is for measuring: its queries are in the benchmark alone.")
 
-    def take_queries(self, judged: Judged) -> None:
+    def take_queries(self, judged: GivenQueries) -> None:
         """Store the benchmark and the query sets, by the splits that are named or by documents that are drawn."""
         self.left_out.update(judged.left_out)
         if not any(judged.splits.values()):

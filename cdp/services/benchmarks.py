@@ -1,4 +1,4 @@
-"""Benchmarks by name: the registry, downloads, own ones and subsets."""
+"""Benchmarks by name: list, download, add, subset, delete, export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ray clusters for jobs: choosing one, checking its nodes; requests of devices."""
+"""Ray clusters for jobs: choosing and testing one; requests of devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cdp.services import access
 
 
 @dataclass(frozen=True)
-class Report:
+class ClusterReport:
     """A cluster: its version of Ray, and its living nodes, each of which has tested the workspace."""
 
     address: str
@@ -46,7 +46,7 @@ def setting(workspace: Workspace) -> str:
     return place.current(workspace)
 
 
-def look(workspace: Workspace, address: str) -> Report:
+def look(workspace: Workspace, address: str) -> ClusterReport:
     """Return what a cluster has, after each of its nodes has tested locks and renames of the workspace (seconds).
 
     Raises ConfigError, ClusterError or NotAllowedError where jobs of the workspace cannot run there.
@@ -56,11 +56,11 @@ def look(workspace: Workspace, address: str) -> Report:
     nodes = place.launcher(address).probe(workspace)
     for node in nodes:
         node.check(workspace)
-    return Report(address, nodes[0].ray, tuple(nodes))
+    return ClusterReport(address, nodes[0].ray, tuple(nodes))
 
 
 @access.writes
-def use(workspace: Workspace, address: str) -> Report | None:
+def use(workspace: Workspace, address: str) -> ClusterReport | None:
     """Make a cluster the workspace's own after a test of its nodes; None for this machine."""
     address = place.checked_address(address)
     report = look(workspace, address) if address else None

@@ -1,4 +1,4 @@
-"""Command lines: as text to copy, the work of a button; and the one that serves the dashboard."""
+"""The command that a page shows, ``cdp`` or ``python -m cdp``; the one by which ``cdp app`` starts Streamlit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completeness of query sets: a set whose job failed, was stopped or was lost is incomplete and says so everywhere.
+"""When a query set is incomplete (its job failed, was stopped or lost), its sentence, refusing to train on it.
 
 Training takes an incomplete set only with explicit consent (``require``). A set whose run ended normally is complete,
 also where some documents failed: those are listed with it.

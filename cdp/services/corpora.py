@@ -1,4 +1,4 @@
-"""Corpora: add documents from a path, look at them, delete them."""
+"""Storing a corpus, documents added again (queries and benchmarks carried over), deletion."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cdp import projects as room
 from cdp import query_sets
 from cdp.base import permission
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.progress import Progress, silent
 from cdp.base.staging import staging
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
@@ -26,9 +27,8 @@ from cdp.corpus import (
     storage,
     store,
 )
-from cdp.corpus.reading import Watch
+from cdp.corpus.looking import name_of
 from cdp.corpus.storage import Growth
-from cdp.corpus.viewing import name_of
 from cdp.query_sets import deriving
 from cdp.services import access, projects
 
@@ -57,7 +57,7 @@ def add(
     name: str = "",
     options: ReadOptions | None = None,
     passwords: Sequence[str] = (),
-    watch: Watch | None = None,
+    watch: Progress = silent,
 ) -> AddedCorpus:
     """Read documents from a file or folder and store them once. Queries that come with the rows become a query set."""
     reading = read(workspace, path, name=name, options=options, passwords=passwords, watch=watch)
@@ -69,10 +69,23 @@ def add(
                 queries.items(), workspace, manifest.id, name=f"{manifest.name} queries"
             ).query_set.id
         if growth:
-            _, said = subsets.carry_benchmarks(workspace, growth, manifest)
-            _, carried = deriving.carry_query_sets(workspace, growth, manifest, imported=query_set is None)
-            stated += [growth.sentence(), *carried, *said]
+            _, _, stated = carry(workspace, growth, manifest, imported=query_set is None)
     return AddedCorpus(manifest, existed, query_set, tuple(stated))
+
+
+@access.writes
+def carry(
+    workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool, judged: bool = True
+) -> tuple[list[str], list[str], list[str]]:
+    """Carry over what was made of the earlier version, to the documents that stayed.
+
+    ``imported`` takes query sets that came with the documents, ``judged`` benchmarks. Return the ids of the query sets,
+    the names of the benchmarks, and sentences.
+    """
+    ids, of_sets = deriving.carry_query_sets(workspace, growth, corpus, imported=imported)
+    names, of_benchmarks = subsets.carry_benchmarks(workspace, growth, corpus) if judged else ([], [])
+
+    return ids, names, [growth.sentence(), *of_sets, *of_benchmarks]
 
 
 @access.writes
@@ -84,7 +97,7 @@ def read(
     name: str = "",
     options: ReadOptions | None = None,
     passwords: Sequence[str] = (),
-    watch: Watch | None = None,
+    watch: Progress = silent,
 ) -> Iterator[tuple[CorpusManifest, bool, dict[str, list[str]], Growth | None]]:
     """Read documents and store them once: the corpus, whether it existed, the queries that came with the rows, and what
     it has of an earlier version.

@@ -1,4 +1,4 @@
-"""The answer for a task, as the Decide page, Home and ``decide`` on the command line show it; pasted queries."""
+"""The answer for a task from all own studies, for Decide, Home and the command line; queries pasted on Decide."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.benchmarks import manifests, resolve_benchmark
-from cdp.principle import Answer
+from cdp.principle import Decision
 from cdp.principle.decide import CORRECTED
 from cdp.services import access
 from cdp.studies.advice import answer_from, whole_of
@@ -18,7 +18,7 @@ from cdp.studies.target_queries import Profiled, profile_benchmark
 
 def decide(
     workspace: Workspace, *, corpus: str = "", target: Profiled | None = None, domain: str = "ood", task: str = ""
-) -> Answer:
+) -> Decision:
     """Return what is best known for a corpus and the queries of a task: own studies and the published results."""
     own = jobs.list_jobs(workspace, ["study"])
     return answer_from(workspace, own, corpus=corpus, target=target, domain=domain, task=task)

@@ -1,4 +1,4 @@
-"""The demo collection in the workspace: documents, recorded queries of both kinds, its benchmark, and its project."""
+"""What ``cdp demo`` adds: documents, recorded queries of both kinds, its benchmark, its project."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Evaluations of retrievers on benchmarks, and imports of other programs' runs."""
+"""Evaluations: checks, reuse of a result, which of BM25, hybrid, reranked is missing; imports of others' runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from cdp import catalog, jobs
 from cdp.base import permission
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.workspace import Workspace, is_name
+from cdp.base.locks import locked
+from cdp.base.workspace import Workspace, is_name, write_json
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, resolve_benchmark
+from cdp.catalog import query as query
 from cdp.evaluation import combined
 from cdp.results import board, naming
 from cdp.retrievers import api, bm25, in_cache, resolve
@@ -112,7 +115,7 @@ def compared(job: jobs.JobView) -> dict[str, str]:
 
 
 def strong_baselines(
-    workspace: Workspace, rows: Sequence[board.Row], baseline: str
+    workspace: Workspace, rows: Sequence[board.ResultRow], baseline: str
 ) -> dict[str, list[EvaluationConfig]]:
     """Return the missing ones of ``BM25``, ``hybrid`` and ``reranked`` beside these rows of one benchmark.
 
@@ -188,3 +191,18 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         uses_pool=not elsewhere,
         env_secrets=access.environment_for(config.to_dict()),
     )
+
+
+@access.writes
+def rebuild(workspace: Workspace) -> dict[str, Any]:
+    """Rebuild the catalogue from the files; what was read."""
+    return asdict(catalog.rebuild(workspace))
+
+
+@access.writes
+def rename(workspace: Workspace, runs: Sequence[str], name: str) -> None:
+    """Call these runs (retrievers' ids) ``name``; empty: by their recipe again."""
+    path = naming.names_file(workspace)
+    with locked(path.with_name(".runs.lock"), "The names of runs"):
+        names = {**naming.given_names(workspace), **dict.fromkeys(runs, name.strip())}
+        write_json(path, {"schema": 1, "runs": {run: {"name": given} for run, given in sorted(names.items()) if given}})

@@ -1,4 +1,4 @@
-"""Words on jobs, the same on a page and in a terminal. Plain text in, plain text out."""
+"""Words on jobs for pages and terminals: names of kinds, states, failures, live figures, progress."""
 
 from __future__ import annotations
 

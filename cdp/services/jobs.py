@@ -1,4 +1,4 @@
-"""Jobs as users see them: what runs, how far it is, its log, stopping, resuming and deleting."""
+"""Jobs as users see them: kinds with worker and settings, log, results, stop, resume, refusals, command to rerun."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from cdp.base.file_cache import ANSWERS
 from cdp.base.permission import Action, NotAllowedError, may
 from cdp.base.records import Count, Real, fields, lines, whole
 from cdp.base.settings import Config
-from cdp.base.text import shown, typed_path
+from cdp.base.text import name_and_split, shown, typed_path
 from cdp.base.workspace import Workspace
 from cdp.evaluation.evaluate import OF_FILES
 from cdp.evaluation.results import read_result
@@ -347,8 +347,8 @@ def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: S
     try:
         # A relative path starts where the job was submitted: the worker reads it from there.
         path = Path(spec.cwd or os.getcwd(), typed_path(text))
-        if holds == "benchmark" and ":" in text and not path.exists():
-            path = path.with_name(path.name.rpartition(":")[0])  # name:split
+        if holds == "benchmark" and not path.exists():
+            path = Path(spec.cwd or os.getcwd(), typed_path(name_and_split(text)[0]))
         if holds != "path" and not permission.is_path(text) and not path.exists():
             return True  # the name of a model of the hub, of a benchmark, of a training
         path = path.resolve()

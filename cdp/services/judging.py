@@ -1,9 +1,9 @@
-"""Benchmarks without judgments of people: target queries from a log, a model as judge, people's labels."""
+"""Judging by a model: settings, price and sentence before, who writes target queries, judging again."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cdp import jobs, query_sets
+from cdp.base import actions
 from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
@@ -23,9 +24,9 @@ from cdp.complexity import query_log
 from cdp.complexity.query_log import QueryLog
 from cdp.corpus import load_manifest, resolve_corpus
 from cdp.evaluation import judging
+from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, UNDO, LabelTask, pool_of
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, price_of, priced
-from cdp.llm.tokens import estimate_tokens
+from cdp.llm.prices import Price, estimate_tokens, price_of, priced
 from cdp.retrievers import bm25, sending
 from cdp.retrievers.sending import Sending
 from cdp.services import access, clusters, decide, evaluation
@@ -244,3 +245,33 @@ def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "")
                 known.add(again)
                 evaluation.start_after(workspace, again, job)
     return job
+
+
+@access.writes
+def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str], by: str) -> None:
+    """Store a person's answers {document: word of ``ANSWERS_OF``} for one query: one action, which undo takes back."""
+    folder, pool = pool_of(workspace, name)
+    for document, answer in answers.items():
+        if document not in pool.get(query, {}):
+            raise ConfigError(f"{document} is not in the pool of {query}.")
+        if answer not in ANSWERS_OF:
+            raise ConfigError(f"{answer!r} is no answer.", hint=f"There is: {', '.join(ANSWERS_OF)}.")
+    grades = {document: ANSWERS_OF[answer] for document, answer in answers.items()}
+    judged.add_labels(folder, query, grades, actions.person(by))
+
+
+@access.writes
+def answer(workspace: Workspace, name: str, by: str, shown: LabelTask, word: str) -> None:
+    """Store an answer about the first open document; ``NOTHING`` grades all open ones 0, ``UNDO`` takes back the last
+    action."""
+    if word == UNDO:
+        undo(workspace, name, by)
+    else:
+        about = shown.open if word == NOTHING else shown.open[:1]
+        label(workspace, name, shown.query, {p.id: "0" if word == NOTHING else word for p in about}, by)
+
+
+@access.writes
+def undo(workspace: Workspace, name: str, by: str) -> str:
+    """Take back this person's last action; return its query, empty if there is none."""
+    return judged.undo(pool_of(workspace, name)[0], actions.person(by))

@@ -1,4 +1,4 @@
-"""Q-D metrics of a query set: the quick ones, kept beside the set, and the model-based ones by a job."""
+"""Q-D metrics of a query set: quick ones kept beside it, model-based ones by a job; paired difference of two."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Real, fields, whole
 from cdp.base.workspace import Workspace
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
-from cdp.metrics import quick as room
-from cdp.metrics.quick import QuickMeasures
+from cdp.metrics import query_set as room
+from cdp.metrics.query_set import QuickMeasures
 from cdp.services import access
 
 

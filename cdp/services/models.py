@@ -1,4 +1,4 @@
-"""Trained models: list, cards, a folder to take away, upload to the Hugging Face hub.
+"""Trained models: hub upload, export to a folder.
 
 ``HF_ENDPOINT`` names another hub. Authentication comes from ``HF_TOKEN`` or ``hf auth login``, never from a setting: a
 token on a command line stands in the shell's history and in lists of processes.

@@ -1,4 +1,4 @@
-"""Projects: corpora and benchmarks that belong together, and with them their queries, jobs and results.
+"""What belongs to which project; create, rename, delete; refusing to delete what a job uses.
 
 ``members(workspace, project_id)`` says what belongs to a project; each list is filtered with it where it is shown. A
 corpus in no project counts as an implied project of its own, which is created on its first change. A benchmark in no

@@ -1,4 +1,5 @@
-"""Query sets: previews, writing, import, round trips, filters and hard negatives, and the sets themselves."""
+"""Query sets: preview, start of writing, import, round trips, filter, mining, best by log-probability, leaving out
+judged queries, batch files, exports, deletion."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from cdp.base.permission import Action, require
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
-from cdp.corpus import load_manifest, resolve_corpus, viewing
+from cdp.corpus import load_manifest, looking, resolve_corpus
 from cdp.llm.answers import Usage
 from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
@@ -80,7 +81,7 @@ def preview(
         require(Action.ASK)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
     config = config.replace(base_url=endpoint.url or config.base_url)
-    document = viewing.document(workspace, manifest.id, document_id)
+    document = looking.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
     price = price_of(workspace, config.model_name) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)

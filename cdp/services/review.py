@@ -1,4 +1,4 @@
-"""The query workbench: single queries, which of them are usable, and people's decisions."""
+"""Reviewing queries: people's decisions, undo, making the reviewed set."""
 
 from __future__ import annotations
 

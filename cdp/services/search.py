@@ -1,4 +1,4 @@
-"""Searching by hand: one query, the best documents of up to three retrievers side by side.
+"""Searching by hand, up to three retrievers side by side: hits, retrievers offered, index job, ``cdp serve``.
 
 The dashboard loads neither torch nor indexes. A search process does (``cdp.serving.dashboard``): one per workspace,
 started by the first query, restarted by the next if it was killed. It listens on a Unix socket in a folder that only
@@ -26,14 +26,7 @@ from cdp.services import access, clusters, training
 from cdp.services.training import RetrieverChoice
 from cdp.serving import engine
 from cdp.serving.client import WORKER, ask
-from cdp.serving.engine import (
-    DEFAULT_K,
-    MOST_K,
-    Engine,
-    NotPreparedError,
-    available,
-    checked_query,
-)
+from cdp.serving.engine import DEFAULT_K, MOST_K, NotPreparedError, SearchEngine, available, checked_query
 
 MOST_RETRIEVERS = 3  # side by side
 
@@ -51,7 +44,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SearchAnswer:
     """The documents of one retriever, best first, and the ``seconds`` of searching; or the ``problem`` instead."""
 
     retriever: str
@@ -72,7 +65,7 @@ class Searched:
 
     query: str
     corpus: CorpusManifest
-    answers: list[Answer]
+    answers: list[SearchAnswer]
 
 
 def list_retrievers(workspace: Workspace, named: Sequence[str] = ()) -> list[RetrieverChoice]:
@@ -121,23 +114,23 @@ def search(
         raise InputError(f"Between 1 and {MOST_K} documents are shown, not {k}.")
     searched = resolve_corpus(workspace, corpus)
     payer = api.Payer(workspace, "search")
-    own = Engine(workspace, engine.memory_limit(), interactive=True, payer=payer) if in_process else None
+    own = SearchEngine(workspace, engine.memory_limit(), interactive=True, payer=payer) if in_process else None
     answers = [_answer(workspace, own, name, searched, text, k) for name in dict.fromkeys(retrievers)]
     return Searched(text, searched, answers)
 
 
 def _answer(
-    workspace: Workspace, own: Engine | None, retriever: str, corpus: CorpusManifest, query: str, k: int
-) -> Answer:
+    workspace: Workspace, own: SearchEngine | None, retriever: str, corpus: CorpusManifest, query: str, k: int
+) -> SearchAnswer:
     name = retriever.strip()
     try:
         name = _whole_name(workspace, name)
         request = {"retriever": name, "corpus": corpus.id, "query": query, "k": k}
         value = ask(workspace, request) if own is None else own.search(name, corpus.id, query, k)
     except CdpError as problem:
-        return Answer(retriever, _title(workspace, name), problem=problem)
+        return SearchAnswer(retriever, _title(workspace, name), problem=problem)
     hits = [Hit(rank, **hit) for rank, hit in enumerate(value["hits"], 1)]
-    return Answer(retriever, value["title"], hits, value["seconds"])
+    return SearchAnswer(retriever, value["title"], hits, value["seconds"])
 
 
 def _whole_name(workspace: Workspace, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Studies: the paper's experiment on one's own data, planned, run as one job, reported."""
+"""Studies: start, report, speeds measured here."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from cdp.jobs import JobView
 from cdp.retrievers import leakage, resolve
 from cdp.services import access, clusters, completeness, projects, queries
 from cdp.studies import planning, records
-from cdp.studies.config import (
-    StudyConfig,
-    grid,
-)
+from cdp.studies.config import StudyConfig, grid
 from cdp.studies.estimate import StudyPlan, measured_speeds
 from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synthesis_of, with_dev
 from cdp.studies.report import StudyReport, read_about

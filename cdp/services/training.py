@@ -1,4 +1,4 @@
-"""Training a retriever, with its evaluation before and after."""
+"""Training a retriever: its time, offered retrievers, evaluations around it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ from cdp.results import naming
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
 from cdp.services import access, clusters, completeness, evaluation
-from cdp.training.plan import (
-    DEFAULT_SPEEDS,
-    STARTING_S,
-    TrainingPlan,
-    defaults_for,
-    plan_of,
-    trained_on,
-)
+from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on
 from cdp.training.reasoning import check_corpus, check_reasoned, uses_reasoned
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights

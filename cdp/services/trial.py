@@ -1,4 +1,4 @@
-"""Test it on my data: what decides, the plan, its start, and what became of it."""
+""" "Test it on my data": benchmarks of the project, start, trouble."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing a prompt on a sample: start the jobs, read what was found, the settings that write queries with it."""
+"""Choosing a prompt on a sample: own prompts from files, start, what was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks the search process of a workspace (``cdp.serving.dashboard``), and starts it where none listens.
+"""Asking the search process of a workspace (``cdp.serving.dashboard``), starting it, its socket.
 
 One per workspace, restarted by the next query if it was killed. It listens on a Unix socket in a folder that only this
 account may open: ``cdp-<uid>`` among the temporary files, or ``$CDP_RUNTIME_DIR`` (paths of sockets are short).

@@ -1,8 +1,8 @@
-"""The dashboard's search server: ``python -m cdp.serving.dashboard <workspace> <socket>``.
+"""The dashboard's search process (one per workspace, its requests, when it ends): ``python -m cdp.serving.dashboard
+<workspace> <socket>``.
 
-Started by ``cdp.services.search``. It serves any retriever and corpus of one workspace over a Unix socket, and ends
-when idle, with its workspace, or on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes. A lock beside
-the socket allows one per workspace.
+Started by ``cdp.serving.client``. It serves any retriever and corpus over a Unix socket with a lock beside it, and ends
+when idle, with its workspace, or on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, private_files
 from cdp.retrievers.api import Payer
 from cdp.serving import engine, web
-from cdp.serving.engine import Engine, NotPreparedError
+from cdp.serving.engine import NotPreparedError, SearchEngine
 
 ALREADY = 3  # exit code: another process serves this workspace
 LOOK_EVERY_S = 0.5
@@ -37,7 +37,7 @@ CONNECTIONS = 256
 GRACE_S = 2
 
 
-class SearchRequest(web.Body):
+class DashboardSearch(web.Body):
     """``POST /search``."""
 
     retriever: str
@@ -49,7 +49,7 @@ class SearchRequest(web.Body):
 class Instance:
     """The server of one workspace."""
 
-    def __init__(self, workspace: Workspace, engine: Engine) -> None:
+    def __init__(self, workspace: Workspace, engine: SearchEngine) -> None:
         self.workspace, self.engine = workspace, engine
         self.at_work = 0
         self.last_asked = time.monotonic()
@@ -63,10 +63,10 @@ class Instance:
         self.server = web.server(app, connections=CONNECTIONS, grace_s=GRACE_S)
 
     async def search(self, request: Request) -> Response:
-        asked = await web.read_body(request, SearchRequest, LARGEST_BODY)
+        asked = await web.read_body(request, DashboardSearch, LARGEST_BODY)
         return web.json_response(await asyncio.to_thread(self._answer, asked))
 
-    def _answer(self, asked: SearchRequest) -> dict[str, Any]:
+    def _answer(self, asked: DashboardSearch) -> dict[str, Any]:
         try:
             return self.engine.search(asked.retriever, asked.corpus, asked.query, asked.k)
         except CdpError as error:
@@ -108,7 +108,7 @@ def main(root: str, path: str) -> int:
         return ALREADY
     try:
         address.unlink(missing_ok=True)  # of a killed process: it held the lock that is ours now
-        own = Engine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
+        own = SearchEngine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
         instance = Instance(workspace, own)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(path)

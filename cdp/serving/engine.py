@@ -1,4 +1,4 @@
-"""The search engine: models, embeddings, BM25 indexes and documents, cached in memory up to a limit.
+"""The search engine: models, indexes and documents in memory, its limit, when indexing takes a job, matching words.
 
 Indexes are stored in ``embeddings/`` of the workspace under a hash of their inputs and shared with evaluations of the
 same texts. Importing this loads no torch.
@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdp.base.errors import CdpError, InputError, ModelError, WorkspaceError
+from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.benchmark import texts_hash
@@ -37,8 +38,6 @@ from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 
 T = TypeVar("T")
-# Called with the phase, the documents done and their total; may raise to end the work.
-Progress = Callable[[str, int, int], None]
 # Scores and document numbers, best first.
 Ranked = tuple[list[float], list[int]]
 
@@ -254,7 +253,7 @@ class Opened:
     index: Index
 
 
-class Engine:
+class SearchEngine:
     """The retrievers and corpora in use, held within ``limit`` bytes. Takes calls of several threads at once.
 
     With ``interactive``, indexing that takes long raises NotPreparedError, and so does any by a retriever behind an
@@ -270,13 +269,13 @@ class Engine:
         interactive: bool = False,
         device: str | None = "cpu",
         download: bool = False,
-        progress: Progress | None = None,
+        progress: Progress = silent,
         pool: PoolEncoder | None = None,
         payer: Payer | None = None,
     ) -> None:
         self.workspace, self.interactive = workspace, interactive
         self.device, self.download, self.pool, self.payer = device, download, pool, payer
-        self.progress = progress or (lambda phase, done, total: None)
+        self.progress = progress
         self.cache = Cache(limit)
 
     def search(self, retriever: str, corpus: str, query: str, k: int) -> dict[str, Any]:
@@ -370,7 +369,7 @@ class Engine:
                 self._check_length(title, corpus, missing[0], at_once)
             # Of a complete store only the number of texts is looked at.
             texts = [""] * len(documents) if complete else list(documents.contents())
-            report = None if complete else lambda done, total: self.progress("encoding documents", done, total)
+            report = silent if complete else partial(self.progress, "encoding documents")
             try:
                 return store.get(
                     lambda: encoder.model,

@@ -1,4 +1,4 @@
-"""``cdp serve``: OpenAI-compatible embeddings and search, with one retriever over one corpus."""
+"""``cdp serve``: routes and limits, requests given up, OpenAI's form of embeddings, token strength."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from cdp.retrievers import bm25
 from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
 from cdp.serving import web
-from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Engine, Opened, Ranked, checked_query
+from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Opened, Ranked, SearchEngine, checked_query
 from cdp.serving.web import ApiError, json_response
 
 T = TypeVar("T")
@@ -283,7 +283,7 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
             print(f"{phase}{f' ({total:,})' if total else ''}", file=sys.stderr, flush=True)
 
     # Nothing else is loaded: no limit, and no query waits for the index.
-    engine = Engine(workspace, float("inf"), device=device, download=True, progress=report)
+    engine = SearchEngine(workspace, float("inf"), device=device, download=True, progress=report)
     opened = engine.open(config.retriever, resolve_corpus(workspace, config.corpus).id) if config.corpus else None
     if bm25.language_in(config.retriever) is not None:
         return config.name or config.retriever.strip(), Loaded(None, opened)

@@ -1,4 +1,4 @@
-"""Access checks, request bodies, errors and uvicorn, shared by both servers.
+"""Shared by both servers: Host, Origin and token checks, body validation, error format, uvicorn's limits.
 
 Web pages must not reach a server on loopback, neither from another site (``Origin``, ``Sec-Fetch-Site``) nor by a name
 that their owner resolves to 127.0.0.1 (``Host``). Answers have no CORS headers.

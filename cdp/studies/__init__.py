@@ -1,4 +1,4 @@
-"""Studies: the paper's experiment on one's own data. A plan in, its conditions trained and evaluated, a report out.
+"""Studies: a plan in, its conditions trained and evaluated, a report out. Sweeps and the test are plans too.
 
 ``config`` and ``plan`` say what is to be run, ``run`` runs it (``python -m cdp.workers.study <job folder>``), and
 ``report`` makes the report. Importing this loads nothing.

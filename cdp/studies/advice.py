@@ -1,4 +1,4 @@
-"""Evidence of own studies and the published results, what ``cdp.principle.decide`` says of it, and each option."""
+"""Studies and published results turned into evidence, stale data; options with price and time, next step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import place_of
-from cdp.base.text import duration
+from cdp.base.text import duration, name_and_split
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
@@ -27,8 +27,8 @@ from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation.calibration import judged_by
 from cdp.evaluation.results import scores_of
 from cdp.llm.prices import dollars
-from cdp.principle import Answer
-from cdp.principle.decide import RETRIEVER, SAME_STEPS, Comparison, name_of
+from cdp.principle import Decision
+from cdp.principle.decide import RETRIEVER, SAME_STEPS, ArmDifference
 from cdp.principle.evidence import (
     BM25,
     DIVERSE,
@@ -42,12 +42,13 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
+from cdp.principle.options import name_of
 from cdp.principle.units import clusters_of
 from cdp.retrievers import PRESETS, bm25, leakage
 from cdp.retrievers.preset import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.config import TrialConfig
-from cdp.studies.gains import Scores, read_scores
+from cdp.studies.gains import BySeed, read_scores
 from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
 from cdp.studies.report import latest, plan_of, read_about
 from cdp.studies.target_queries import Profiled
@@ -57,7 +58,7 @@ from cdp.synthesis.generators import GENERATORS
 DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
 
 
-class Study(Protocol):
+class StudyJob(Protocol):
     """The job of a study, as far as its evidence is read."""
 
     @property
@@ -75,20 +76,20 @@ class Study(Protocol):
 
 def answer_from(
     workspace: Workspace,
-    studies: Iterable[Study],
+    studies: Iterable[StudyJob],
     *,
     corpus: str = "",
     target: Profiled | None = None,
     domain: str = "ood",
     task: str = "",
-) -> Answer:
+) -> Decision:
     """Return what is best known for a corpus and the queries of a task, from these studies, the newest first.
 
     ``target`` are its queries, None where none are named; ``domain`` and ``task`` what they are for the published rule.
     """
     manifest = resolve_corpus(workspace, corpus) if corpus else None
     published = target.recommend(domain=domain, task=task) if target is not None else None
-    benchmark = target.benchmark.rpartition(":")[0] if target is not None else ""
+    benchmark = name_and_split(target.benchmark)[0] if target is not None else ""
     evidence = _own(workspace, studies, manifest, benchmark, target is not None)
     language = manifest.main_language if manifest else target.language if target is not None else "unknown"
     if not evidence and not _reads(DEFAULT_RETRIEVER, language):
@@ -112,7 +113,7 @@ def _reads(retriever: str, language: str) -> bool:
 
 
 def _own(
-    workspace: Workspace, studies: Iterable[Study], corpus: CorpusManifest | None, benchmark: str, named: bool
+    workspace: Workspace, studies: Iterable[StudyJob], corpus: CorpusManifest | None, benchmark: str, named: bool
 ) -> list[Evidence]:
     """The evidence of all own studies on the corpus or the benchmark, the newest first. ``named`` is whether target
     queries are: those of no benchmark are of no study."""
@@ -275,7 +276,7 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
     return {**facts, "stale": tuple(stale)}
 
 
-def _of_study(workspace: Workspace, view: Study, about: Mapping[str, Any]) -> list[Evidence]:
+def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) -> list[Evidence]:
     """The evidence of a study: one for each benchmark, retriever and corpus that it trained on."""
     found = []
     config, sources = plan_of(about)
@@ -348,7 +349,7 @@ def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arms(
-    scores: Mapping[Cell, Mapping[str, Scores]],
+    scores: Mapping[Cell, Mapping[str, BySeed]],
     behind: Mapping[Cell, Any],
     place: str,
     retriever: str,
@@ -400,7 +401,7 @@ class Step:
     settings: Mapping[str, Any]
 
 
-def next_step(answer: Answer, corpus: str) -> Step | None:
+def next_step(answer: Decision, corpus: str) -> Step | None:
     """Return the training that the answer names, or what stands in its place; None where only a test can follow."""
     if not answer.measured or answer.basis is None:
         return None
@@ -422,7 +423,7 @@ def next_step(answer: Answer, corpus: str) -> Step | None:
     return Step("launch", "Train this", why, params, settings)
 
 
-def reference(answer: Answer) -> Arm | None:
+def reference(answer: Decision) -> Arm | None:
     """The option that all others are shown against: the choice, else the cheapest; None where nothing was measured."""
     choice = (answer.choice.kind, answer.choice.per_doc)
     return next((a for a in answer.options if (a.kind, a.per_doc) == choice), next(iter(answer.options), None))
@@ -438,7 +439,7 @@ class Option:
     per_doc: int
     held: str = ""
     arm: Arm | None = None
-    over: Comparison | None = None
+    over: ArmDifference | None = None
     price: float | None = 0.0
 
     @property
@@ -463,7 +464,7 @@ EXAMPLE = {"generator": "openai"}
 OFFERED = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
 
 
-def list_options(workspace: Workspace, answer: Answer, corpus: str) -> tuple[list[Option], str]:
+def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[list[Option], str]:
     """Every option, the cheapest first, with price and time, and whose prices these are: the last generator's."""
     manifest = None
     with suppress(CdpError):

@@ -1,4 +1,4 @@
-"""What a study compares: the settings behind a plan in YAML, a form, and ``study plan --set``."""
+"""Study settings and defaults: designs, losses, reading plan files, learning-rate grid; defaults of the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study will take, before it starts: trainings, pairs, texts to encode, LLM requests and tokens, time.
+"""What a study takes before it starts: trainings, pairs, texts, LLM requests, time, price; speeds; what it cannot tell.
 
 Time comes from earlier runs of the same retrievers on this machine, else from a measurement of the embedded one
 elsewhere, or the guess for a small transformer.
@@ -28,7 +28,6 @@ def speed_of(retriever: str, measured: Mapping[str, Speed]) -> Speed:
 
 # Where so many queries have no content word, the language is probably another one.
 DOUBTFUL = 0.5
-
 
 # What a design leaves mixed with Q/Doc.
 CONFOUNDS = {
@@ -139,7 +138,7 @@ def estimate(
     ``speeds`` were measured here."""
     planned = conditions(config, sources)
     by_label = {source.label: source for source in sources}
-    pairs = {str(c): pairs_of(c, by_label[c.source]) for c in planned}
+    pairs = {str(c): pairs_of(c, by_label[c.cell.source]) for c in planned}
     steps = (
         {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()} if planned else {}
     )
@@ -147,11 +146,11 @@ def estimate(
     names = config.items("retrievers")
     seconds = STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in names)
     for condition in planned:
-        speed = speed_of(condition.retriever, speeds)
-        judged = evaluated_on(config, by_label[condition.source], [str(b.get("language", "")) for b in benchmarks])
+        speed = speed_of(condition.cell.retriever, speeds)
+        judged = evaluated_on(config, by_label[condition.cell.source], [str(b.get("language", "")) for b in benchmarks])
         encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
-        batch = min(settings[condition.retriever].batch_size or 1, pairs[str(condition)])
-        seconds += speed.training_seconds(steps[condition.retriever] * batch)
+        batch = min(settings[condition.cell.retriever].batch_size or 1, pairs[str(condition)])
+        seconds += speed.training_seconds(steps[condition.cell.retriever] * batch)
         seconds += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
     plan = StudyPlan(
         config=config,

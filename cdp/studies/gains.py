@@ -1,15 +1,25 @@
-"""From the scores per query of a study's conditions to differences with interval, p and spread over the seeds."""
+"""What is compared with which control: differences with interval, p and spread over the seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
+from cdp.base.errors import InputError
+from cdp.base.statistics import (
+    Coefficient,
+    bootstrap_interval,
+    cluster_regression,
+    has_spread,
+    holm,
+    t_test,
+    two_level_test,
+)
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.config import INFONCE
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, paraphrase_of
@@ -31,7 +41,7 @@ TITLES = {
 SIGNIFICANT = 0.05
 
 # Seed → NDCG@10 in percent of each query of a benchmark, shape (n_queries,), always in the same order.
-Scores = Mapping[int, NDArray[np.float64]]
+BySeed = Mapping[int, NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +56,7 @@ class Gain:
     """
 
     comparison: str
-    retriever: str
-    source: str
-    weighting: str
-    per_doc: int
+    cell: Cell
     benchmark: str
     cw: float
     points: float
@@ -61,15 +68,7 @@ class Gain:
     n_seeds: int
     seed_sd: float | None
     seeds_agree: bool
-    held: str = ""
     by_seed: tuple[float, ...] = ()
-    rate: float | None = None
-    loss: str = INFONCE
-    query_source: str = QUERY_ONLY
-
-    @property
-    def cell(self) -> Cell:
-        return Cell.of(self)
 
     @property
     def significant(self) -> bool:
@@ -80,13 +79,13 @@ class Gain:
     def condition(self) -> str:
         """What besides Q/Doc the condition is, in words."""
         # The comparison itself says that it is of CW weighting.
-        plain = self.comparison == WEIGHTING and self.weighting == "cw"
+        plain = self.comparison == WEIGHTING and self.cell.weighting == "cw"
         cell = self.cell._replace(weighting="none") if plain else self.cell
-        return f"{self.retriever}, {self.source}{cell.details}"
+        return f"{cell.retriever}, {cell.source}{cell.details}"
 
 
-def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) -> list[Gain]:
-    """Every comparison that the conditions allow. ``scores[cell][benchmark]`` as ``Scores``; ``cw`` by benchmark.
+def gains(scores: Mapping[Cell, Mapping[str, BySeed]], cw: Mapping[str, float]) -> list[Gain]:
+    """Every comparison that the conditions allow. ``scores[cell][benchmark]`` as ``BySeed``; ``cw`` by benchmark.
 
     A condition and its control are compared on the seeds that both have; the untrained retriever has none of its own
     and is compared with every seed.
@@ -105,8 +104,9 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
     order = list(TITLES)
 
     def shown_order(g: Gain) -> tuple[int, str, str, bool, str, str, str, int, float]:
-        which = g.retriever, g.source, g.weighting != "none", g.weighting, f"{g.query_source} {g.loss}", g.held
-        return order.index(g.comparison), *which, g.per_doc, g.cw
+        c = g.cell
+        which = c.retriever, c.source, c.weighting != "none", c.weighting, f"{c.query_source} {c.loss}", c.held
+        return order.index(g.comparison), *which, c.per_doc, g.cw
 
     return sorted(compared, key=shown_order)
 
@@ -130,7 +130,7 @@ def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     return [(comparison, control) for comparison, control in wanted if control in present]
 
 
-def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores, control: Scores) -> Gain | None:
+def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: BySeed, control: BySeed) -> Gain | None:
     if comparison == TRAINING:
         (before,) = control.values()
         differences = [values - before for values in scores.values()]
@@ -150,7 +150,7 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores
         p = 1.0 if len(per_query) < 2 else t_test(per_query) or 0.0
     return Gain(
         comparison=comparison,
-        **cell._asdict(),
+        cell=cell,
         benchmark=benchmark,
         cw=cw,
         points=points,
@@ -189,3 +189,118 @@ def read_scores(
                 scores.setdefault(cell, {}).setdefault(name, {})[seed] = values
         behind.setdefault(cell, []).append(record)
     return scores, behind
+
+
+# Gains of one study or several in one regression: how large they are, and whether they grow with CW.
+#
+# An observation is the gain of a condition on a benchmark, weighted by how well it is known (Hedges, Tipton & Johnson
+# 2010, Res. Synth. Methods 1, 39–65). Errors are robust for two crossed kinds of clusters: benchmarks of one family,
+# which share documents and queries, and all that was trained on one corpus. What seeds do to all datasets at once is
+# added.
+
+Floats = NDArray[np.float64]
+
+MEAN = "mean gain"
+
+# Facts of a benchmark's queries that may explain a gain.
+COVARIATES = {"cw": "content words", "words": "words of a query", "overlap": "words shared with the relevant documents"}
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The gain of a condition on a benchmark (points) with its variance. ``by_seed`` the gains of the single seeds,
+    ``covariates`` numbers by name; ``family`` is what was judged, ``corpus`` what was trained on: observations of one
+    family, and of one corpus, hang together."""
+
+    study: str
+    family: str
+    benchmark: str
+    points: float
+    variance: float
+    by_seed: tuple[float, ...]
+    covariates: Mapping[str, float]
+    corpus: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A regression. ``terms`` are its coefficients, the mean gain (at the mean of the covariates) among them.
+
+    ``n`` observations in ``n_families`` judged families; ``between`` is the standard deviation between datasets beyond
+    chance. ``problem`` says why there is no regression."""
+
+    title: str
+    terms: tuple[Coefficient, ...] = ()
+    n: int = 0
+    n_datasets: int = 0
+    n_families: int = 0
+    between: float | None = None
+    problem: str = ""
+
+    def term(self, name: str) -> Coefficient | None:
+        return next((term for term in self.terms if term.name == name), None)
+
+
+def over_datasets(title: str, observations: Sequence[Observation], names: Sequence[str] = ()) -> Pooled:
+    """The mean gain, and its slopes on the covariates ``names``. A covariate that is not known for an observation takes
+    the observation out."""
+    known = [o for o in observations if all(np.isfinite(o.covariates.get(name, np.nan)) for name in names)]
+    families = [o.family for o in known]
+    shape: dict[str, Any] = {
+        "n": len(known),
+        "n_datasets": len({o.benchmark for o in known}),
+        "n_families": len(set(families)),
+    }
+    if not known:
+        return Pooled(title, problem="there is no observation.")
+    y = np.array([o.points for o in known])
+    columns: dict[str, Floats] = {}
+    for name in names:
+        values = np.array([o.covariates[name] for o in known])
+        if np.ptp(values) > 1e-9:
+            columns[name] = values
+    between = _between(y, np.array([o.variance for o in known]), families, columns)
+    in_family = {name: families.count(name) for name in set(families)}
+    mean_variance = {name: np.mean([o.variance for o in known if o.family == name]) for name in in_family}
+    weights = np.array([1 / (in_family[f] * (mean_variance[f] + between**2)) for f in families])
+    centred = {name: values - np.average(values, weights=weights) for name, values in columns.items()}
+    try:
+        terms = cluster_regression(
+            y, {MEAN: np.ones(len(y)), **centred}, families, weights,
+            extra={MEAN: _of_seeds(known, weights)}, crossed=[o.corpus for o in known],
+        )  # fmt: skip
+    except InputError as error:
+        return Pooled(title, problem=error.message, **shape)
+    return Pooled(title, tuple(terms), between=between, **shape)
+
+
+def _between(y: Floats, variances: Floats, families: Sequence[str], columns: Mapping[str, Floats]) -> float:
+    """The standard deviation between datasets beyond chance: by the moments of the residuals."""
+    x = np.column_stack([np.ones(len(y)), *columns.values()])
+    if len(set(families)) <= x.shape[1]:
+        return 0.0
+    residual = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    excess = float(residual @ residual) / max(1, len(y) - x.shape[1]) - float(variances.mean())
+    return max(0.0, excess) ** 0.5
+
+
+def _of_seeds(known: Sequence[Observation], weights: Floats) -> tuple[float, float]:
+    """(variance of the mean gain by what a seed does to all datasets at once, its degrees of freedom).
+
+    Conditions of a study share their seeds: the mean over them is taken per seed. It errs on the wide side, for what
+    seeds do to single datasets is in it too.
+    """
+    by_study: dict[str, list[tuple[Observation, float]]] = defaultdict(list)
+    for o, weight in zip(known, weights, strict=True):
+        by_study[o.study].append((o, float(weight)))
+    total, variance, degrees = float(weights.sum()), 0.0, 0.0
+    for members in by_study.values():
+        seeds = min(len(o.by_seed) for o, _ in members)
+        if seeds < 2:
+            continue
+        share = sum(weight for _, weight in members) / total
+        means = np.average([o.by_seed[:seeds] for o, _ in members], axis=0, weights=[w for _, w in members])
+        part = share**2 * float(means.var(ddof=1)) / seeds
+        variance += part
+        degrees += part**2 / (seeds - 1)
+    return (variance, variance**2 / degrees) if degrees > 0 else (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Whose judged queries decide a test: a benchmark's of the project, else people's of the corpus, else template queries.
+""" "Test it on my data": whose queries judge (a benchmark's, people's, templates'), held-out share, plan, time, price.
 
 Of the last two a small benchmark is made first: the corpus's documents, or a sample of them, and queries that nothing
 is trained on.

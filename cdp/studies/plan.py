@@ -1,15 +1,16 @@
-"""From a plan to its conditions: which trainings there are, in which order, and what each takes from the query set."""
+"""Which conditions in which order: equal steps, documents and pairs per Q/Doc, budget, dev for a language."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.failures import Failures
+from cdp.base.text import name_and_split
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
@@ -36,7 +37,6 @@ DIVERSE, PARAPHRASED = "diverse", "paraphrase"
 # What is held equal in the conditions that `BOTH` adds to those of equal documents.
 EQUAL_PAIRS = "equal pairs"
 
-
 # Hard negatives per query with the losses that take some: with its document, a list of eight for the teacher to rank.
 MOST_NEGATIVES = 7
 
@@ -47,7 +47,11 @@ LEAST_STEPS = 90
 
 class Cell(NamedTuple):
     """What tells a way of training from the others of a study but for the seed; the defaults are those of a retriever
-    that is not trained. ``held`` as in ``Condition``."""
+    that is not trained.
+
+    ``held`` tells the two halves of the design ``BOTH`` apart: empty for equal documents, and in every other design.
+    ``rate`` is the peak learning rate where the study names some; None for the retriever's own.
+    """
 
     retriever: str
     source: str = UNTRAINED
@@ -57,11 +61,6 @@ class Cell(NamedTuple):
     rate: float | None = None
     loss: str = INFONCE
     query_source: str = QUERY_ONLY
-
-    @classmethod
-    def of(cls, row: object) -> Self:
-        """Return the cell of anything that has its fields as attributes."""
-        return cls(*(getattr(row, name) for name in cls._fields))
 
     @property
     def usual(self) -> bool:
@@ -120,33 +119,29 @@ class StudySource:
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One training of the study. ``max_documents`` are drawn by the seed, None for all; ``budget`` is the exact number
-    of pairs where there is one, the last document giving what is left of it. ``held`` tells the two halves of the
-    design ``BOTH`` apart: empty for equal documents, and in every other design."""
+    of pairs where there is one, the last document giving what is left of it."""
 
-    retriever: str
-    source: str
-    per_doc: int
-    weighting: str
+    cell: Cell
     seed: int
     max_documents: int | None = None
     budget: int | None = None
-    held: str = ""
-    rate: float | None = None
-    """The peak learning rate where the study names some; None for the retriever's own."""
-    loss: str = INFONCE
-    query_source: str = QUERY_ONLY
-
-    @property
-    def cell(self) -> Cell:
-        return Cell.of(self)
 
     @property
     def needs_reasoning(self) -> bool:
         """Return True if its queries' reasoned forms are weighted by or trained on."""
-        return self.query_source != QUERY_ONLY or weighs_reasoning(self.weighting)
+        return self.cell.query_source != QUERY_ONLY or weighs_reasoning(self.cell.weighting)
 
     def __str__(self) -> str:
-        return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{self.cell.details}, seed {self.seed}"
+        cell = self.cell
+        return f"{cell.retriever} on {cell.source}, Q/Doc {cell.per_doc}{cell.details}, seed {self.seed}"
+
+
+def flat(holder: Any) -> dict[str, Any]:
+    """Return the values of what holds a cell, as records and ``--json`` have them: the cell's own in its place."""
+    values: dict[str, Any] = {}
+    for name, value in asdict(holder).items():
+        values |= value._asdict() if isinstance(value, Cell) else {name: value}
+    return values
 
 
 def method_of(label: str) -> str:
@@ -165,7 +160,9 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
     return [
-        Condition(retriever, source.label, per_doc, weighting, seed, documents, budget, held, peak, loss, query_source)
+        Condition(
+            Cell(retriever, source.label, per_doc, weighting, held, peak, loss, query_source), seed, documents, budget
+        )
         for retriever in config.items("retrievers")
         for source in sources
         for per_doc in config.numbers("per_doc", minimum=1)
@@ -273,7 +270,7 @@ def check_axes(config: StudyConfig) -> None:
 
 def pairs_of(condition: Condition, source: StudySource) -> int:
     """How many pairs a condition trains on, by the counts of its source."""
-    return condition.budget or source.pairs(condition.per_doc, condition.max_documents)
+    return condition.budget or source.pairs(condition.cell.per_doc, condition.max_documents)
 
 
 def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: TrainingConfig) -> int:
@@ -285,27 +282,27 @@ def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: Trai
     if config.steps is not None:
         return config.steps
     by_label = {source.label: source for source in sources}
-    largest = max(pairs_of(c, by_label[c.source]) for c in conditions(config, sources))
+    largest = max(pairs_of(c, by_label[c.cell.source]) for c in conditions(config, sources))
     return max(LEAST_STEPS, order_of(settings.replace(steps=None), max(2, largest)).steps)
 
 
 def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
     """The training that a condition is, but for its steps (``steps_of``)."""
-    weighting, kappa = with_kappa(condition.weighting)
+    weighting, kappa = with_kappa(condition.cell.weighting)
     values: dict[str, Any] = {
         "query_set": query_set,
-        "retriever": condition.retriever,
+        "retriever": condition.cell.retriever,
         "weighting": weighting,
         "kappa": kappa,
         "reasoning": reasoning if condition.needs_reasoning else None,
-        "query_source": condition.query_source,
-        "per_doc": condition.per_doc,
+        "query_source": condition.cell.query_source,
+        "per_doc": condition.cell.per_doc,
         "max_documents": config.max_documents,
         "pairs": condition.budget,
         "seed": condition.seed,
         "epochs": config.epochs,
         "batch_size": config.batch_size,
-        "learning_rate": condition.rate,
+        "learning_rate": condition.cell.rate,
         "max_length": config.max_length,
         "hard_negatives": MOST_NEGATIVES,
         "distil": 1.0,
@@ -313,28 +310,22 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
     }
     given = {name: value for name, value in values.items() if value is not None} | config.more_settings()
     # What else a plan sets of the two is for the conditions of that loss alone.
-    if condition.loss == INFONCE:
+    if condition.cell.loss == INFONCE:
         given["hard_negatives"] = 0
-    if condition.loss != DISTIL:
+    if condition.cell.loss != DISTIL:
         given["distil"] = 0.0
     return TrainingConfig.from_dict(given)
 
 
 def places(config: StudyConfig, field: str = "benchmarks") -> list[tuple[str, str]]:
     """(benchmark, split) of each entry of ``benchmarks`` or ``dev``; the split is empty where none is named."""
-    return [_with_split(entry) for entry in config.items(field)]
+    return [name_and_split(entry) for entry in config.items(field)]
 
 
 def dev_of(source: StudySource, languages: Sequence[str]) -> int:
     """The number of the dev benchmark, by their languages, for trainings on a source: one of its language, else the
     first."""
     return next((n for n, language in enumerate(languages) if language == source.language), 0)
-
-
-def _with_split(entry: str) -> tuple[str, str]:
-    name, separator, split = entry.rpartition(":")
-    # A colon may belong to a path; a split never holds a slash.
-    return (name, split) if separator and "/" not in split and "\\" not in split else (entry, "")
 
 
 # A condition, or what is evaluated untrained: a retriever, BM25 or a hybrid, by its cell.
@@ -430,7 +421,7 @@ def condition_pairs(
         workspace,
         source.query_set,
         condition.seed,
-        per_doc=condition.per_doc,
+        per_doc=condition.cell.per_doc,
         documents=config.max_documents,
         budget=condition.budget,
         widest=max(config.numbers("per_doc", minimum=1)),
@@ -439,8 +430,8 @@ def condition_pairs(
     )
     if not condition.needs_reasoning:
         return pairs
-    ri = weighs_reasoning(condition.weighting)
-    return with_reasoned(pairs, workspace, source.reasoning, condition.query_source, ri=ri)
+    ri = weighs_reasoning(condition.cell.weighting)
+    return with_reasoned(pairs, workspace, source.reasoning, condition.cell.query_source, ri=ri)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a study would run, cost and take: its sources, missing query sets, splits, facts of benchmarks, and faults.
+"""What a study would run: missing query sets, drawing dev and test, checks, facts of benchmarks, learning-rate sweep.
 
 Nothing is started. A learning-rate sweep is such a study as well.
 """

@@ -1,4 +1,4 @@
-"""What a study keeps of each condition: ``results/conditions/<key>.json`` in the job's folder, one file per training.
+"""A condition's key and record, ``results/conditions/<key>.json``: reuse of other studies, library versions, licences.
 
 The key is a hash of all that determines the result (the pairs, the untrained model, every setting, the seed), so a
 condition that is there is never run again, and one that another study ran is taken from there.
@@ -10,7 +10,6 @@ import json
 import logging
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +25,7 @@ from cdp.benchmarks import judged
 from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result
 from cdp.retrievers import TRAINED_SIMILARITY
-from cdp.studies.plan import Condition, StudySource
+from cdp.studies.plan import Condition, StudySource, flat
 
 _log = logging.getLogger(__name__)
 
@@ -134,7 +133,7 @@ def save(job_folder: Path, key: str, condition: Condition | None, record: dict[s
 
     Two conditions of a study have one key where their query sets hold the same pairs: each keeps a record of its own.
     """
-    about = asdict(condition) if condition is not None else None
+    about = flat(condition) if condition is not None else None
     path = path_of(job_folder, key)
     first = read_json_or_none(path)
     if about is not None and isinstance(first, dict) and (other := first.get("condition")) and other != about:

@@ -1,4 +1,4 @@
-"""What a study's report holds: its facts, the rows of its main table, its gains and what follows from them."""
+"""A study's report: rows (untrained, BM25, hybrid), gains, findings and limits in sentences, best learning rate."""
 
 from __future__ import annotations
 
@@ -18,9 +18,21 @@ from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
 from cdp.retrievers import bm25
 from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
-from cdp.studies.gains import LOSS, REASONED, TITLES, TRAINING, Gain, Scores, gains, read_scores
-from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
-from cdp.studies.pooling import COVARIATES, Observation, Pooled, over_datasets
+from cdp.studies.gains import (
+    COVARIATES,
+    LOSS,
+    REASONED,
+    TITLES,
+    TRAINING,
+    BySeed,
+    Gain,
+    Observation,
+    Pooled,
+    gains,
+    over_datasets,
+    read_scores,
+)
+from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, flat, method_of, untrained
 from cdp.training.plan import rate
 from cdp.training.reasoning import QUERY_ONLY
 
@@ -65,15 +77,12 @@ class StudyRow:
     """One line of the main table: a way of training, NDCG@10 in percent on each benchmark, mean over ``n_seeds``.
 
     ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same.
-    ``held`` is ``Condition.held``; ``average`` is None unless every benchmark has a score. ``pairs``, ``documents``,
+    ``average`` is None unless every benchmark has a score. ``pairs``, ``documents``,
     ``steps`` and ``seconds`` are of one training; 0 where it was not written down. ``dev`` holds (step, mean NDCG@10 on
     the dev split in percent) of each evaluation while training.
     """
 
-    retriever: str
-    source: str
-    per_doc: int
-    weighting: str
+    cell: Cell
     n_seeds: int
     scores: Mapping[str, float]
     spread: Mapping[str, float]
@@ -83,10 +92,6 @@ class StudyRow:
     seconds: float
     steps: int = 0
     steps_per_epoch: int = 0
-    held: str = ""
-    rate: float | None = None
-    loss: str = INFONCE
-    query_source: str = QUERY_ONLY
     dev: tuple[tuple[int, float], ...] = ()
 
     @property
@@ -99,31 +104,28 @@ class StudyRow:
         return max((score for _, score in self.dev), default=None)
 
     @property
-    def cell(self) -> Cell:
-        return Cell.of(self)
-
-    @property
     def name(self) -> str:
-        if self.retriever == bm25.NAME:
+        cell = self.cell
+        if cell.retriever == bm25.NAME:
             return bm25.TITLE
-        if self.source == UNTRAINED:
-            return f"{self.retriever}, untrained"
-        if self.source == HYBRID:
-            return f"{bm25.TITLE} and {self.retriever}"
-        return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{self.cell.details}"
+        if cell.source == UNTRAINED:
+            return f"{cell.retriever}, untrained"
+        if cell.source == HYBRID:
+            return f"{bm25.TITLE} and {cell.retriever}"
+        return f"{cell.retriever}, {cell.source}, Q/Doc {cell.per_doc}{cell.details}"
 
 
 @dataclass(frozen=True)
 class StudyScores:
     """What a study measured: the ``scores`` of every query, the ``rows`` and ``gains`` made of them, and its
     benchmarks. ``corpus_of`` holds {source: the corpus whose queries it holds}, ``design`` what the study holds equal
-    where a gain does not say (``Gain.held``)."""
+    where a gain does not say (``Cell.held``)."""
 
     study: str
     gains: Sequence[Gain]
     benchmarks: Sequence[BenchmarkFacts]
     rows: Sequence[StudyRow]
-    scores: Mapping[Cell, Mapping[str, Scores]]
+    scores: Mapping[Cell, Mapping[str, BySeed]]
     corpus_of: Mapping[str, str]
     design: str
 
@@ -161,7 +163,8 @@ class StudyReport:
         """Everything, with plain values."""
         values = asdict(self)
         values["config"] = self.config.recorded()
-        values["gains"] = [{**asdict(gain), "significant": gain.significant} for gain in self.gains]
+        values["rows"] = [flat(row) for row in self.rows]
+        values["gains"] = [{**flat(gain), "significant": gain.significant} for gain in self.gains]
         values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
         return values
 
@@ -181,27 +184,28 @@ def _rates(report: StudyReport) -> Iterator[str]:
     """The learning rate that the dev split chooses, for each retriever whose trainings differ in it alone."""
     tried = [value for value in report.config.rates() if value is not None]
     for retriever in report.config.items("retrievers") if len(tried) > 1 else ():
-        rows = [row for row in report.rows if row.retriever == retriever and row.rate is not None and row.best_dev]
+        of_retriever = (row for row in report.rows if row.cell.retriever == retriever)
+        rows = [row for row in of_retriever if row.cell.rate is not None and row.best_dev]
         if len({row.cell._replace(rate=None) for row in rows}) != 1:
             continue
-        first, *others = sorted(rows, key=lambda row: (-(row.best_dev or 0.0), row.rate))
+        first, *others = sorted(rows, key=lambda row: (-(row.best_dev or 0.0), row.cell.rate))
         text = (
-            f"{retriever}: learning rate {rate(first.rate or 0.0)}, dev NDCG@10 {first.best_dev:.2f} at step "
+            f"{retriever}: learning rate {rate(first.cell.rate or 0.0)}, dev NDCG@10 {first.best_dev:.2f} at step "
             f"{first.best_step:,}"
         )
         if others:
             text += f", {(first.best_dev or 0.0) - (others[0].best_dev or 0.0):.2f} points ahead of the next"
         at_end = {min(tried): "lower", max(tried): "higher"}
-        if first.rate in at_end and report.finished == report.planned:
-            text += f". It is at the end of the grid: a {at_end[first.rate]} one may be better"
+        if first.cell.rate in at_end and report.finished == report.planned:
+            text += f". It is at the end of the grid: a {at_end[first.cell.rate]} one may be better"
         yield f"{text}."
 
 
 def _best(report: StudyReport) -> Iterator[str]:
-    complete = [row for row in report.rows if row.average is not None and row.source != UNTRAINED]
-    before = {row.retriever: row.average for row in report.rows if row.source == UNTRAINED}
-    for retriever in dict.fromkeys(row.retriever for row in complete):
-        best = max((r for r in complete if r.retriever == retriever), key=lambda row: row.average or 0.0)
+    complete = [row for row in report.rows if row.average is not None and row.cell.source != UNTRAINED]
+    before = {row.cell.retriever: row.average for row in report.rows if row.cell.source == UNTRAINED}
+    for retriever in dict.fromkeys(row.cell.retriever for row in complete):
+        best = max((r for r in complete if r.cell.retriever == retriever), key=lambda row: row.average or 0.0)
         start = before.get(retriever)
         against = "" if start is None else f", {signed((best.average or 0.0) - start)} against the untrained one"
         yield (
@@ -214,16 +218,16 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     """One comparison in a sentence: how many gain and lose, and the values at its highest Q/Doc."""
     up = [g for g in group if g.significant and g.points > 0]
     down = [g for g in group if g.significant and g.points < 0]
-    most = max(g.per_doc for g in group)
+    most = max(g.cell.per_doc for g in group)
     listed = ", ".join(
         f"{signed(g.points)}{'*' if g.significant else ''} (95% {signed(g.low)} to {signed(g.high)}) on {g.benchmark} "
         f"(CW {g.cw:.1f})"
-        for g in sorted((g for g in group if g.per_doc == most), key=lambda g: g.cw)
+        for g in sorted((g for g in group if g.cell.per_doc == most), key=lambda g: g.cw)
     )
     first = group[0]
     who = first.condition
     if comparison == PARAPHRASE:
-        who = f"{first.retriever}{first.cell.details}"
+        who = f"{first.cell.retriever}{first.cell.details}"
     if len(group) == 1:
         return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
     return (
@@ -363,7 +367,8 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
         finished = not record.get("failure")
         # A hybrid is of its retriever, and no condition either: it would replace the untrained one.
-        what = f"{record['retriever']} {record['condition']} {record.get('hybrid', False)}"
+        condition = sorted((record["condition"] or {}).items())
+        what = f"{record['retriever']} {condition} {record.get('hybrid', False)}"
         newest[what if finished else f"failure {number}"] = record
     return list(newest.values())
 
@@ -393,7 +398,7 @@ def _row(
     curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
     shared = sorted(set.intersection(*map(set, curves))) if curves else []  # steps that every seed was evaluated at
     return StudyRow(
-        **cell._asdict(),
+        cell=cell,
         n_seeds=max(len(values) for values in means.values()),
         scores={name: float(np.mean(values)) for name, values in means.items()},
         spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
@@ -418,22 +423,24 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
     """{comparison, what tells it apart, and domain, in words: its gains as observations}, in the report's order."""
     groups: dict[tuple[str, str, str], list[Observation]] = defaultdict(list)
     benchmarks = {b.name: b for b in study.benchmarks}
-    methods = {method_of(g.source) for g in study.gains if g.comparison == SCALING} - {PARAPHRASED}
+    methods = {method_of(g.cell.source) for g in study.gains if g.comparison == SCALING} - {PARAPHRASED}
     for g in study.gains:
+        cell = g.cell
         # What training gains or loses is a question of the loss, whatever it was trained on.
-        if method_of(g.source) == PARAPHRASED and g.comparison not in (TRAINING, LOSS):
+        if method_of(cell.source) == PARAPHRASED and g.comparison not in (TRAINING, LOSS):
             continue
-        if g.weighting != "none" and g.comparison != WEIGHTING:
+        if cell.weighting != "none" and g.comparison != WEIGHTING:
             continue
-        if g.query_source != QUERY_ONLY and g.comparison != REASONED:
+        if cell.query_source != QUERY_ONLY and g.comparison != REASONED:
             continue
-        own = {WEIGHTING: g.weighting, REASONED: g.query_source}
-        label = f", {own.get(g.comparison, g.held or study.design)}{'' if g.loss == INFONCE else f', {g.loss}'}"
+        own = {WEIGHTING: cell.weighting, REASONED: cell.query_source}
+        loss = "" if cell.loss == INFONCE else f", {cell.loss}"
+        label = f", {own.get(g.comparison, cell.held or study.design)}{loss}"
         labels = [label]
         if g.comparison == SCALING and len(methods) > 1:
-            labels.append(f"{label}, {method_of(g.source)} queries")
+            labels.append(f"{label}, {method_of(cell.source)} queries")
         facts = benchmarks[g.benchmark]
-        domain = IN if facts.in_domain or g.source in facts.in_domain_of else OUT
+        domain = IN if facts.in_domain or cell.source in facts.in_domain_of else OUT
         observation = Observation(
             study=study.study,
             family=facts.family or facts.name,
@@ -442,7 +449,7 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
             variance=max(1e-6, ((g.high - g.low) / (2 * 1.96)) ** 2),
             by_seed=g.by_seed,
             covariates={**facts.facts, "cw": facts.cw},
-            corpus=study.corpus_of.get(g.source, ""),
+            corpus=study.corpus_of.get(cell.source, ""),
         )
         for label in labels:
             groups[g.comparison, label, domain].append(observation)

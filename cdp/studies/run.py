@@ -1,4 +1,4 @@
-"""Running a study's conditions one after the other in one process: what they share is read, tokenised and hashed once.
+"""Carrying out conditions in one process: what they share is read once; mined negatives, teacher, dev checkpoints.
 
 A process of its own for each of a hundred short trainings would spend most of its time importing torch. Models of the
 conditions are not kept: their scores per query are, and the same settings give the same model again.
@@ -10,7 +10,7 @@ import shutil
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
+from cdp.base.progress import Progress
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
@@ -129,7 +130,8 @@ class Study:
                 raise
             traceback.print_exc()
             self.counts["failed"] += 1
-            facts = {"retriever": step.retriever, "failed": str(condition or "untrained")}
+            cell = step.cell if isinstance(step, Condition) else step
+            facts = {"retriever": cell.retriever, "failed": str(condition or "untrained")}
             key = records.key_of(facts)
             records.save(self.job.folder, key, condition, {**facts, "failure": failure, "created": now()})
         self.done += 1
@@ -188,9 +190,9 @@ class Study:
         records.save(self.job.folder, key, None, stored)
 
     def _trained(self, condition: Condition) -> None:
-        retriever, base_hash = self.base(condition.retriever)
+        retriever, base_hash = self.base(condition.cell.retriever)
         data = self._pairs(condition)
-        source = self.sources[condition.source]
+        source = self.sources[condition.cell.source]
         settings = complete(training_config(self.config, condition, source.query_set, source.reasoning), retriever)
         dev = self._dev(condition)
         settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
@@ -210,7 +212,7 @@ class Study:
             model, training, vectors = self._train(condition, retriever, settings, data, checkpoints)
             evaluations = self._evaluate(model, condition, judged, record, data.pairs, vectors)
             record = {
-                "retriever": condition.retriever,
+                "retriever": condition.cell.retriever,
                 "base_hash": base_hash,
                 "pairs_hash": data.pairs.content_hash,
                 "settings": settings.to_dict(),
@@ -229,12 +231,12 @@ class Study:
 
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
-        ri = weighs_reasoning(condition.weighting)
-        size = (condition.per_doc, condition.max_documents, condition.budget)
-        wanted = (condition.retriever, condition.source, *size, drawn, ri, condition.loss, condition.query_source)
+        ri = weighs_reasoning(condition.cell.weighting)
+        cell = condition.cell._replace(weighting="", held="", rate=None)  # they take the same pairs
+        wanted = (cell, condition.max_documents, condition.budget, drawn, ri)
         if self._data is None or self._data.key != wanted:
-            failures = self.job.failures(f"reading pairs of {condition.source}")
-            source = self.sources[condition.source]
+            failures = self.job.failures(f"reading pairs of {condition.cell.source}")
+            source = self.sources[condition.cell.source]
             among = self._common.get(source.corpus)
             pairs = condition_pairs(self.job.workspace, self.config, source, condition, failures, among)
             if not self._leak_allowed:
@@ -242,18 +244,18 @@ class Study:
                 # benchmark's own by chance: it goes, so that the results need no mark.
                 judged = leakage.any_known(leakage.keys(pairs.queries), self._judged)
                 pairs = pairs.without(~judged, "queries that a benchmark judges")
-            if condition.loss != INFONCE:
+            if condition.cell.loss != INFONCE:
                 pairs = self._with_negatives(pairs, condition)
             self._data = _Data(wanted, pairs)
         return self._data
 
     def _with_negatives(self, pairs: PairSet, condition: Condition) -> PairSet:
         """``pairs`` with hard negatives, for ``distil`` also with soft labels: the query set's own, else mined."""
-        distil = condition.loss == DISTIL
+        distil = condition.cell.loss == DISTIL
         wanted = training_config(self.config, condition, "any").hard_negatives
         parameters = pairs.query_set.parameters
         own = pairs.query_set.hard_negatives and (not distil or parameters.get("teacher"))
-        mined, labels = (None, None) if own else self._mined(self.sources[condition.source])
+        mined, labels = (None, None) if own else self._mined(self.sources[condition.cell.source])
         pairs = with_negatives(pairs, self.job.workspace, wanted, mined)
         return with_teacher(pairs, self.job.workspace, labels) if distil else pairs
 
@@ -281,10 +283,10 @@ class Study:
         config = on_device(config, retriever, device.partition(":")[0])
         model = base_model(retriever, config, device, self._memo)
         if data.stores is None:
-            self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
+            self._report(f"tokenising {len(data.pairs):,} pairs of {condition.cell.source}")
             data.stores = stores_of(model, data.pairs)
         weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
-        _, base_hash = self.base(condition.retriever)
+        _, base_hash = self.base(condition.cell.retriever)
         evaluate, dev = None, self._dev(condition)
         if dev is not None:
             evaluate = DevJudge(dev, partial(self._watch, f"{condition}: {dev.name}"))
@@ -308,14 +310,14 @@ class Study:
 
     def _dev(self, condition: Condition) -> Benchmark | None:
         languages = [dev.counted_language for dev in self.dev]
-        return self.dev[dev_of(self.sources[condition.source], languages)] if self.dev else None
+        return self.dev[dev_of(self.sources[condition.cell.source], languages)] if self.dev else None
 
     def _evaluate(
         self, model: SentenceTransformer, condition: Condition, judged: Sequence[tuple[str, Benchmark]],
         stored: dict[str, Any] | None, pairs: PairSet, vectors: Vectors | None,
     ) -> dict[str, Any]:  # fmt: skip
         """The scores of a trained model on each benchmark, those that are ``stored`` among them."""
-        workspace, name = self.job.workspace, condition.retriever
+        workspace, name = self.job.workspace, condition.cell.retriever
         queries = np.union1d(leakage.keys(pairs.queries), leakage.seen(workspace, name))
         documents = leakage.hashes(pairs.documents[: pairs.n_documents])
         documents = np.union1d(documents, leakage.seen(workspace, name, leakage.DOCUMENTS))
@@ -333,7 +335,7 @@ class Study:
         return evaluations
 
     def _evaluated(
-        self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Callable[[str, int, int], None],
+        self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Progress,
         vectors: Vectors | None = None,
     ) -> Evaluation:  # fmt: skip
         precision = precision_for(model)

@@ -1,4 +1,4 @@
-"""Target queries of a task: pasted, in a file, a query set or benchmark; their content words, and what they advise."""
+"""Target queries of a task from text, file, query set or benchmark: their content words (CW), doubt, advice."""
 
 from __future__ import annotations
 

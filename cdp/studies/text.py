@@ -1,4 +1,4 @@
-"""A study in words and Markdown tables: its plan before the start, its report after."""
+"""A study in words and Markdown tables: plan, progress and report."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from cdp.base.text import counted, duration, escaped, interval, p_value, signed
 from cdp.llm.prices import dollars
 from cdp.studies.estimate import StudyPlan
-from cdp.studies.gains import TITLES, Gain
-from cdp.studies.pooling import COVARIATES, Pooled
+from cdp.studies.gains import COVARIATES, TITLES, Gain, Pooled
 from cdp.studies.report import StudyReport, StudyRow
 from cdp.training.plan import rate
 
@@ -18,10 +17,10 @@ def plan_text(plan: StudyPlan) -> str:
     config = plan.config
     available = {source.label: source.n_documents for source in plan.sources}
     pairs = []
-    for c in {(c.source, c.per_doc, c.held): c for c in plan.conditions}.values():
-        documents = min(c.max_documents or available[c.source], available[c.source])
-        held = c.held and f", {c.held}"
-        pairs.append([f"{c.source}{held}", str(c.per_doc), f"{documents:,}", f"{plan.pairs[str(c)]:,}"])
+    once = {(c.cell.source, c.cell.per_doc, c.cell.held): c for c in plan.conditions}
+    for (source, per_doc, held), c in once.items():
+        documents = min(c.max_documents or available[source], available[source])
+        pairs.append([f"{source}{held and f', {held}'}", str(per_doc), f"{documents:,}", f"{plan.pairs[str(c)]:,}"])
     lines = [
         f"{config.name or 'study'}: {len(plan.conditions)} trainings "
         f"({len(plan.sources)} × queries, Q/Doc {config.per_doc}, weighting {config.weightings}, "
@@ -72,14 +71,14 @@ def to_markdown(report: StudyReport) -> str:
 
 
 # Head, rows and a note below them.
-Table = tuple[list[str], list[list[str]], str]
+MarkdownTable = tuple[list[str], list[list[str]], str]
 
 
-def tables(report: StudyReport) -> dict[str, Table]:
+def tables(report: StudyReport) -> dict[str, MarkdownTable]:
     """{title: table} of the report, in its order; those without rows are left out."""
     compared = {title: gains for kind, title in TITLES.items() if (gains := report.of(kind))}
     last = list(compared)[-1:]
-    found: dict[str, Table] = {
+    found: dict[str, MarkdownTable] = {
         "Learning rates": (*rate_rows(report), ""),
         "Benchmarks": (*benchmark_rows(report), ""),
         "NDCG@10": (*main_rows(report), ""),
@@ -161,7 +160,7 @@ def difference_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
     """(head, rows): each difference with its interval, p, and spread over seeds."""
     head = ["Condition", "Q/Doc", "Benchmark", "CW", "Points", "95%", "p (Holm)", "SD over seeds", "Seeds", "Queries"]
     rows = [
-        [escaped(g.condition), str(g.per_doc), escaped(g.benchmark), f"{g.cw:.2f}", f"{signed(g.points)}{mark(g)}",
+        [escaped(g.condition), str(g.cell.per_doc), escaped(g.benchmark), f"{g.cw:.2f}", f"{signed(g.points)}{mark(g)}",
          interval((g.low, g.high), sign=True), p_value(g.p_holm), "–" if g.seed_sd is None else f"{g.seed_sd:.2f}",
          str(g.n_seeds), f"{g.n_queries:,}"]
         for g in gains
@@ -201,7 +200,7 @@ POOLED_NOTE = (
 
 def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     """(head, rows): the dev scores of each learning rate at its evaluations, the best in bold."""
-    rows = [row for row in report.rows if row.rate is not None]
+    rows = [row for row in report.rows if row.cell.rate is not None]
     steps = sorted({step for row in rows for step, _ in row.dev})
     best = max((row.best_dev or 0.0 for row in rows), default=0.0)
     cells = []
@@ -210,8 +209,8 @@ def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
         top = "–" if row.best_dev is None else f"{row.best_dev:.2f}"
         cells.append(
             [
-                escaped(f"{row.retriever}, {row.source}, Q/Doc {row.per_doc}"),
-                rate(row.rate or 0.0),
+                escaped(f"{row.cell.retriever}, {row.cell.source}, Q/Doc {row.cell.per_doc}"),
+                rate(row.cell.rate or 0.0),
                 *(f"{dev[step]:.2f}" if step in dev else "–" for step in steps),
                 f"**{top}**" if row.best_dev == best else top,
                 "–" if row.best_step is None else f"{row.best_step:,}",

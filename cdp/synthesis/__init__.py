@@ -1,4 +1,4 @@
-"""Query synthesis: methods, generators, parsing, query sets, and the run over a corpus."""
+"""Documents to queries: methods, generators, parsing, and the run over a corpus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthesis through OpenAI Batch files, which the Batch API and ``vllm run-batch`` both take.
+"""OpenAI Batch files written and read, which the Batch API and ``vllm run-batch`` both take.
 
 ``write_batch`` writes the requests of a job that no answer is kept for yet. ``read_batch`` puts the answers that came
 back into the answer cache, each at the address that stands in its ``custom_id``; the same job, started as usual, then
@@ -23,11 +23,10 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Malformed, RequestError, read_batch_line
 from cdp.llm.cache import AnswerCache, cache_key
-from cdp.llm.tokens import cut
+from cdp.llm.prices import cut
 from cdp.synthesis.generators.openai_chat import parameters, request_body
-from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.work import Work
+from cdp.synthesis.work import Work, documents_of
 
 PREFIX = "cdp-"
 _CUSTOM_ID = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")

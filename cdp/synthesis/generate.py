@@ -1,4 +1,4 @@
-"""Queries for one document: what the preview shows and what the run does, by the same code."""
+"""Queries for one document, in preview and run: a list or one by one, second attempts, repair prompt, answers' cost."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
+from cdp.llm.prices import cut
 from cdp.llm.reader import until
-from cdp.llm.tokens import cut
 from cdp.synthesis.generators import Generator, make_generator, usual_usage
-from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.parsing import Parsed, comparison_key, select, without_cut
+from cdp.synthesis.work import documents_of
 
 Ask = Callable[..., Answer]
 # As ``SynthesisConfig.max_document_tokens``.

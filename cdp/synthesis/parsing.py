@@ -1,4 +1,4 @@
-"""From a model's raw answer to queries. Pure; every query that is not kept is counted as a problem.
+"""Queries out of a raw answer: numbering, JSON, preambles, refusals, longest query, a cut answer; drops are counted.
 
 The prompts end with an opened list ("1."), so an answer may begin with the first query itself, without its number.
 Understood: numbered lists in many styles and scripts, bullets, plain lines, JSON, code fences, thinking blocks,

@@ -1,4 +1,4 @@
-"""Queries of several methods for one document.
+"""Queries of several methods for one document, in a process of its own; sentences on their problems.
 
 In a process of its own where a method or generator needs torch: the dashboard must not load it, and its memory must be
 free again afterwards.
@@ -24,10 +24,9 @@ from cdp.base.workspace import CODE, Workspace
 from cdp.corpus import get_documents, load_manifest
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
-from cdp.synthesis.grouping import documents_of, related_to
 from cdp.synthesis.methods import METHODS, Method, method_of
 from cdp.synthesis.sentences import is_english
-from cdp.synthesis.work import Work
+from cdp.synthesis.work import Work, documents_of, related_to
 
 LONGEST_S = 900.0
 

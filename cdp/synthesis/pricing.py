@@ -1,6 +1,6 @@
-"""Tokens and price of a synthesis run, before it starts.
+"""Tokens and price of a synthesis run before it starts; the bill of a job.
 
-Input tokens are measured on a sample of the corpus' rendered prompts (``cdp.llm.tokens`` says how well); output tokens
+Input tokens are measured on a sample of the corpus' rendered prompts (``cdp.llm.prices`` says how well); output tokens
 come from the length of a method's typical query.
 """
 
@@ -21,13 +21,11 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
 from cdp.llm import address
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, load_price
+from cdp.llm.prices import Price, cut, estimate_tokens, load_price
 from cdp.llm.prices import dollars as dollars
-from cdp.llm.tokens import cut, estimate_tokens
 from cdp.synthesis.generators import GENERATORS
-from cdp.synthesis.grouping import Group, documents_of
 from cdp.synthesis.methods import Method, method_of
-from cdp.synthesis.work import Work
+from cdp.synthesis.work import Group, Work, documents_of
 
 SAMPLE = 200
 Z_95 = 1.96

@@ -1,4 +1,4 @@
-"""dragon_s_faithful: every sentence of the corpus is a query, and retrievers label it by ranking the corpus.
+"""dragon_s_faithful: DRAGON's sentences as queries, ranked by teachers over the corpus; positive and negative ranks.
 
 The teachers work one after another, as DRAGON's progressive label augmentation has it (Lin et al., 2023): a trainer
 that reads ``rankings.jsonl`` from its beginning meets the labels of the first teacher first. Of each ranking the

@@ -1,4 +1,4 @@
-"""A synthesis job: queries for every document of a corpus, appended as they come, resumable at any moment.
+"""A synthesis job over a corpus, resumable: lines appended, failures, budget, when it gives up, final order.
 
 What goes wrong with one document, a bug of our own included, is recorded and the run goes on; see ``base.failures``.
 
@@ -21,7 +21,7 @@ from typing import Any
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
-from cdp.base.failures import Failures, describe, is_fatal, line_of
+from cdp.base.failures import Failures, Streak, describe, is_fatal, line_of
 from cdp.base.redaction import clean
 from cdp.base.text import counted
 from cdp.base.worker import START_FOR_S, Job
@@ -36,21 +36,16 @@ from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.work import Groups, Item, Work, finish, open_query_set, query_set_id
 
-# So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on.
-# So many at the start whose answers hold no query: the model does not do what it is asked, and every one is paid for.
-FAILURES_IN_A_ROW = 20
-
 METRIC_EVERY_S = 5.0
 
 SHOWN_ANSWER = 200
 LOOK = "Try one document in the preview, and change the model, the prompt or max_output_tokens."
 
-
 # What happened to one document: what was written for it, or the error that kept it from that.
-Outcome = tuple[Item, Generation | Exception]
+ItemOutcome = tuple[Item, Generation | Exception]
 
 
-class Run:
+class SynthesisRun:
     """One attempt at a synthesis job."""
 
     def __init__(self, job: Job, *, api_key: str = "") -> None:
@@ -157,7 +152,7 @@ class Run:
     def _write(self, cache: AnswerCache) -> None:
         """Ask about the documents that have no line yet."""
 
-        def ask(item: Item) -> Outcome | None:
+        def ask(item: Item) -> ItemOutcome | None:
             return self._ask(item, cache)
 
         workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
@@ -171,7 +166,7 @@ class Run:
                     self._written[position] |= written
                 self._report()
 
-    def _ask(self, item: Item, cache: AnswerCache) -> Outcome | None:
+    def _ask(self, item: Item, cache: AnswerCache) -> ItemOutcome | None:
         """Ask about one document; None if it was given up. Errors that concern the whole run are raised."""
         try:
             generation = generate_for(
@@ -266,7 +261,10 @@ class Recorder:
         self.per_doc, self.path, self.failures, self.is_llm = per_doc, path, failures, is_llm
         self.n_failures = 0
         self.any_success = False
-        self._failing = self._unread = self._paid_unread = 0
+        self._unanswered = Streak()  # documents for which the endpoint kept failing: it is down
+        # Paid answers at the start that hold no query: the model does not do what it is asked.
+        self._paid_unread = Streak()
+        self._unread = 0
         self._first = ""
         self._problems = Counter[str]()
 
@@ -283,18 +281,17 @@ class Recorder:
     def record(self, item: Item, outcome: Generation | Exception) -> bool:
         """Write down what came out; True where the document now has queries. Raises where the run has to end."""
         if isinstance(outcome, RequestError):
-            self._unanswered(item, outcome)
+            self._fail(item, outcome)
             return False
         if isinstance(outcome, Exception):
             self._broken(item, outcome)
             return False
-        self._failing = 0
+        self._unanswered.end()
         self._problems.update({name: outcome.problems.get(name, 0) for name in ("cut_off", "prompt_cut")})
         if not outcome.queries:
             self._lose(item, {**_line(item, outcome, self._nothing(outcome)), "usage": outcome.usage.to_dict()})
             self._unread += 1
-            self._paid_unread += outcome.usage.requests > 0
-            if self._paid_unread >= FAILURES_IN_A_ROW and not self.any_success:
+            if outcome.usage.requests and self._paid_unread.add() and not self.any_success:
                 raise ConfigError(f"The first {self._unread} answers held no query. {self._first}", hint=LOOK)
             return False
         if "too_few" in outcome.problems:
@@ -327,16 +324,17 @@ class Recorder:
             return ConfigError(f"No document got a query. {self._first}", hint=LOOK)
         return InputError(f"No document got a query. {self._first}", hint="Check what the corpus holds.")
 
-    def _unanswered(self, item: Item, error: RequestError) -> None:
+    def _fail(self, item: Item, error: RequestError) -> None:
         """A request for this document failed for good; ProviderError where the endpoint fails one after another."""
         line = line_of(error, item.document.id, item.document.content, position=item.position)
         line |= {"usage": error.usage.to_dict()} if error.usage != Usage() else {}
         line |= {"raw": [error.raw]} if error.raw else {}
         self._lose(item, line)
-        self._failing = self._failing + 1 if error.exhausted or not self.any_success else 0
-        if self._failing >= FAILURES_IN_A_ROW:
+        if self.any_success and not error.exhausted:
+            self._unanswered.end()
+        elif self._unanswered.add():
             raise ProviderError(
-                f"{self._failing} documents in a row got no answer; the last time: {error.message}",
+                f"{self._unanswered.n} documents in a row got no answer; the last time: {error.message}",
                 hint=error.hint or "Resume the job when the endpoint works again: what is done stays done.",
             )
 

@@ -1,4 +1,4 @@
-"""Sentences of a document and the words of ``data/words/english.toml``, for rules without a model."""
+"""Splitting into sentences: abbreviations, stripping markup, is it English; words of ``data/words/english.toml``."""
 
 from __future__ import annotations
 

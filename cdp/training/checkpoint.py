@@ -1,4 +1,4 @@
-"""Checkpoints of a training: everything from which it continues as if it had never stopped.
+"""Checkpoints of a training: what they hold so that it goes on as if never stopped; reading and writing them.
 
 ``checkpoints/step-<n>/state.safetensors`` holds weights, the optimiser's moments and the random states of every
 process; ``state.json`` the counters. Neither format can run code, so a checkpoint from another machine is safe to

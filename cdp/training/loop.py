@@ -1,4 +1,5 @@
-"""The training loop: AdamW with a cosine schedule over fixed batches, checkpoints, evaluation, a clean stop.
+"""The training loop: steps, dev evaluation and best model, patience, LoRA, divergence, live metrics, checkpoints,
+resuming, a clean stop.
 
 The order of the pairs, the random state and the schedule follow from the seed and the step alone, so a resumed run
 reaches the weights that an uninterrupted one reaches. The loop knows no job folder: it talks through ``Hooks``.
@@ -10,6 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,12 +24,15 @@ from numpy.typing import NDArray
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
+from cdp.base.failures import Streak
+from cdp.base.progress import Progress
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
-from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCE
-from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
-from cdp.training.optimiser import (
+from cdp.training.engine import (
+    Batches,
+    Engine,
+    StaticEngine,
+    TransformerEngine,
     accelerator_for,
     adamw,
     average_gradients,
@@ -35,9 +40,11 @@ from cdp.training.optimiser import (
     cosine_rate,
     repeatable,
 )
+from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
-from cdp.training.tokens import Report, Stores, TokenStore
+from cdp.training.tokens import Stores, TokenStore
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -105,9 +112,6 @@ LOGGED_LINES = 400
 # The first and the last loss of a run are means over so many steps, or over its halves if it is shorter.
 ENDS = 10
 
-# FP16 steps skipped in a row before a run is taken to have diverged.
-SKIPPED_LIMIT = 20
-
 # Of one step: the loss of this process's rows, and the gradient's norm before clipping; still on the device.
 Measured = tuple[torch.Tensor, torch.Tensor]
 
@@ -157,7 +161,7 @@ class Training:
         self.eval_steps = eval_steps_of(config, order.steps)
         self.outcome = Outcome(steps=order.steps)
         self._ends = max(1, min(ENDS, order.steps // 2))
-        self._skipped_in_a_row = 0
+        self._skipped = Streak()  # FP16 steps before a run is taken to have diverged
         self._masked_before = 0
 
     def run(self) -> Outcome:
@@ -234,14 +238,13 @@ class Training:
     def _check(self, loss: float, norm: float, step: int) -> None:
         """Fail clearly where training has diverged at this step (from 1), before its weights are saved or judged."""
         if math.isfinite(loss) and math.isfinite(norm):
-            self._skipped_in_a_row = 0
+            self._skipped.end()
             return
         what = "gradient" if math.isfinite(loss) else "loss"
         if self.accelerator.scaler is not None and what == "gradient":
             # FP16 overflows now and then; the scaler has skipped the step and lowered its scale.
             self.outcome.skipped += 1
-            self._skipped_in_a_row += 1
-            if self._skipped_in_a_row < SKIPPED_LIMIT:
+            if not self._skipped.add():
                 return
         if step == 1:
             raise ModelError(
@@ -409,7 +412,7 @@ class States:
 
     root: Path
     identity: str
-    report: Report
+    report: Progress
 
 
 def make_retriever(
@@ -479,9 +482,9 @@ def _with_states(
 
 
 def _states_of(
-    lower: LowerLayers, role: str, texts: list[str] | None, store: TokenStore | None, report: Report
+    lower: LowerLayers, role: str, texts: list[str] | None, store: TokenStore | None, report: Progress
 ) -> StateStore | None:
     if texts is None or store is None:
         return None
     prompt = lower.model.prompts[role.split()[-1]] or ""
-    return lower.states(texts, prompt, store, lambda done: report(f"lower layers, {role}", done, len(texts)))
+    return lower.states(texts, prompt, store, partial(report, f"lower layers, {role}"))

@@ -1,4 +1,4 @@
-"""Training the upper layers of an encoder alone: what the frozen layers below give is computed once per text and kept.
+"""Freezing the lower layers of an encoder: what they give is kept per text; its place, limit, eviction.
 
 No step changes the frozen layers, so their output is the same at every step, for every training on the same base model
 and at every dev evaluation. It lies in ``layers/<key>/`` of the workspace as float16, by model, layer, length and text.
@@ -11,7 +11,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cdp.base.errors import ConfigError, ModelError
+from cdp.base.progress import PhaseProgress, silent
 from cdp.base.workspace import folder_size, sha256_text, write_bytes
 from cdp.retrievers.encode import npy
 from cdp.training.tokens import TokenStore, groups, tokenise
@@ -40,8 +41,6 @@ TOKENS_A_PASS = 8192
 
 # A text's hash, its first row in the part, and its rows.
 _TEXTS = np.dtype([("key", "V16"), ("start", "<i8"), ("rows", "<i8")])
-
-Report = Callable[[int], None]
 
 
 def stack_of(model: SentenceTransformer) -> tuple[str, nn.ModuleList]:
@@ -147,7 +146,7 @@ class LowerLayers:
         return names <= {"embeddings", "encoder", "pooler"} and all(name.startswith("layer.") for name in inside)
 
     def states(
-        self, texts: Sequence[str], prompt: str, tokens: TokenStore, report: Report = lambda done: None
+        self, texts: Sequence[str], prompt: str, tokens: TokenStore, report: PhaseProgress = silent
     ) -> StateStore:
         """Return the texts with the states below the trained layers; those that are not kept are computed.
 
@@ -157,7 +156,7 @@ class LowerLayers:
         unknown = {key: i for i, key in enumerate(keys) if key not in self._kept.places}
         missing = np.fromiter(unknown.values(), np.int64, len(unknown))
         done = len(texts) - len(missing)
-        report(done)
+        report(done, len(texts))
 
         part: list[NDArray[Any]] = []
         names: list[bytes] = []
@@ -165,7 +164,7 @@ class LowerLayers:
             part += self._computed(tokens, rows)
             names += [keys[row] for row in rows]
             done += len(rows)
-            report(done)
+            report(done, len(texts))
             if sum(state.nbytes for state in part) >= PART_BYTES:
                 self._kept.add(names, part)
                 part, names = [], []

@@ -1,4 +1,4 @@
-"""Hard negatives for queries, and a retriever's similarities as soft labels.
+"""Hard negatives for queries: ranks and margin; a teacher's similarities as soft labels.
 
 sentence-transformers' ``mine_hard_negatives`` chooses among the corpus's documents, never a query's own document, one
 that the same query was written for, one of equal content, or a passage beside one of these in its file.
@@ -6,7 +6,7 @@ that the same query was written for, one of equal content, or a passage beside o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
+from cdp.base.progress import Progress
 from cdp.base.workspace import Workspace
 from cdp.corpus.passages import neighbours
 from cdp.retrievers import load, model_hash, resolve
@@ -33,14 +34,12 @@ MARGIN = 0.05
 # Query and own document of each pair.
 Pairs = Sequence[tuple[str, str]]
 
-Watch = Callable[[str, int, int], None]
-
 
 class Miner:
     """The interface of ``mine_hard_negatives`` to a retriever, with our embedding store."""
 
     def __init__(
-        self, workspace: Workspace, name: str, gpus: int | None, watch: Watch, payer: Payer | None = None
+        self, workspace: Workspace, name: str, gpus: int | None, watch: Progress, payer: Payer | None = None
     ) -> None:
         import torch
 

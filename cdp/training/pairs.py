@@ -1,4 +1,4 @@
-"""From a query set and its corpus to training pairs, and the order in which they are seen."""
+"""From query set to training pairs: documents drawn by seed, order of batches, hard negatives, what is no negative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training before it starts: its complete settings, its data with weights, its steps. No model is loaded."""
+"""A training before it starts: empty settings filled in, steps between evaluations, pair weights, licence, notes."""
 
 from __future__ import annotations
 

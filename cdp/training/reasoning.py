@@ -1,4 +1,4 @@
-"""RI, the reasoning intensity of ReasonEmbed: which reasoned query q′ belongs to which query.
+"""RI, the reasoning intensity of ReasonEmbed: which reasoned query q′ belongs to which query q; query source.
 
 RI(s) = min(L(q, D) / L(q′, D), κ) with L the InfoNCE loss under the model in training, κ = 5; the loss computes it.
 

@@ -1,9 +1,10 @@
-"""Texts turned into token ids once, before training, and cut into padded batches of similar length."""
+"""Texts tokenised once before training, and cut into padded batches of similar length."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError
+from cdp.base.progress import PhaseProgress, Progress, silent
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import PairSet
 
@@ -60,7 +62,7 @@ def tokenise(
     model: SentenceTransformer,
     texts: Sequence[str],
     prompt: str = "",
-    report: Callable[[int], None] = lambda done: None,
+    report: PhaseProgress = silent,
 ) -> TokenStore:
     """The texts as the model's own preprocessing turns them into tokens, prompt included; ``report`` hears progress.
 
@@ -89,7 +91,7 @@ def tokenise(
             lengths.append(mask.sum(dim=1).numpy())
             token_types = types is not None
             constants = {key: features[key] for key in ("modality", "prompt_length") if key in features}
-        report(first + len(chunk))
+        report(first + len(chunk), len(texts))
     tokenizer = None if static else model.tokenizer
     return TokenStore(
         ids=np.concatenate([np.zeros(0, np.int64), *flat]),
@@ -135,19 +137,12 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
 # Queries, documents and, where there are any, reasoned queries.
 Stores = tuple[TokenStore, TokenStore, TokenStore | None]
 
-# Told what is tokenised, how many texts are done, and of how many.
-Report = Callable[[str, int, int], None]
 
-
-def _silent(phase: str, done: int, total: int) -> None:
-    pass
-
-
-def stores_of(model: SentenceTransformer, pairs: PairSet, report: Report = _silent) -> Stores:
+def stores_of(model: SentenceTransformer, pairs: PairSet, report: Progress = silent) -> Stores:
     """Return the tokens of a pair set's queries, documents and, where RI needs them, reasoned queries."""
 
     def store(role: str, phase: str, texts: list[str]) -> TokenStore:
-        return tokenise(model, texts, model.prompts[role] or "", lambda done: report(phase, done, len(texts)))
+        return tokenise(model, texts, model.prompts[role] or "", partial(report, phase))
 
     return (
         store("query", "tokenising queries", pairs.queries),

@@ -1,0 +1,1 @@
+"""Streamlit screens: shell/ for every page; a file per page, a folder where it has tabs."""

@@ -1,4 +1,4 @@
-"""The Compare page: the leaderboard of one benchmark, the differences from a baseline, and in tabs the details."""
+"""The Compare page: leaderboard, stars, baseline, answer sentence, renaming a run, "Add BM25", tabs, export buttons."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
 from cdp.results import board, differences, naming, paper
-from cdp.results.board import Row
+from cdp.results.board import ResultRow
 from cdp.results.differences import MOST, Comparison
-from cdp.services import commands, evaluation, results
+from cdp.services import commands, evaluation
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
@@ -85,7 +85,7 @@ def page(workspace: Workspace) -> None:
 # what is compared
 
 
-def _place(rows: Sequence[Row], arrived: str) -> str:
+def _place(rows: Sequence[ResultRow], arrived: str) -> str:
     """One benchmark: scores of several do not compare. The first is that with most rows, or of the run that came."""
     counted = Counter(row.place for row in rows)
     of_run = [row.place for row in rows if row.retriever_id == arrived]
@@ -96,7 +96,7 @@ def _place(rows: Sequence[Row], arrived: str) -> str:
     return state.choose("Benchmark", titles, "benchmark", width=320) or next(iter(places))
 
 
-def _baseline(here: Sequence[Row]) -> str:
+def _baseline(here: Sequence[ResultRow]) -> str:
     """The retriever that all differences are from; at first the untrained one that the runs started from."""
     first = board.baseline(here)
     names = {row.retriever_id: row.retriever for row in sorted(here, key=lambda row: row.retriever_id != first)}
@@ -133,12 +133,12 @@ def _answer(comparison: Comparison, arrived: str) -> None:
         st.markdown(f"{icon} **{md(about.calibration.sentence)}**")
 
 
-def _about(rows: Sequence[Row], arrived: str) -> Row:
+def _about(rows: Sequence[ResultRow], arrived: str) -> ResultRow:
     """The row that the answer is about: that of the link's run, else the largest difference without a mark."""
     return max(rows, key=lambda row: (row.retriever_id == arrived, not row.marks, row.difference or 0.0))
 
 
-def _table(rows: Sequence[Row], baseline: str) -> None:
+def _table(rows: Sequence[ResultRow], baseline: str) -> None:
     """One row per recipe, the best first; chosen rows alone are compared."""
     common = _common(rows)
     columns: dict[str, Sequence[Any]] = {
@@ -199,12 +199,12 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
     )
 
 
-def _star(row: Row) -> str:
+def _star(row: ResultRow) -> str:
     """Significance in a form that does not rely on colour."""
     return "" if not row.significant else " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
-def _corrected(row: Row) -> str:
+def _corrected(row: ResultRow) -> str:
     """The difference and interval corrected by people's labels; empty where people judged."""
     if row.calibration is None:
         return ""
@@ -212,13 +212,13 @@ def _corrected(row: Row) -> str:
     return f"{points(found.mean)} ({interval(found.interval, sign=True)})" if found else "uncalibrated"
 
 
-def _common(rows: Sequence[Row]) -> set[str]:
+def _common(rows: Sequence[ResultRow]) -> set[str]:
     """The badges of all trained rows: said once below the table."""
     trained = [{badge.word for badge in row.badges} for row in rows if row.trained]
     return set.intersection(*trained) if len(trained) > 1 else set()
 
 
-def _rename(workspace: Workspace, row: Row) -> None:
+def _rename(workspace: Workspace, row: ResultRow) -> None:
     """A name for the row that is chosen."""
     with st.popover("Rename", icon=":material/edit:", type="tertiary"):
         key = hashlib.sha256(" ".join(row.runs).encode()).hexdigest()[:12]  # another row, another field
@@ -226,11 +226,11 @@ def _rename(workspace: Workspace, row: Row) -> None:
         name = st.text_input("Name", given, placeholder=row.retriever, key=f"name_{key}", max_chars=120)
         if forms.button("Save", key="board_save", type="primary"):
             with frame.guarded():
-                results.rename(workspace, row.runs, name)
+                evaluation.rename(workspace, row.runs, name)
                 st.rerun()
 
 
-def _baselines(workspace: Workspace, here: Sequence[Row], baseline: str) -> None:
+def _baselines(workspace: Workspace, here: Sequence[ResultRow], baseline: str) -> None:
     """One press for each strong baseline that was not measured here: BM25, hybrid, reranked."""
     for title, configs in evaluation.strong_baselines(workspace, here, baseline).items():
         if configs and forms.button(
@@ -265,7 +265,7 @@ def _differences(comparison: Comparison) -> None:
     )
 
 
-def _tested(comparison: Comparison, shown: Sequence[Row]) -> None:
+def _tested(comparison: Comparison, shown: Sequence[ResultRow]) -> None:
     """The small print, behind one fold; what the judged queries are a sample of stands in sight."""
     for sample in {badge.meaning for row in shown for badge in row.badges if badge.word == "subset"}:
         st.caption(md(sample))
@@ -302,7 +302,7 @@ def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arri
                 draw()
 
 
-def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row], arrived: str) -> None:
+def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[ResultRow], arrived: str) -> None:
     """The queries that one recipe wins and loses most clearly; at first of the one that the answer is about."""
     first = _about(rows, arrived)
     named = {row.evaluation_id: row for row in (first, *rows)}

@@ -1,4 +1,4 @@
-"""The Documents page: the import with a look at three rows, and what a corpus holds."""
+"""The Documents page: import form, column dropdowns, first rows, passage length; documents, languages, rejections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamlit.typing import UploadedFile
 from cdp.base.errors import NotFoundError
 from cdp.base.records import Document, place_of
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
 from cdp.corpus.options import NO_FIELD, PASSAGE_WORDS
 from cdp.query_sets.given import AddOptions
@@ -275,7 +275,7 @@ def _remember(added: Added) -> None:
         notes.append(f"Left out: {left_out}.")
     notes += [note for note in (*added.stated, *added.missing) if note.rstrip(".") not in added.not_read]
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
-    forms.remember(message, notes, problem=viewing.problem(added.corpus), details=added.not_read)
+    forms.remember(message, notes, problem=looking.problem(added.corpus), details=added.not_read)
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     state.only(state.PROJECT, added.project.id)
     if added.query_sets:
@@ -300,7 +300,7 @@ LANGUAGES = {
 def facts(manifest: CorpusManifest, told: str = "") -> None:
     """The figures that say at a glance whether it was read as it should be; ``told`` stands above already."""
     spread, unit = manifest.lengths
-    if (problem := viewing.problem(manifest)) and problem != told:
+    if (problem := looking.problem(manifest)) and problem != told:
         # The same documents may have been added again without those files.
         when = f"In the first import, from {md(manifest.source)}, {moment(manifest.created)}."
         st.warning(f"{when} The list and the notes below give the reasons.", title=problem)
@@ -334,7 +334,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         placeholder="word in the title or text, or document ID",
     )  # fmt: skip
     offset = 0 if wanted else _pager(manifest.n_documents, f"page_{manifest.id}", manifest.unit)
-    documents = viewing.page(workspace, manifest.id, offset, PER_PAGE, search=wanted)
+    documents = looking.page(workspace, manifest.id, offset, PER_PAGE, search=wanted)
     if wanted:
         found = f"First {count(len(documents), f'matching {manifest.unit}')}."
         st.caption(found if documents else f"No matching {manifest.unit}s.")
@@ -375,7 +375,7 @@ def linked(workspace: Workspace, manifest: CorpusManifest) -> None:
     if not wanted:
         return
     try:
-        document = viewing.document(workspace, manifest.id, wanted)
+        document = looking.document(workspace, manifest.id, wanted)
     except NotFoundError:
         st.warning(f"The link names the document {md(wanted, 80)}, which is not in {md(manifest.name, 80)}.")
         return
@@ -438,7 +438,7 @@ def rejected(manifest: CorpusManifest) -> None:
 
 def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
     """The rows that an error of ours cost, each with its text and traceback."""
-    found = viewing.failed(workspace, manifest.id)
+    found = looking.failed(workspace, manifest.id)
     title = f"{count(found.n, 'row')} failed with an unexpected error"
     forms.failed(found.n, title, lambda: found, key=f"faults_{manifest.id}")
 

@@ -1,4 +1,4 @@
-"""Home: the answer for the project on screen or the one next step, what there is, and the project's name."""
+"""Home: the answer, or next step of an empty workspace; counts, latest results, renaming and removing the project."""
 
 from __future__ import annotations
 

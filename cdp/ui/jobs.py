@@ -1,4 +1,4 @@
-"""Jobs as every page shows them, a job run again with changed settings, and the Jobs page."""
+"""The Jobs page, the strip of running jobs: progress, live curves, log, stop, resume with keys, what was made."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.errors import CdpError
+from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
 from cdp.services import commands, evaluation, job_words, jobs
@@ -295,7 +296,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         frame.link("decide", "Test it on my data", icon=":material/experiment:", target_benchmark=made, test="1")
         frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[f"{made}/test"])
     elif view.kind == "study" and view.config.get("corpus"):
-        benchmark = str(view.config["benchmarks"]).partition(",")[0].partition(":")[0]
+        benchmark = name_and_split(str(view.config["benchmarks"]).partition(",")[0])[0]
         corpus = str(view.config["corpus"])
         button("decide", "See what it decides", "balance", corpus=corpus, target_benchmark=benchmark)
         frame.link("evidence", "Read the findings", study=view.id, tab="studies")

@@ -1,4 +1,4 @@
-"""The Launch page: a training, one per learning rate, or an evaluation; what it comes to, and its start."""
+"""The Launch page: training, evaluation, "what will happen", consent to leaks and incomplete sets, learning rates."""
 
 from __future__ import annotations
 

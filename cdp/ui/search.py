@@ -1,5 +1,5 @@
-"""Try a query: what is searched for, where and by which retrievers (all of it in the address), and what each of them
-retrieves, side by side; on a phone one below the other. Documents are text, never markup."""
+"""Try a query: query field, choice of retrievers (all in the address), hits side by side, on a phone one below the
+other; index button. Documents are text, never markup."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from html import escape
 
 import streamlit as st
 
+from cdp.base import text
 from cdp.base.config import IndexConfig
 from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
 from cdp.retrievers import sending
 from cdp.services import commands, search
 from cdp.services.projects import Members
-from cdp.services.search import Answer, Hit
-from cdp.serving import snippets
+from cdp.services.search import Hit, SearchAnswer
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import cut, md
@@ -84,7 +84,7 @@ def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: st
     forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=corpus))
 
 
-def _answer(workspace: Workspace, corpus: str, answer: Answer) -> None:
+def _answer(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     st.subheader(md(answer.title, 60), anchor=False)
     if answer.problem is not None:
         _problem(workspace, corpus, answer)
@@ -103,7 +103,7 @@ def _hit(hit: Hit, corpus: str) -> None:
         st.markdown(f"**{hit.rank}**", width="content")
         frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
     # Every character is escaped.
-    pieces = snippets.snippet(hit.text, hit.words)
+    pieces = text.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
     file, page = place_of(hit.id)
@@ -111,7 +111,7 @@ def _hit(hit: Hit, corpus: str) -> None:
     st.caption(f"{place}score {hit.score:.3f}")
 
 
-def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
+def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     """Draw why a retriever did not answer; where its index is missing, a button that makes it."""
     assert answer.problem is not None
     if not answer.unprepared:

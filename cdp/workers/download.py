@@ -1,4 +1,4 @@
-"""The download worker: ``python -m cdp.workers.download <job folder>``.
+"""The download worker and its progress: ``python -m cdp.workers.download <job folder>``.
 
 Reads a ``DownloadConfig``, stores the benchmark under ``benchmarks/`` and writes ``results/download.json``. A resume
 continues with the files that are missing.

@@ -1,4 +1,4 @@
-"""The evaluation worker: ``python -m cdp.workers.evaluation <job folder>``.
+"""The evaluation worker (model, BM25, hybrid, reranked; its record): ``python -m cdp.workers.evaluation <job folder>``.
 
 Reads an ``EvaluationConfig`` from the job's ``spec.json`` and writes ``results/evaluation.json`` (means and the score
 of every query) and ``results/run.parquet`` (what was retrieved: query_id, document_id, rank, score).

@@ -1,4 +1,5 @@
-"""The worker that filters queries: ``python -m cdp.workers.filtering <job folder>``.
+"""The worker that filters queries (order of tests, reasons, cross-encoder scores):
+``python -m cdp.workers.filtering <job folder>``.
 
 Settings are ``FilterConfig``. Writes a new query set, whose manifest names its source and the filter, and
 ``results/filter.json`` with the number of dropped queries by reason. Ranks and scores are stored beside the source, for
@@ -23,7 +24,7 @@ from cdp.base.workspace import sha256_text
 from cdp.corpus import iter_documents
 from cdp.evaluation import round_trip
 from cdp.metrics.scorers import load_cross_encoder
-from cdp.query_sets import DocumentQueries, QuerySet, measured
+from cdp.query_sets import DocumentQueries, QuerySet, store
 from cdp.query_sets.nonsense import REASONS, query_table
 from cdp.workers.metrics import Ledger
 from cdp.workers.round_trip import ranks_of
@@ -95,7 +96,7 @@ def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) ->
 
     A resumed job continues.
     """
-    stored = measured.load_scores(job.workspace, query_set, measured.CROSS_ENCODER, model)
+    stored = store.load_scores(job.workspace, query_set, store.CROSS_ENCODER, model)
     if stored is not None:
         return np.asarray(stored.values, np.float32)
     job.loading("the cross-encoder")
@@ -111,7 +112,7 @@ def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) ->
         scores = failures.batch(scorer, waiting, lambda index, start=start: start + index, "\n".join)  # type: ignore[misc]
         ledger.append([math.nan if value is None else value for value in scores])
     values = np.asarray(ledger.read(), np.float32)
-    measured.save_scores(job.workspace, query_set, measured.CROSS_ENCODER, model, values)
+    store.save_scores(job.workspace, query_set, store.CROSS_ENCODER, model, values)
     return values
 
 

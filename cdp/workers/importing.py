@@ -1,4 +1,4 @@
-"""The worker that imports another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
+"""The worker that reads and scores another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
 
 Settings are ``ResultImportConfig``. The run is scored with our measures and becomes an evaluation like any other.
 """
@@ -24,8 +24,6 @@ from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge, unjudged
 from cdp.evaluation.results import write_result
-
-Run = dict[str, dict[str, float]]
 
 
 def main(job: Job) -> None:
@@ -64,10 +62,10 @@ def main(job: Job) -> None:
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 
 
-def read_run(path: Path, judged: Set[str]) -> Run:
+def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
     """Read a TREC run; unjudged queries get no documents. InputError with the line."""
     # Line by line: a compressed file can be a thousand times larger unpacked.
-    run: Run = {}
+    run: dict[str, dict[str, float]] = {}
     for number, line in lines_of(path):
         fields = (line or "").split()
         if len(fields) != 6:
@@ -89,7 +87,7 @@ def read_run(path: Path, judged: Set[str]) -> Run:
     return run
 
 
-def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[str, int]]:
+def ranked(run: dict[str, dict[str, float]], benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[str, int]]:
     """Return the run as a ranking in trec_eval's order, and the counts of skipped items.
 
     Queries that the split does not judge, and documents that a query must not retrieve, are skipped. InputError for

@@ -12,7 +12,7 @@ from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
 from cdp.retrievers.api import Payer, record_failed
 from cdp.retrievers.encode import PoolEncoder
-from cdp.serving.engine import DenseIndex, Engine, memory_limit
+from cdp.serving.engine import DenseIndex, SearchEngine, memory_limit
 
 
 def main(job: Job) -> None:
@@ -24,7 +24,9 @@ def main(job: Job) -> None:
 
     pool = PoolEncoder(job.pool.map, config.retriever, None, job.stop_requested) if job.pool else None
     payer = Payer.of(job, config.budget)
-    engine = Engine(job.workspace, memory_limit(), device=None, download=True, progress=report, pool=pool, payer=payer)
+    engine = SearchEngine(
+        job.workspace, memory_limit(), device=None, download=True, progress=report, pool=pool, payer=payer
+    )
     opened = engine.open(config.retriever, config.corpus)
     documents = len(opened.documents)
     if isinstance(opened.index, DenseIndex):

@@ -1,4 +1,4 @@
-"""The worker that has a model judge pooled documents: ``python -m cdp.workers.judging <job folder>``.
+"""Judging by a model (pool, target queries, grades, benchmark): ``python -m cdp.workers.judging <job folder>``.
 
 Settings are ``JudgeConfig``; the API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
 Where no queries are given, a model writes them first, as a query set of the corpus. The job's folder holds
@@ -20,7 +20,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
-from cdp.base.failures import IN_A_ROW, is_fatal, line_of
+from cdp.base.failures import Streak, is_fatal, line_of
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
@@ -34,8 +34,7 @@ from cdp.evaluation import combined, judging
 from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded
 from cdp.llm.answers import Answer, Cancelled, RequestError, prompts_cut
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import price_of
-from cdp.llm.tokens import cut
+from cdp.llm.prices import cut, price_of
 from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore
@@ -95,7 +94,7 @@ def main(job: Job) -> None:
         judged.write_pool(job.folder, pool)
     embedded = Payer.of(job, None).cost(config.items("retrievers"))
     with AnswerCache(job.workspace) as cache:
-        run = Run(job, config, target, pool, cache, left if left is None else left - embedded)
+        run = JudgingRun(job, config, target, pool, cache, left if left is None else left - embedded)
         run.execute()
     if job.stop_requested():
         raise Stopped
@@ -130,7 +129,7 @@ def write_queries(job: Job, config: JudgeConfig) -> Path:
     asked = targets.documents_for(wanted, corpus.n_documents)
     part_job = copy.copy(job)
     part_job.config = config.writing(targets.PROMPT, targets.KINDS, asked).to_dict()
-    query_set = synthesis.Run(part_job).execute()["query_set"]
+    query_set = synthesis.SynthesisRun(part_job).execute()["query_set"]
     job.n_failures += part_job.n_failures
     if job.stop_requested():
         raise Stopped
@@ -214,7 +213,7 @@ def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
     return pool
 
 
-class Run:
+class JudgingRun:
     """One attempt at judging: every pair without a grade is asked for, each grade is on disk before the next."""
 
     def __init__(
@@ -238,8 +237,8 @@ class Run:
         cache.take_lost(own, charged=not local)
         self.account = Account(cache, own, price=self.price, budget=budget)
         self.failures = job.failures("judging", unit="pair")
-        # Since the last grade: requests without an answer (True), answers without a grade (False).
-        self._failing = Counter[bool]()
+        # Since the last grade: requests without an answer, answers without a grade.
+        self._unanswered, self._unread = Streak(), Streak()
         self.counts = Counter(grade.grade for grade in self.grades.values())
         self._prompts_cut = 0
 
@@ -315,22 +314,25 @@ class Run:
             append_jsonl(self.file, [asdict(outcome)])
             self.grades[pair] = outcome
             self.counts[outcome.grade] += 1
-            self._failing.clear()
+            self._unanswered.end()
+            self._unread.end()
             warning = judging.constant(self.counts) if self.config.constant_judge == "stop" else ""
             if warning and len(self.grades) < len(self.pairs):
                 raise ConfigError(warning, hint="To go on, set constant_judge to warn: nothing is paid twice.")
             return
         query = self.target.queries[pair[0]]
         self.failures.write(line_of(outcome, " ".join(pair), query, unit="pair", stage="judging"))
-        self._failing[isinstance(outcome, RequestError)] += 1
-        if self._failing[True] >= IN_A_ROW:
+        streak = self._unanswered if isinstance(outcome, RequestError) else self._unread
+        if not streak.add():
+            return
+        if streak is self._unanswered:
             raise ProviderError(
-                f"{self._failing[True]} pairs in a row got no answer; the last time: {outcome}",
+                f"{streak.n} pairs in a row got no answer; the last time: {outcome}",
                 hint="Resume the job when the endpoint works again: what is done stays done.",
             )
-        if self._failing[False] >= IN_A_ROW and not self.grades:
+        if not self.grades:
             raise ConfigError(
-                f"The first {self._failing[False]} answers held no grade. {outcome}",
+                f"The first {streak.n} answers held no grade. {outcome}",
                 hint="Choose a model that follows instructions, or raise max_output_tokens.",
             )
 
@@ -356,7 +358,7 @@ def pairs_of(pool: Pool) -> list[Pair]:
     return [(query, document) for query, documents in pool.items() for document in documents]
 
 
-def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -> str:
+def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: JudgingRun) -> str:
     """Make the benchmark, or add to the one that was judged again; return its name."""
     known = run.grades
     if target.folder is not None:

@@ -1,4 +1,4 @@
-"""The job behind the model-based measures of a query set: CE (or its stand-in), embedding diversity and Dist-Sim.
+"""The job behind model-based measures (CE or stand-in, embedding diversity, Dist-Sim): sampling, kept for a resume.
 
     python -m cdp.workers.metrics <job folder>
 

@@ -1,4 +1,4 @@
-"""The worker that mines hard negatives: ``python -m cdp.workers.mining <job folder>``.
+"""The worker that mines hard negatives and soft labels: ``python -m cdp.workers.mining <job folder>``.
 
 Settings are ``MiningConfig``. Writes a new query set with the negatives (``cdp.training.mining``), and
 ``results/mining.json``; with a teacher or a cross-encoder also its scores as soft labels.

@@ -1,4 +1,4 @@
-"""The job that chooses a prompt (Algorithm 1): measure what each candidate wrote, and hold it against the target.
+"""The job that chooses a prompt (Algorithm 1): measures what each candidate wrote against the target, ``prompts.json``.
 
     python -m cdp.workers.prompt_tuning <job folder>
 
@@ -20,9 +20,9 @@ from cdp.base.config import MetricsConfig, PromptTuningConfig
 from cdp.base.errors import InputError
 from cdp.base.worker import Job
 from cdp.base.workspace import now
-from cdp.metrics.quick import quick
+from cdp.metrics.query_set import quick
 from cdp.metrics.scorers import load_scorer
-from cdp.studies.prompts import Tried, choose
+from cdp.synthesis.candidates import Tried, choose
 from cdp.workers.metrics import lazy_encoder, measure, scorer_facts, select
 
 

@@ -1,4 +1,4 @@
-"""The worker that ranks each query's own document: ``python -m cdp.workers.round_trip <job folder>``.
+"""The worker that ranks queries' own documents (at 1, 10, 100): ``python -m cdp.workers.round_trip <job folder>``.
 
 Settings are ``RoundTripConfig``. The ranks are stored beside the query set, keyed by its content;
 ``results/round-trip.json`` has the share of queries that find their document among the first 1, 10 and 100.
@@ -16,7 +16,7 @@ from cdp.base.errors import InputError
 from cdp.base.worker import Job
 from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import round_trip
-from cdp.query_sets import QuerySet, measured
+from cdp.query_sets import QuerySet, store
 from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 
@@ -36,7 +36,7 @@ def main(job: Job) -> None:
 
 def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) -> NDArray[np.int32]:
     """Return the round-trip rank of each query, stored or measured now."""
-    stored = measured.load_scores(job.workspace, query_set, measured.ROUND_TRIP, by)
+    stored = store.load_scores(job.workspace, query_set, store.ROUND_TRIP, by)
     if stored is not None:
         return np.asarray(stored.values, np.int32)
     job.progress("reading", 0, 0, "")
@@ -70,7 +70,7 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
             cast(model, precision), texts, documents, positions, precision, store=EmbeddingStore(job.workspace),
             model_hash=identity, others=others, watch=job.advance,
         )  # fmt: skip
-    measured.save_scores(job.workspace, query_set, measured.ROUND_TRIP, by, ranks)
+    store.save_scores(job.workspace, query_set, store.ROUND_TRIP, by, ranks)
     return ranks
 
 

@@ -1,4 +1,5 @@
-"""The worker of studies: ``python -m cdp.workers.study <job folder>``.
+"""The worker of studies (steps here or on a cluster, facts of benchmarks, families, in-domain by shared documents):
+``python -m cdp.workers.study <job folder>``.
 
 Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
 condition (``cdp.studies.records``), ``results/about.json`` with what the report needs besides, and
@@ -53,7 +54,7 @@ def main(job: Job) -> None:
 def conducted(job: Job, inputs: Inputs) -> Counter[str]:
     """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
     from cdp.studies.run import Study
-    from cdp.training.optimiser import keep_freed_memory
+    from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
         keep_freed_memory()
@@ -91,7 +92,7 @@ class _Task(Job):
 @lru_cache(1)
 def _study(folder: str) -> Study:
     from cdp.studies.run import Study
-    from cdp.training.optimiser import keep_freed_memory
+    from cdp.training.engine import keep_freed_memory
 
     keep_freed_memory()
     job = _Task(Path(folder))

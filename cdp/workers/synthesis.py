@@ -1,4 +1,4 @@
-"""The worker of synthesis jobs: ``python -m cdp.workers.synthesis <job folder>``.
+"""The worker that writes queries, then measures them: ``python -m cdp.workers.synthesis <job folder>``.
 
 The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
 """
@@ -13,13 +13,13 @@ from cdp.base import worker
 from cdp.base.errors import CdpError
 from cdp.base.failures import describe, is_fatal
 from cdp.base.worker import Job, Stopped
-from cdp.metrics.quick import quick
+from cdp.metrics.query_set import quick
 from cdp.synthesis.ranking import label_corpus
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 
 
 def main(job: Job) -> None:
-    result = label_corpus(job) if job.config.get("method") == "dragon_s_faithful" else Run(job).execute()
+    result = label_corpus(job) if job.config.get("method") == "dragon_s_faithful" else SynthesisRun(job).execute()
     print(
         f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
         f"{result['seconds']:.1f} s: {result['query_set']}",
@@ -34,7 +34,7 @@ def measure(job: Job, result: dict[str, Any]) -> None:
         return
 
     query_set = query_sets.load(job.workspace, result["query_set"])
-    watch = partial(job.advance, "measuring", total=query_set.n_documents, unit="documents")
+    watch = partial(job.advance, unit="documents")
     try:
         quick(job.workspace, query_set, watch=watch, failures=job.failures("measuring"))
     except Stopped:

@@ -1,4 +1,5 @@
-"""The training worker: ``accelerate launch … -m cdp.workers.training <job folder>``, or plain ``python -m``.
+"""The training worker (processes, model folder, its card, training.json): ``accelerate launch … -m cdp.workers.training
+<job folder>``, or plain ``python -m``.
 
 Reads a ``TrainingConfig`` from the job's ``spec.json``, trains, writes ``checkpoints/``, ``model/`` (a
 sentence-transformers model with a model card) and ``results/training.json``. A stop keeps what was learnt so far; a new
@@ -58,8 +59,8 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     from cdp.evaluation.evaluate import dev_evaluation
     from cdp.retrievers.static import TokenMemo
     from cdp.training.checkpoint import write_folder
+    from cdp.training.engine import keep_freed_memory
     from cdp.training.loop import States, base_model, make_retriever
-    from cdp.training.optimiser import keep_freed_memory
     from cdp.training.tokens import stores_of
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs

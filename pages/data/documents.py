@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import corpora
 from cdp.ui import documents
 from cdp.ui.decide import answer as decide_answer
@@ -22,7 +22,7 @@ with frame.guarded():
         documents.form(workspace)
     else:
         corpus = state.choose(
-            "Corpus", viewing.titles(manifests), "corpus", what="corpus", help=frame.DEFINITIONS["corpus"]
+            "Corpus", looking.titles(manifests), "corpus", what="corpus", help=frame.DEFINITIONS["corpus"]
         )
         with st.expander("Add another corpus", icon=":material/add:", key=f"add_corpus{documents.turn()}"):
             documents.form(workspace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.query_sets import usable
 from cdp.services import corpora, queries
 from cdp.ui.decide import answer as decide_answer
@@ -23,7 +23,7 @@ def write(workspace: Workspace) -> None:
         text = "Queries are written for documents. Add a corpus first."
         frame.empty("No documents yet", text, "documents", "Add documents")
         return
-    corpus = state.choose("Corpus", viewing.titles(manifests), "corpus", what="corpus")
+    corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus")
     manifest = next(m for m in manifests if m.id == corpus)
     decide_answer.test_summary(workspace, manifest.id)
     sets = queries.list_query_sets(workspace, corpus=manifest.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import corpora
 from cdp.ui import search as page
 from cdp.ui.shell import frame, state
@@ -22,7 +22,7 @@ with frame.guarded():
         query = page.query()
         left, right = st.columns([2, 3], gap="medium")
         with left:
-            names = viewing.titles(manifests)
+            names = looking.titles(manifests)
             corpus = state.choose("Corpus", names, "corpus", what="corpus") or manifests[0].id
         with right:
             retrievers = page.retrievers(workspace, state.scope(workspace))

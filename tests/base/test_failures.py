@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.errors import ConfigError, InputError, ModelError, RepeatedFailureError, WorkspaceError
-from cdp.base.failures import FILE, LONGEST_TEXT, Failures, failed_items, lost
+from cdp.base.failures import FILE, LONGEST_TEXT, Failures, Streak, failed_items, lost
 from cdp.base.workspace import append_jsonl, read_jsonl
 
 
@@ -113,3 +113,11 @@ def test_the_summary_counts_by_unit_and_leaves_out_documents_that_kept_some_quer
     assert (told.n, told.words) == (3, "1 document and 2 pairs failed")
     assert [line["id"] for line in lost(read_jsonl(path))] == ["b", "c", "d"]
     assert failed_items().words == ""
+
+
+def test_a_streak_is_at_its_limit_until_a_success_ends_it() -> None:
+    streak = Streak(limit=3)
+    assert [streak.add() for _ in range(4)] == [False, False, True, True]
+
+    streak.end()
+    assert (streak.n, streak.add()) == (0, False)

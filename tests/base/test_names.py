@@ -8,7 +8,7 @@ import pytest
 
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, NotFoundError, nearest, offer
-from cdp.base.text import pick
+from cdp.base.text import name_and_split, pick
 
 
 @dataclass(frozen=True)
@@ -81,3 +81,19 @@ def test_a_setting_and_a_choice_that_are_misspelt_are_told_together() -> None:
     assert "'xyz' is not a setting (there is: corpus, method, " in told
     with pytest.raises(ConfigError, match=r"not 'OOD' \(did you mean ood\?\)"):
         PromptTuningConfig.from_dict({"corpus": "c", "target": "OOD"})
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "split"),
+    [
+        ("scifact", "scifact", ""),
+        ("scifact:dev", "scifact", "dev"),
+        ("data/folder:test", "data/folder", "test"),
+        ("c:/data/scifact", "c:/data/scifact", ""),
+        ("c:\\data\\scifact:dev", "c:\\data\\scifact", "dev"),
+        (":dev", ":dev", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_split_stands_behind_the_last_colon_that_no_slash_follows(text: str, name: str, split: str) -> None:
+    assert name_and_split(text) == (name, split)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.charts import evidence, quality_diversity, results, style
+from cdp.charts import evidence, results, style
 from cdp.principle import differences, threshold
 
 
 def test_histogram_shares_and_the_last_bar() -> None:
-    chart = quality_diversity.cw_histogram([0, 1, 2, 1])
+    chart = evidence.cw_histogram([0, 1, 2, 1])
     assert chart.data[0].y[:4] == pytest.approx([0, 25, 50, 25])
-    assert quality_diversity.cw_histogram([0] * 40 + [4]).data[0].y[30] == pytest.approx(100)
+    assert evidence.cw_histogram([0] * 40 + [4]).data[0].y[30] == pytest.approx(100)
     assert {shape.x0 for shape in chart.layout.shapes} == {7, 10}
 
 
@@ -36,7 +36,7 @@ def test_gains() -> None:
 
 
 def test_curves_by_queries_per_document() -> None:
-    curve = quality_diversity.by_queries_per_document({"A": {2: 0.1, 3: 0.2}}, {"A": "red"}, "passage")
+    curve = evidence.by_queries_per_document({"A": {2: 0.1, 3: 0.2}}, {"A": "red"}, "passage")
     assert curve.layout.xaxis.title.text == "queries per passage (Q/Doc)"
     assert curve.data[0].x == (2, 3)
 

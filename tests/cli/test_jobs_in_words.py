@@ -75,7 +75,7 @@ def test_the_figures_come_from_the_live_metrics(
     failed: JobView, workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     append_jsonl(workspace.job(failed.id) / "metrics.jsonl", [{"step": 1, "attempt": 1, "loss": 1.25}])
-    display.Progress(lambda: jobs.latest(workspace, failed.id))(running(failed))
+    display.ProgressLine(lambda: jobs.latest(workspace, failed.id))(running(failed))
     assert "loss 1.2500" in capsys.readouterr().err
 
 

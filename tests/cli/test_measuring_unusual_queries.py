@@ -10,7 +10,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import corpora, queries
 
 pytestmark = pytest.mark.slow
@@ -71,7 +71,7 @@ def test_metrics_of_one_query_per_document(
 ) -> None:
     corpus = corpora.list_corpora(with_demo)[0]
     rows = [
-        {"document_id": d.id, "queries": ["what causes the tides"]} for d in viewing.page(with_demo, corpus.id, 0, 3)
+        {"document_id": d.id, "queries": ["what causes the tides"]} for d in looking.page(with_demo, corpus.id, 0, 3)
     ]
     file = tmp_path / "one.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 
 from cdp import cli, query_sets
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import corpora, queries
 from tests.cli.support import answer, refusal, run
 from tests.synthesis.server import KEY, MODEL, chat_server
@@ -175,7 +175,7 @@ def test_q_doc_is_said_to_count_passages_where_files_were_cut(
 
 def test_queries_of_several_documents_are_counted(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     whole = corpora.list_corpora(workspace)[0]
-    first, second = (document.id for document in viewing.page(workspace, whole.id, 0, 2))
+    first, second = (document.id for document in looking.page(workspace, whole.id, 0, 2))
     pairs = [(first, ["Which tide is it?"]), (second, ["Which tide is it?", "Who keeps the light?"])]
     made = query_sets.import_queries(pairs, workspace, whole.id).query_set
     assert cli.main(["queries", "show", made.id]) == 0

@@ -25,7 +25,7 @@ from cdp.base.file_cache import ANSWERS, RECORDS
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.benchmarks import judged
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.evaluation import labelling as labels
 from cdp.llm.answers import Answer, Usage
 from cdp.llm.cache import AnswerCache
@@ -38,14 +38,13 @@ from cdp.services import (
     corpora,
     decide,
     demo,
+    doctor,
     evaluation,
     jobs,
     judging,
     metrics,
     projects,
-    prune,
     queries,
-    results,
     review,
     search,
     studies,
@@ -56,7 +55,7 @@ from cdp.services import (
 from cdp.studies import own_test
 from cdp.studies import text as study_text
 from cdp.synthesis import candidates, pricing
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from cdp.training import plan as training_plan
 from tests.fuzz.damaged_workspace import run
 from tests.fuzz.mutation import damaged
@@ -95,7 +94,7 @@ def template(root: Path) -> Workspace:
     job = ended_job(workspace, "synthesis-20260101-000000-abcd-x", "synthesis", written.to_dict(), outcome="failed",
                     failure={"kind": "bug", "message": "m", "hint": "h", "log_tail": ["a"]})  # fmt: skip
     bill = {"spent": Usage(10, 5, 1).to_dict(), "cost": 0.1, "price_as_of": "2026", "model": "m", "n_documents": 1}
-    result = Run(Job(job)).execute()
+    result = SynthesisRun(Job(job)).execute()
     write_json(job / "results" / "synthesis.json", {**result, **bill})
     write_json(job / "failure.json", {"kind": "bug", "message": "m", "hint": "h", "attempt": 1})
     write_json(job / "outcome.json", {"outcome": "finished", "attempt": 1, "failures": 0})
@@ -122,7 +121,7 @@ def template(root: Path) -> Workspace:
     review.decide(workspace, first.id, list(table.ids[:3]), "accept", by="ann")
     review.decide(workspace, first.id, [table.ids[4]], "edit", text="What is it?", by="ann")
     metrics.quick(workspace, first.id)
-    results.rename(workspace, ["training-1-diverse"], "my run")
+    evaluation.rename(workspace, ["training-1-diverse"], "my run")
     projects.use(workspace, "demo")
     write_json(workspace.root / "prices.json", {"as_of": "2026-01-01", "models": {"m": {"input": 1.0, "output": 2.0}}})
     with AnswerCache(workspace) as cache:
@@ -248,7 +247,7 @@ def _worker(n: Names) -> None:
     folder = n.workspace.job("synthesis-20260101-000000-abcd-x")
     job = Job(folder)
     Failures(folder / "failures.jsonl", "s")
-    Run(job).execute()
+    SynthesisRun(job).execute()
 
 
 READINGS: Mapping[str, Callable[[Names], object]] = {
@@ -276,10 +275,10 @@ READINGS: Mapping[str, Callable[[Names], object]] = {
     "prompts": lambda n: candidates.synthesis_of(tuning.result(n.workspace, "prompts-1")),
     "benchmarks": lambda n: (benchmarks.list_own(n.workspace), benchmarks.list_registry(n.workspace)),
     "benchmark": lambda n: [asdict(benchmarks.show(n.workspace, name).info) for name in ("made", "demo")],
-    "corpora": lambda n: (corpora.list_corpora(n.workspace), viewing.page(n.workspace, n.corpus)),
+    "corpora": lambda n: (corpora.list_corpora(n.workspace), looking.page(n.workspace, n.corpus)),
     "projects": lambda n: (projects.list_projects(n.workspace), projects.members(n.workspace, "demo"),
                            projects.default(n.workspace)),
-    "prune": lambda n: prune.prunable(n.workspace),
+    "prune": lambda n: doctor.prunable(n.workspace),
     "prices": lambda n: pricing.estimate(n.workspace, SynthesisConfig.from_dict(
         {"corpus": n.corpus, "generator": "openai", "model": "m", "base_url": "http://localhost:1/v1"})),
     "resume": _worker,

@@ -13,7 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
 from cdp.cli import main
 from cdp.results import differences
-from cdp.results.board import Row
+from cdp.results.board import ResultRow
 from cdp.services import evaluation, jobs, judging
 from tests.judging.made import make
 
@@ -39,7 +39,7 @@ def folder(workspace: Workspace, tmp_path: Path, jobs_here: None) -> Path:
     return made
 
 
-def row_of(workspace: Workspace) -> Row:
+def row_of(workspace: Workspace) -> ResultRow:
     [row] = [row for row in differences.compare(workspace, "up").rows if row.retriever_id == "down"]
     return row
 

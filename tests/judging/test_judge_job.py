@@ -18,7 +18,7 @@ from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
 from cdp.evaluation import labelling as told
 from cdp.llm.prices import Price
-from cdp.services import evaluation, jobs, judging, labelling
+from cdp.services import evaluation, jobs, judging
 from cdp.workers import judging as worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
 from tests.support import write_prices
@@ -157,7 +157,7 @@ def test_labels_stay_whole_when_a_later_run_is_judged(
     run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
     name = "animals-judged"
     while (task := told.task(workspace, name, "Ada")) is not None:
-        labelling.label(workspace, name, task.query, {passage.id: "1" for passage in task.open}, "Ada")
+        judging.label(workspace, name, task.query, {passage.id: "1" for passage in task.open}, "Ada")
     before = told.progress(workspace, name)
     assert (before.finished, before.extended) == (len(ANIMALS), 0)
     people = judged.people_grades(

@@ -15,7 +15,7 @@ from cdp.benchmarks.judged import SHARED, Label
 from cdp.cli import main
 from cdp.evaluation import labelling as labels
 from cdp.evaluation.calibration import kappa
-from cdp.services import labelling
+from cdp.services import judging
 from tests.judging.made import make
 
 
@@ -24,7 +24,7 @@ def finish(workspace: Workspace, by: str, answer: str = "0") -> str:
     task = labels.task(workspace, "made", by)
     assert task is not None
     for passage in task.open:
-        labelling.label(workspace, "made", task.query, {passage.id: answer}, by)
+        judging.label(workspace, "made", task.query, {passage.id: answer}, by)
     return task.query
 
 
@@ -46,18 +46,18 @@ def test_undo_takes_back_one_action_of_one_person(workspace: Workspace) -> None:
     task = labels.task(workspace, "made", "Ada")
     assert task is not None
     first, second = task.open[:2]
-    labelling.label(workspace, "made", task.query, {first.id: "3"}, "Ada")
-    labelling.label(workspace, "made", task.query, {second.id: "unsure"}, "Ben")
-    labelling.answer(workspace, "made", "Ada", labels.task(workspace, "made", "Ada"), labels.NOTHING)
+    judging.label(workspace, "made", task.query, {first.id: "3"}, "Ada")
+    judging.label(workspace, "made", task.query, {second.id: "unsure"}, "Ben")
+    judging.answer(workspace, "made", "Ada", labels.task(workspace, "made", "Ada"), labels.NOTHING)
     assert labels.progress(workspace, "made").finished == 1
-    assert labelling.undo(workspace, "made", "Ada") == task.query
+    assert judging.undo(workspace, "made", "Ada") == task.query
     assert set(judged.read_labels(folder)) == {
         Label(task.query, first.id, 3, "Ada"),
         Label(task.query, second.id, None, "Ben"),
     }
     assert labels.progress(workspace, "made").finished == 0
-    assert labelling.undo(workspace, "made", "Ada") == task.query
-    assert labelling.undo(workspace, "made", "Ada") == ""
+    assert judging.undo(workspace, "made", "Ada") == task.query
+    assert judging.undo(workspace, "made", "Ada") == ""
     assert [label.by for label in judged.read_labels(folder)] == ["Ben"]
 
 
@@ -86,7 +86,7 @@ def test_agreement_between_people_and_with_the_judge(workspace: Workspace) -> No
             task = labels.task(workspace, "made", by)
             assert task is not None
             answers = {passage.id: passage.id[-1] if by == "Ada" else "3" for passage in task.open}
-            labelling.label(workspace, "made", task.query, answers, by)
+            judging.label(workspace, "made", task.query, answers, by)
     pairs = {(a.first, a.second): a for a in labels.progress(workspace, "made").agreements}
     assert pairs["Ada", "a-model"].kappa == pairs["Ada", "a-model"].weighted == pytest.approx(1.0)
     assert pairs["Ada", "Ben"].pairs == 4 * SHARED
@@ -126,7 +126,7 @@ def test_what_is_no_label_is_refused(workspace: Workspace) -> None:
     make(workspace, lambda q, d: 0)
     for query, answers, by in (("q1", {"d1-0": "4"}, "Ada"), ("q1", {"d2-0": "1"}, "Ada"), ("q1", {"d1-0": "1"}, " ")):
         with pytest.raises(ConfigError):
-            labelling.label(workspace, "made", query, answers, by)
+            judging.label(workspace, "made", query, answers, by)
 
 
 @pytest.mark.parametrize("name", ["pool", "labels", "grades"])
@@ -152,4 +152,4 @@ def test_a_damaged_line_is_named_and_costs_no_other(workspace: Workspace, name: 
     assert f"{name}.jsonl, line 2, has a wrong field" in problem
     assert "1 line cannot be used: " in done.sentence
     assert finish(workspace, "Ada")
-    assert labelling.undo(workspace, "made", "Ada")
+    assert judging.undo(workspace, "made", "Ada")

@@ -11,8 +11,7 @@ import pytest
 
 from cdp.base.errors import ConfigError, ProviderError
 from cdp.base.workspace import Workspace
-from cdp.llm import proxies
-from cdp.llm.address import Endpoint, address, resolve, same
+from cdp.llm.address import Endpoint, address, check_proxies, resolve, same
 from cdp.llm.answers import Usage
 from cdp.llm.client import ChatClient
 from cdp.services import doctor
@@ -152,7 +151,7 @@ def test_socks_needs_a_package(scheme: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("ALL_PROXY", f"{scheme}://proxy:1080")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="SOCKS needs the package socksio"):
-        proxies.check()
+        check_proxies()
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.errors import ProviderError, RefusedError
 from cdp.llm.answers import RequestError
 from cdp.llm.refusals import Learnt
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.endpoint_situations import INSIDE, NO_PATH, OF_EVERY, REFUSED, SITUATIONS, WORDS
 from tests.synthesis.conftest import CorpusMaker, JobMaker, _no_keys, _short_backoff, make_corpus, make_job, server
 from tests.synthesis.server import KEY, ChatServer
@@ -61,7 +61,7 @@ def test_what_is_refused_of_every_request_ends_the_run(
     server.habits = [f"of every: {name}"]
     sentence = {"credit": "credit is used up", "key": "refused the API key", "model": "has no model"}[said.refuses]
     with pytest.raises(RefusedError, match=rf"{sentence}.*\({said.status}"):
-        Run(make_job(**settings(server, make_corpus(9).id, concurrency=1)), api_key=KEY).execute()
+        SynthesisRun(make_job(**settings(server, make_corpus(9).id, concurrency=1)), api_key=KEY).execute()
     assert len(server.bodies) <= 3, "those of the threads that had begun"
 
 
@@ -88,7 +88,7 @@ def test_at_once_no_more_than_concurrency_are_refused_and_none_is_paid(
 ) -> None:
     server.latency, server.habits = 0.02, [f"refused: {name}"]
     values = settings(server, make_corpus(24).id, concurrency=4, output="auto", timeout=10)
-    result = Run(make_job(**values), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**values), api_key=KEY).execute()
     refused = server.faults[server.habits[0]]
     assert 1 <= refused <= 4
     assert (result["n_documents"], result["failures"], len(server.bodies)) == (24, 0, 24 + refused)
@@ -150,13 +150,13 @@ def test_what_is_learnt_is_kept_for_the_job(
     server.habits = OF_CHAT
     server.fault_for = {"Thing3": "500"}
     job = make_job(**settings(server, make_corpus(4).id, concurrency=1, retries=0, output="auto"))
-    first = Run(job, api_key=KEY).execute()
+    first = SynthesisRun(job, api_key=KEY).execute()
     assert (first["n_documents"], first["failures"]) == (3, 1)
     assert [server.faults[name] for name in OF_CHAT] == [1] * len(OF_CHAT), "each was refused once"
     said = capsys.readouterr().err.splitlines()
     assert "takes no JSON mode, no JSON schema, no max_completion_tokens, no max_tokens, no temperature" in said[-1]
     server.fault_for = {}
-    second = Run(job, api_key=KEY).execute()
+    second = SynthesisRun(job, api_key=KEY).execute()
     assert documents_of(job, second) == ["d0", "d1", "d2", "d3"]
     assert [server.faults[name] for name in OF_CHAT] == [1] * len(OF_CHAT), "a resume does not ask again"
     assert set(json.loads((job.folder / Learnt.FILE).read_text())) == {f"{job.config['model']} at {server.url}"}

@@ -52,7 +52,7 @@ def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriev
             "retriever": retriever,
             "training": {"pairs": 96, "documents": 96, "seconds": 1.0},
             "settings": {"epochs": 1},
-            "evaluations": scores(condition.per_doc - 1 + 0.01 * condition.seed),
+            "evaluations": scores(condition.cell.per_doc - 1 + 0.01 * condition.seed),
         }
         records.save(folder, f"c{i}", condition, made)
     return "study-1"

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import corpora, queries
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
@@ -30,7 +30,7 @@ SETS: dict[str, list[list[str]]] = {
 def imported(workspace: Workspace, name: str, *, first: int = 0) -> str:
     """A query set for two documents of the demo, from the ``first``; its id."""
     corpus = corpora.list_corpora(workspace)[0].id
-    documents = [d.id for d in viewing.page(workspace, corpus, first, 2)]
+    documents = [d.id for d in looking.page(workspace, corpus, first, 2)]
     path = workspace.root.parent / "queries.jsonl"
     rows = [{"document_id": d, "queries": q} for d, q in zip(documents, SETS[name], strict=True) if q]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import cli, query_sets
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.results import board
 from cdp.services import corpora, jobs, queries
 from tests.pages.conftest import Open
@@ -93,7 +93,7 @@ def cut(workspace: Workspace, tmp_path: Path) -> str:
     text = " ".join(f"On day {n} the ship sailed {n} miles to the island of {n} trees." for n in range(400))
     (tmp_path / "log.txt").write_text(text)
     corpus = corpora.add(workspace, tmp_path / "log.txt").corpus
-    ids = [document.id for document in viewing.page(workspace, corpus.id, 0, 50)]
+    ids = [document.id for document in looking.page(workspace, corpus.id, 0, 50)]
     for method in ("diverse", "paraphrase"):
         asked = [(name, [f"{method} where on {name}", f"{method} who at {name}"]) for name in ids]
         query_sets.import_queries(asked, workspace, corpus.id, method, kind="synthetic", method=method)

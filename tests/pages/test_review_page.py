@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import query_sets
 from cdp.base.workspace import Workspace
-from cdp.query_sets import QuerySet, deriving, measured
+from cdp.query_sets import QuerySet, deriving, store
 from cdp.query_sets.nonsense import query_table
 from cdp.services import jobs, queries
 from cdp.ui.shell.workbench import highlighted
@@ -92,7 +92,7 @@ def test_round_trip_ranks_and_a_filtered_set(
     at = open_page("queries/review", query_set=parent.id)
     assert "Round-trip rank by BM25" in words(at)
     assert "BM25 rank 1" in words(at)
-    kept = measured.load_scores(filled, parent, measured.ROUND_TRIP, "bm25")
+    kept = store.load_scores(filled, parent, store.ROUND_TRIP, "bm25")
     assert kept is not None
     at.segmented_control(key=f"review_{parent.id}_show").set_value("unusable").run()
     lost = query_table(filled, parent).document[(kept.values == 0) | (kept.values > 10)]

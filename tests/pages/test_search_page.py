@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.retrievers.api import Payer
 from cdp.services import corpora, search
 from cdp.serving import client, engine
@@ -28,11 +28,11 @@ def answered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search process's answers, by its engine in this process: tests/serving has the process."""
 
     def ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
-        made = engine.Engine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
+        made = engine.SearchEngine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
         return made.search(**request)
 
     monkeypatch.setenv(client.RUNTIME, str(tmp_path / "run"))
-    monkeypatch.setattr(search, "_ask", ask)
+    monkeypatch.setattr(search, "ask", ask)
 
 
 def html(at: AppTest) -> str:
@@ -93,7 +93,7 @@ def test_an_index_that_takes_long_is_a_job_that_is_offered(
 
 def test_a_link_to_a_document_opens_it_and_says_where_it_is_not(open_page: Open, filled: Workspace) -> None:
     corpus = corpora.list_corpora(filled)[0].id
-    document = viewing.page(filled, corpus)[3]
+    document = looking.page(filled, corpus)[3]
     at = open_page("documents", corpus=corpus, document=document.id)
     assert document.text in [text.value for text in at.text]
     at = open_page("documents", corpus=corpus, document="no <b>such")

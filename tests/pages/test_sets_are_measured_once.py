@@ -10,7 +10,7 @@ import pytest
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import corpora, metrics, queries
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def test_the_worker_that_writes_queries_measures_them(filled: Workspace, in_proc
 
 def test_the_import_measures_what_it_brought_in(filled: Workspace, tmp_path: Path) -> None:
     corpus = corpora.list_corpora(filled)[0].id
-    documents = viewing.page(filled, corpus, 0, 5)
+    documents = looking.page(filled, corpus, 0, 5)
     rows = [
         {"document_id": d.id, "query": f"when does {d.title} turn for the {i}th time"}
         for d in documents

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from cdp.principle import prior
 from cdp.principle.evidence import Arm, Basis, Evidence, Expectation, Floats, Task
+from cdp.principle.recommend import expected, measured
 
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -24,11 +24,11 @@ def evidence_of(situation: Mapping[str, Any]) -> list[Evidence]:
     made = []
     for facts in situation["evidence"]:
         if "published" in facts:
-            expected = tuple(Expectation(*entry) for entry in facts["published"])
-            made.append(Evidence(Basis(name="published results"), expected=expected))
+            published = tuple(Expectation(*entry) for entry in facts["published"])
+            made.append(Evidence(Basis(name="published results"), expected=published))
         elif "prior" in facts:
-            _, limits = prior.measured()
-            made.append(Evidence(Basis(name="published results"), expected=prior.expected(), limits=limits))
+            _, limits = measured()
+            made.append(Evidence(Basis(name="published results"), expected=expected(), limits=limits))
         elif "unread" in facts:
             made.append(Evidence(Basis(retriever="static-minilm", reads_language=False, language="zh")))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.principle.prior_work import prior_work
+from cdp.principle.tables import prior_work
 from tests.support import REPOSITORY
 
 

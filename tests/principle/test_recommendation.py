@@ -7,8 +7,7 @@ import pytest
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.principle import recommend
-from cdp.principle.prior import expected
-from cdp.principle.recommend import level_of
+from cdp.principle.recommend import expected, level_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cdp.principle import decide
-from cdp.principle.decide import Answer
+from cdp.principle.decide import Decision
 from cdp.principle.evidence import Evidence, Task
 from cdp.principle.options import cost
 from tests.principle.situations import evidence_of, situations, study, task_of
@@ -18,7 +18,7 @@ SITUATIONS = situations()
 NUMBER = re.compile(r"[+−]?\d+\.\d")
 
 
-def answer_of(situation: dict[str, Any]) -> Answer:
+def answer_of(situation: dict[str, Any]) -> Decision:
     return decide(evidence_of(situation), task_of(situation))
 
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from cdp.base.workspace import REPOSITORY
-from cdp.principle.decide import WORTH_POINTS, Question
+from cdp.principle.decide import WORTH_POINTS, OptionSet
 from cdp.principle.evidence import BM25, DIVERSE, HYBRID, MODEL, PARAPHRASE, PEOPLE, UNTRAINED, Arm, Basis, Evidence
 from cdp.principle.settling import needed
 from cdp.principle.simultaneous import Floats
@@ -171,8 +171,8 @@ class Said:
     loss: float
 
 
-def ask(evidence: Evidence, world: Sequence[float], draws: int = QUICK) -> tuple[Said, Question]:
-    q = Question(evidence, evidence.arms, draws)
+def ask(evidence: Evidence, world: Sequence[float], draws: int = QUICK) -> tuple[Said, OptionSet]:
+    q = OptionSet(evidence, evidence.arms, draws)
     truth = {id(arm): above for arm, above in zip(evidence.arms, world, strict=True)}
     errors = [(c, truth[id(c.option)] - truth[id(c.against)]) for c in q.all]
     choice, settled = q.choose(q.options)

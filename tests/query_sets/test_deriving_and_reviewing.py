@@ -8,7 +8,7 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, append_jsonl, write_json
-from cdp.query_sets import QuerySet, deriving, import_queries, measured, usable
+from cdp.query_sets import QuerySet, deriving, import_queries, store, usable
 from cdp.query_sets.deriving import derive
 from cdp.query_sets.nonsense import query_table
 from cdp.services import review
@@ -103,8 +103,8 @@ def test_the_table_of_single_queries(workspace: Workspace, parent: QuerySet) -> 
     assert [query_sets.read_at(workspace, parent.id, int(at))["document_id"] for at in table.offset] == ["d0", "d1"]
     unusable = usable.chosen(workspace, parent, table, usable.UNUSABLE)
     assert unusable.tolist() == [False, True, False, False, False]
-    measured.save_scores(workspace, parent, measured.ROUND_TRIP, "bm25", np.array([1, 1, 11, 0, 10]))
-    measured.save_scores(workspace, parent, measured.ROUND_TRIP, "minilm", np.array([1, 0, 0, 2, 0]))
+    store.save_scores(workspace, parent, store.ROUND_TRIP, "bm25", np.array([1, 1, 11, 0, 10]))
+    store.save_scores(workspace, parent, store.ROUND_TRIP, "minilm", np.array([1, 0, 0, 2, 0]))
     found = usable.usability(workspace, parent, table)
     assert (found.n, found.usable, found.by) == (5, 3, ("bm25", "minilm")), "one of the two is enough"
     assert found.reasons == {"repeats an earlier query of its document": 1, "document not found within 10": 1}
@@ -113,17 +113,17 @@ def test_the_table_of_single_queries(workspace: Workspace, parent: QuerySet) -> 
 def test_scores_are_kept_under_the_content_so_that_stale_ones_are_never_shown(
     workspace: Workspace, parent: QuerySet
 ) -> None:
-    measured.save_scores(workspace, parent, measured.ROUND_TRIP, "bm25", np.array([1, 0, 3, 1, 2]))
-    kept = measured.load_scores(workspace, parent, measured.ROUND_TRIP, "bm25")
+    store.save_scores(workspace, parent, store.ROUND_TRIP, "bm25", np.array([1, 0, 3, 1, 2]))
+    kept = store.load_scores(workspace, parent, store.ROUND_TRIP, "bm25")
     assert kept is not None
     assert kept.values.tolist() == [1, 0, 3, 1, 2]
-    assert [s.by for s in measured.list_scores(workspace, parent, measured.ROUND_TRIP)] == ["bm25"]
-    assert measured.load_scores(workspace, parent, measured.ROUND_TRIP, "minilm") is None
-    assert measured.load_scores(workspace, parent, measured.CROSS_ENCODER, "bm25") is None
+    assert [s.by for s in store.list_scores(workspace, parent, store.ROUND_TRIP)] == ["bm25"]
+    assert store.load_scores(workspace, parent, store.ROUND_TRIP, "minilm") is None
+    assert store.load_scores(workspace, parent, store.CROSS_ENCODER, "bm25") is None
     write_json(query_sets.files(workspace, parent.id).measures / "0.json", {"values": []})
     changed = query_sets.update(workspace, parent.id, content_hash="0123456789abcdef")
-    assert measured.load_scores(workspace, changed, measured.ROUND_TRIP, "bm25") is None
-    assert measured.list_scores(workspace, changed, measured.ROUND_TRIP) == []
+    assert store.load_scores(workspace, changed, store.ROUND_TRIP, "bm25") is None
+    assert store.list_scores(workspace, changed, store.ROUND_TRIP) == []
 
 
 def test_a_persons_last_decision_is_taken_back(workspace: Workspace, parent: QuerySet) -> None:

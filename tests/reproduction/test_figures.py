@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.studies.pooling import Observation, over_datasets
+from cdp.studies.gains import Observation, over_datasets
 from reproduction.criteria import Criterion
 from reproduction.figures import Figure, differences, figure, groups
 from reproduction.kept import Kept

@@ -76,12 +76,12 @@ def test_it_says_how_far_it_is_and_can_be_ended() -> None:
     class EndedError(Exception):
         pass
 
-    queries, documents, seen = vectors(1, 3, 8), vectors(2, 250, 8), list[int]()
+    queries, documents, seen = vectors(1, 3, 8), vectors(2, 250, 8), list[tuple[int, int]]()
     with blocks_of(100):
-        search(queries, documents, 5, progress=seen.append)
-    assert seen == [100, 200, 250]
+        search(queries, documents, 5, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(100, 250), (200, 250), (250, 250)]
 
-    def end(done: int) -> None:
+    def end(done: int, total: int) -> None:
         if done > 100:
             raise EndedError
 

@@ -96,7 +96,7 @@ from cdp.workers import evaluation, training
 from cdp.retrievers import load, resolve
 from cdp.base.workspace import Workspace
 from cdp.training import loop, tokens
-from cdp.training.optimiser import adamw
+from cdp.training.engine import adamw
 load(resolve("static-minilm", Workspace.default()), "cpu").encode(["text"])
 layer = torch.nn.Linear(2, 1)
 layer(torch.ones(2)).backward()

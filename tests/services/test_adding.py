@@ -21,7 +21,7 @@ from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.benchmarks import load_benchmark
 from cdp.benchmarks.manifests import read as read_manifest
-from cdp.corpus import ReadOptions, iter_documents, viewing
+from cdp.corpus import ReadOptions, iter_documents, looking
 from cdp.query_sets.given import AddOptions
 from cdp.services import adding, projects
 from cdp.services.adding import Added
@@ -167,7 +167,7 @@ def test_a_folder_of_mixed_files_is_one_corpus_with_its_questions_and_what_was_s
     assert added.benchmark is not None
     assert (len(questions_of(workspace, added)["train"]), len(judged(workspace, added, "dev"))) == (10, 10)
     stated = "\n".join([*added.stated, *added.not_read])
-    assert viewing.problem(added.corpus) == "2 of 6 files could not be read."
+    assert looking.problem(added.corpus) == "2 of 6 files could not be read."
     for skipped in ("manual.odt", ".DS_Store", "other.csv"):
         assert skipped in stated
     assert not list(workspace.root.parent.rglob("escape.txt")), "and nothing is left behind"

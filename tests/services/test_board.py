@@ -14,8 +14,9 @@ from cdp import catalog
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import Workspace, write_json
 from cdp.results import board, differences, naming
-from cdp.results.board import Row
-from cdp.services import projects, results
+from cdp.results.board import ResultRow
+from cdp.services import evaluation as service
+from cdp.services import projects
 from tests.cli.support import answer
 from tests.services import test_runs
 from tests.services.support import evaluation
@@ -79,11 +80,11 @@ def runs_here(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) ->
     return workspace
 
 
-def rows_of(workspace: Workspace, **options: Any) -> list[Row]:
+def rows_of(workspace: Workspace, **options: Any) -> list[ResultRow]:
     return board.list_rows(workspace, board.list_evaluations(workspace), **options)
 
 
-def names(rows: list[Row]) -> list[str]:
+def names(rows: list[ResultRow]) -> list[str]:
     return [row.retriever for row in rows]
 
 
@@ -152,7 +153,7 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
 
 
 def test_names_and_leaks_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
-    results.rename(runs_here, ["training-1"], " the one for the paper ")
+    service.rename(runs_here, ["training-1"], " the one for the paper ")
     trained(runs_here, "training-9", "gone", better(0.6), counts={"leaked_queries": 40, "judged_queries": 40})
     catalog.rebuild(runs_here)
     other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
@@ -161,7 +162,7 @@ def test_names_and_leaks_outlive_the_catalogue_and_travel(runs_here: Workspace, 
         assert rows["training-1"].retriever == "the one for the paper"
         assert [badge.word for badge in rows["training-9"].badges if badge.fault] == ["leaked"]
         assert rows["training-9"].record()["marks"] == "leaked"
-    results.rename(other, ["training-1"], "")
+    service.rename(other, ["training-1"], "")
     assert DIVERSE_1 in names(rows_of(other))
     assert json.loads(naming.names_file(other).read_text())["runs"] == {}
 
@@ -173,7 +174,7 @@ def test_the_command_line_lists_the_best_first_and_names_a_damaged_file_of_names
     assert row["retriever"] == DIVERSE_1
     assert row["badges"][0]["word"] == "10 steps"
     naming.names_file(runs_here).write_text('{"runs": [1]}')
-    for act in (lambda: rows_of(runs_here), lambda: results.rename(runs_here, ["training-1"], "x")):
+    for act in (lambda: rows_of(runs_here), lambda: service.rename(runs_here, ["training-1"], "x")):
         with pytest.raises(WorkspaceError, match=r"runs\.json does not hold"):
             act()
     assert naming.names_file(runs_here).read_text() == '{"runs": [1]}'

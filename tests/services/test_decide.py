@@ -18,7 +18,7 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.corpus import read_documents, store
 from cdp.evaluation import ndcg
-from cdp.principle import Answer
+from cdp.principle import Decision
 from cdp.query_sets import QuerySet
 from cdp.services import decide, judging
 from cdp.studies import advice, records, target_queries
@@ -144,8 +144,8 @@ def run_study(
             "best_step": 60,
             "pairs_seen": 180,
         }
-        points = truth(condition.source, condition.per_doc)
-        made = record("static-minilm", points, of=(condition.source, condition.per_doc), training=training)
+        points = truth(condition.cell.source, condition.cell.per_doc)
+        made = record("static-minilm", points, of=(condition.cell.source, condition.cell.per_doc), training=training)
         records.save(folder, f"c{i}", condition, made)
     return job
 
@@ -212,7 +212,7 @@ def diverse_helps(source: str, per_doc: int) -> float:
     return 2.0 + (14.0 if source == "diverse" else 3.0) * (per_doc > 1)
 
 
-def of_tales(workspace: Workspace, task: Mapping[str, str]) -> Answer:
+def of_tales(workspace: Workspace, task: Mapping[str, str]) -> Decision:
     target = target_queries.profile_benchmark(workspace, "tales")
     return decide.decide(workspace, corpus=task["corpus"], target=target)
 

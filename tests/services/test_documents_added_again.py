@@ -9,7 +9,7 @@ import pytest
 
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace
-from cdp.corpus import ReadOptions, iter_documents, load_manifest, viewing
+from cdp.corpus import ReadOptions, iter_documents, load_manifest, looking
 from cdp.query_sets import usable
 from cdp.query_sets.given import AddOptions
 from cdp.services import adding, corpora, queries
@@ -140,13 +140,13 @@ def test_a_name_means_the_newest_version(workspace: Workspace, tmp_path: Path) -
     assert corpora.resolve_corpus(workspace, "sea").id == second.id
     assert corpora.resolve_corpus(workspace, first.id).id == first.id
     assert corpora.resolve_corpus(workspace, first.id[:-2]).id == first.id
-    assert viewing.titles([second, first]) == {
+    assert looking.titles([second, first]) == {
         second.id: "sea (newest version)",
         first.id: f"sea (earlier version of {first.created[:10]}, 20 documents)",
     }
     listed = json.loads(cli("corpus", "list", "--json").stdout)
     assert {row["id"]: (row["name"], row["title"]) for row in listed} == {
-        manifest.id: ("sea", viewing.titles([first, second])[manifest.id]) for manifest in (first, second)
+        manifest.id: ("sea", looking.titles([first, second])[manifest.id]) for manifest in (first, second)
     }
 
 
@@ -166,7 +166,7 @@ def test_texts_that_repeat_another_one_are_announced(workspace: Workspace, tmp_p
         written(folder, f"{name}.txt", "The lighthouse 2 of harbour 14 shines.")
     added = adding.add(workspace, folder)
     assert added.left_out == {"documents that repeat another one": 2}
-    assert viewing.problem(added.corpus) == ""
+    assert looking.problem(added.corpus) == ""
 
 
 def test_rows_are_cut_only_where_a_length_is_named(workspace: Workspace, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, write_json
 from cdp.results import models as trained_models
 from cdp.results import naming
-from cdp.services import access, evaluation, results
+from cdp.services import access, evaluation
 
 WITHOUT_WEIGHTS = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Normalize"}]
 
@@ -68,7 +68,7 @@ def test_every_door_takes_a_name(sea: Workspace) -> None:
 
 
 def test_a_name_given_on_compare_counts_and_so_does_the_first_one(sea: Workspace) -> None:
-    results.rename(sea, ["training-1-sea"], "the one for the paper")
+    evaluation.rename(sea, ["training-1-sea"], "the one for the paper")
     for called in ("the one for the paper", "Sea of Q/Doc 1, two"):
         assert naming.retriever(sea, called) == "training-1-sea"
 

@@ -16,7 +16,7 @@ from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, Syn
 from cdp.base.errors import CdpError, InputError
 from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import access, adding, benchmarks, corpora, evaluation, metrics, queries, studies, training, tuning
 from cdp.studies import target_queries
 from cdp.studies.config import StudyConfig
@@ -227,7 +227,7 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
             workspace, of({"corpus": "demo", "teachers": f"minilm, {path}"})
         ),
         "queries.preview": lambda: queries.preview(
-            workspace, "demo", viewing.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path
+            workspace, "demo", looking.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path
         ),
         "tuning.read_prompts": lambda: tuning.read_prompts([path]),
         "target_queries.read_queries": lambda: target_queries.read_queries(path),

@@ -9,7 +9,7 @@ import pytest
 from cdp import catalog
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import adding, prune
+from cdp.services import adding, doctor
 from tests.catalog.support import add_evaluation, add_job
 
 
@@ -33,21 +33,21 @@ def test_prune_lists_then_deletes_and_keeps_what_counts(workspace: Workspace) ->
     write_json(workspace.llm_cache / "aa" / "answer.json", {"text": "an answer"})
     catalog.rebuild(workspace)
     before = files(workspace)
-    shown = {row.what: row.paths for row in prune.prunable(workspace)}
+    shown = {row.what: row.paths for row in doctor.prunable(workspace)}
     assert files(workspace) == before
     assert shown["checkpoints"] == ("jobs/train-1/checkpoints",), "a stopped job resumes from its own"
     assert shown["embeddings"] == ("embeddings/key",)
-    deleted = {row.what: row.paths for row in prune.prune(workspace)}
+    deleted = {row.what: row.paths for row in doctor.prune(workspace)}
     assert deleted == shown
     assert files(workspace) == {f for f in before if not f.startswith(("jobs/train-1/checkpoints/", "embeddings/"))}
-    assert not any(row.paths for row in prune.prunable(workspace))
-    assert len(prune.prune(workspace, ["llm_cache"])[0].paths) == 1
+    assert not any(row.paths for row in doctor.prunable(workspace))
+    assert len(doctor.prune(workspace, ["llm_cache"])[0].paths) == 1
     assert not (workspace.llm_cache / "aa").exists()
     with pytest.raises(ConfigError, match="everything"):
-        prune.prune(workspace, ["everything"])
+        doctor.prune(workspace, ["everything"])
 
 
 def test_an_upload_under_way_is_not_deleted(workspace: Workspace) -> None:
     with adding.received(workspace, [("a.txt", io.BytesIO(b"text"))]) as (path, _):
-        prune.prune(workspace, ["leftovers"])
+        doctor.prune(workspace, ["leftovers"])
         assert path.read_bytes() == b"text"

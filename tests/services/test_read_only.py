@@ -28,7 +28,7 @@ READING = {
     "completeness": {"check", "list_incomplete", "require"},
     "decide": {"decide", "load", "of_judged"},
     "demo": {"corpus"},
-    "doctor": {"check"},
+    "doctor": {"check", "prunable"},
     "evaluation": {"check_cross_encoder", "checked", "judged_on", "strong_baselines"},
     "jobs": {
         "again",
@@ -55,7 +55,6 @@ READING = {
         "projects_of",
         "resolve",
     },
-    "prune": {"prunable"},
     "queries": {"failures", "list_query_sets", "page", "preview", "show", "unit"},
     "search": {"indexing", "list_retrievers"},
     "studies": {"grid_for", "list_studies", "report", "speeds"},

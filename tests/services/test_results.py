@@ -16,7 +16,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, load_benchmark
 from cdp.benchmarks.subsets import sample
 from cdp.results import board, differences, paper
-from cdp.services import results
+from cdp.services import evaluation as service
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import Scenarios, evaluation
 
@@ -128,7 +128,7 @@ def test_the_catalogue_can_be_lost_and_made_anew(workspace: Workspace) -> None:
     before = board.list_evaluations(workspace)
     workspace.catalog.write_bytes(b"this is no database")
     assert board.list_evaluations(workspace) == before
-    results.rebuild(workspace)
+    service.rebuild(workspace)
     assert board.list_evaluations(workspace) == before
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.base.text import SNIPPET as WIDTH
+from cdp.base.text import snippet
 from cdp.serving.engine import matching_words
-from cdp.serving.snippets import SNIPPET as WIDTH
-from cdp.serving.snippets import snippet
 
 LONG = "Nothing of interest stands here. " * 40 + "At last bees find flowers. " + "And more of the same. " * 40
 

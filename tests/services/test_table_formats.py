@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.results.board import Row
+from cdp.results.board import ResultRow
 from cdp.results.differences import Comparison
 from cdp.results.paper import Table, paper_table, to_latex, to_markdown
 
@@ -24,7 +24,7 @@ VALUES = {
 
 def made(values: dict[tuple[str, str], float], significant: tuple[str, str] | None = None) -> Table:
     rows = [
-        Row(
+        ResultRow(
             retriever=name, retriever_id=name, benchmark=benchmark,
             split="dev" if benchmark in ("musique", "2wikimultihopqa") else "test", protocol="published", version="",
             ndcg=value, n_queries=9, evaluation_id=f"{name}-{benchmark}", runs=(name,), kind="",

@@ -10,7 +10,7 @@ import pytest
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import adding, commands, corpora, demo, doctor, metrics, queries, training
 from cdp.studies import target_queries
 
@@ -55,7 +55,7 @@ def test_a_corpus_with_query_sets_is_not_deleted(workspace: Workspace) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_preview_of_recorded_and_template_queries(workspace: Workspace) -> None:
-    first = viewing.page(workspace, "demo", 0, 1)[0]
+    first = looking.page(workspace, "demo", 0, 1)[0]
     for generator in ("recorded", "template"):
         found = queries.preview(workspace, "demo", first.id, per_doc=8, generator=generator)
         assert set(found) == {"diverse", "paraphrase"}

@@ -12,7 +12,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark
 from cdp.retrievers import bm25
 from cdp.services import corpora
-from cdp.serving.engine import Cache, Engine, NotPreparedError
+from cdp.serving.engine import Cache, NotPreparedError, SearchEngine
 from tests.benchmarks.folders import write_benchmark
 from tests.serving.conftest import AddCorpus
 
@@ -22,7 +22,7 @@ TEXTS = ["Bees find their way by the sun.", "A lighthouse guides ships.", "Sugar
 GIB = 1 << 30
 
 
-def retrieved(engine: Engine, retriever: str, corpus: str, query: str, k: int = 10) -> list[str]:
+def retrieved(engine: SearchEngine, retriever: str, corpus: str, query: str, k: int = 10) -> list[str]:
     return [hit["id"] for hit in engine.search(retriever, corpus, query, k)["hits"]]
 
 
@@ -47,34 +47,36 @@ def test_bm25_over_a_corpus_and_its_index_is_kept(
     workspace: Workspace, add_corpus: AddCorpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = add_corpus(TEXTS)
-    assert retrieved(Engine(workspace, GIB), "bm25", corpus, "sugar bees") == ["d4", "d1", "d3"]
+    assert retrieved(SearchEngine(workspace, GIB), "bm25", corpus, "sugar bees") == ["d4", "d1", "d3"]
     kept = {path: path.stat().st_mtime_ns for path in workspace.embeddings.rglob("*")}
     assert kept
     monkeypatch.setattr(bm25, "index", None)  # it is not made again
-    assert retrieved(Engine(workspace, GIB), "bm25", corpus, "lighthouse", 1) == ["d2"]
+    assert retrieved(SearchEngine(workspace, GIB), "bm25", corpus, "lighthouse", 1) == ["d2"]
     assert {path: path.stat().st_mtime_ns for path in workspace.embeddings.rglob("*")} == kept
 
 
 def test_a_damaged_index_is_made_anew(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus = add_corpus(TEXTS)
-    expected = retrieved(Engine(workspace, GIB), "bm25", corpus, "bees")
+    expected = retrieved(SearchEngine(workspace, GIB), "bm25", corpus, "bees")
     for path in sorted(workspace.embeddings.rglob("*.json")):
         path.write_text("{ not json")
-        assert retrieved(Engine(workspace, GIB), "bm25", corpus, "bees") == expected
+        assert retrieved(SearchEngine(workspace, GIB), "bm25", corpus, "bees") == expected
 
 
 @pytest.mark.parametrize("query", ["zebra", "the of a", "?!", "🦓 ﷽ ‮x", "a" * 9000])
 def test_a_query_that_matches_nothing_gives_nothing(workspace: Workspace, add_corpus: AddCorpus, query: str) -> None:
-    assert retrieved(Engine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), query) == []
+    assert retrieved(SearchEngine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), query) == []
 
 
 def test_a_corpus_of_one_document(workspace: Workspace, add_corpus: AddCorpus) -> None:
-    assert retrieved(Engine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), "document", 100) == ["d1"]
+    assert retrieved(SearchEngine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), "document", 100) == [
+        "d1"
+    ]
 
 
 def test_a_corpus_that_is_deleted_meanwhile_is_let_go_of(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus, other = add_corpus(TEXTS), add_corpus(["Another one."], "other")
-    engine = Engine(workspace, GIB)
+    engine = SearchEngine(workspace, GIB)
     retrieved(engine, "bm25", corpus, "bees")
     retrieved(engine, "bm25", other, "bees")
     before = engine.cache.nbytes
@@ -91,17 +93,17 @@ def test_what_takes_long_is_said_before_it_is_begun(
     monkeypatch.setattr("cdp.serving.engine.LEXICAL_AT_ONCE", 499)
     corpus = add_corpus([f"document number {i}" for i in range(500)])
     with pytest.raises(NotPreparedError, match="500 documents of mine"):
-        Engine(workspace, GIB, interactive=True).search("bm25", corpus, "number", 3)
+        SearchEngine(workspace, GIB, interactive=True).search("bm25", corpus, "number", 3)
     assert not workspace.embeddings.exists()
-    assert retrieved(Engine(workspace, GIB), "bm25", corpus, "number", 3)
+    assert retrieved(SearchEngine(workspace, GIB), "bm25", corpus, "number", 3)
 
 
 def test_an_unknown_retriever_and_an_empty_name(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus = add_corpus(TEXTS)
     with pytest.raises(NotFoundError, match="no-such"):
-        Engine(workspace, GIB).search("no-such model!", corpus, "bees", 3)
+        SearchEngine(workspace, GIB).search("no-such model!", corpus, "bees", 3)
     with pytest.raises(ModelError, match="not on this machine"):
-        Engine(workspace, GIB).search("somebody/no-such-model", corpus, "bees", 3)
+        SearchEngine(workspace, GIB).search("somebody/no-such-model", corpus, "bees", 3)
 
 
 def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(
@@ -120,7 +122,7 @@ def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(
     evaluated = evaluate_model(model, benchmark, store=EmbeddingStore(workspace), model_hash=model_hash(model))
     kept = sorted(workspace.embeddings.rglob("*"))
     monkeypatch.setattr("cdp.serving.engine.STATIC_AT_ONCE", 0)
-    engine = Engine(workspace, GIB, interactive=True)  # nothing may be encoded
+    engine = SearchEngine(workspace, GIB, interactive=True)  # nothing may be encoded
     for row, query in enumerate(benchmark.queries):
         numbers = evaluated.ranking.documents[row]
         expected = [benchmark.document_ids[n] for n in numbers[numbers >= 0]]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import StudySource, conditions
+from cdp.studies.plan import StudySource, conditions, flat
 from cdp.studies.report import StudyReport, build
 
 # Name → mean CW.
@@ -78,12 +78,12 @@ def made(
         shifted = {name: easy[name] + lexical + rng.normal(0, noise, n_queries) for name in benchmarks}
         kept.append(record(None, "bm25", shifted))
     for condition in conditions(config, sources):
-        about = asdict(condition)
+        about = flat(condition)
         if drop(about):
             continue
         scores = {
             name: easy[name]
-            + truth(name, condition.source, condition.per_doc, condition.weighting)
+            + truth(name, condition.cell.source, condition.cell.per_doc, condition.cell.weighting)
             + rng.normal(0, noise, n_queries)
             for name in benchmarks
         }

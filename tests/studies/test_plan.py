@@ -112,7 +112,7 @@ def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:
 def test_every_combination_once_and_equal_pairs_together() -> None:
     found = conditions(plan(weightings="none, cw, none", seeds="0, 1, 01", retrievers="r, s"), [HUMAN])
     assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
-    data = [(c.retriever, c.source, c.per_doc) for c in found]
+    data = [(c.cell.retriever, c.cell.source, c.cell.per_doc) for c in found]
     assert sum(a != b for a, b in pairwise(data)) == 3
     assert str(found[2]) == "r on human, Q/Doc 1, cw, seed 0"
 
@@ -222,15 +222,15 @@ def test_a_budget_that_the_set_cannot_meet_is_told_before_the_start() -> None:
 def test_documents_and_pairs_are_held_equal_side_by_side() -> None:
     both = plan(design="documents and pairs", max_documents=40, per_doc="1, 3", seeds="0")
     source = StudySource("most", "most", "set", "", 100, (100, 60, 50))
-    assert [(c.per_doc, c.max_documents, c.budget, c.held) for c in conditions(both, [source])] == [
+    assert [(c.cell.per_doc, c.max_documents, c.budget, c.cell.held) for c in conditions(both, [source])] == [
         (1, 40, None, ""),
         (3, 40, None, ""),
         (3, 14, 40, EQUAL_PAIRS),
     ]
     few = StudySource("few", "few", "set", "", 30, (30, 30, 30))
     assert conditions(both, [few])[-1].budget == 30, "no more pairs than there are documents"
-    assert [c.held for c in conditions(both, [HUMAN])] == ["", ""], "too few documents have three queries"
-    assert [c.per_doc for c in conditions(both, [StudySource("one", "human", "set", "", 30, (30,))])] == [1]
+    assert [c.cell.held for c in conditions(both, [HUMAN])] == ["", ""], "too few documents have three queries"
+    assert [c.cell.per_doc for c in conditions(both, [StudySource("one", "human", "set", "", 30, (30,))])] == [1]
     with pytest.raises(ConfigError, match="need 'max_documents'"):
         plan(design="documents and pairs")
 

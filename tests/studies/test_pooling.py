@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cdp.studies.pooling import MEAN, Observation, over_datasets
+from cdp.studies.gains import MEAN, Observation, over_datasets
 from cdp.studies.text import to_markdown
 from tests.studies.support import BENCHMARKS, N_QUERIES, study
 
@@ -103,7 +103,7 @@ def test_a_benchmark_that_is_in_domain_for_one_source_stays_in_the_line_for_the_
 def test_diverse_is_compared_with_the_paraphrases_of_its_own_corpus() -> None:
     kinds = ("diverse on a", "paraphrase on a", "diverse on b")
     report = study(grows, kinds=kinds)
-    compared = {g.source for g in report.gains if g.comparison == "diverse_minus_paraphrase"}
+    compared = {g.cell.source for g in report.gains if g.comparison == "diverse_minus_paraphrase"}
     assert compared == {"diverse on a"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdp.studies.prompts import Tried, choose, distances
+from cdp.synthesis.candidates import Tried, choose, distances
 
 
 @pytest.mark.parametrize(

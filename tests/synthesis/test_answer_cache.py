@@ -11,7 +11,7 @@ from cdp.base.worker import NODE_VARIABLE
 from cdp.base.workspace import Workspace
 from cdp.llm.answers import Answer, Usage
 from cdp.llm.cache import AnswerCache
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer
 from tests.synthesis.test_run import settings
@@ -51,12 +51,12 @@ def test_a_damaged_answer_is_asked_for_anew_and_no_other(
 ) -> None:
     """Before, the answer below failed its document at every resume and left the manifest open."""
     corpus = make_corpus(4)
-    Run(make_job(**settings(server, corpus.id)), api_key=KEY).execute()
+    SynthesisRun(make_job(**settings(server, corpus.id)), api_key=KEY).execute()
     with sqlite3.connect(workspace.llm_cache / "answers.sqlite") as database:
         (first,) = database.execute("SELECT min(key) FROM answers").fetchone()
         database.execute("UPDATE answers SET answer = ? WHERE key = ?", (ROWS["half a character"], first))
     database.close()
-    result = Run(make_job(**settings(server, corpus.id)), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**settings(server, corpus.id)), api_key=KEY).execute()
     assert (result["n_documents"], result["failures"], result["complete"]) == (4, 0, True)
     assert result["usage"]["requests"] == 1
     assert len(server.bodies) == 5

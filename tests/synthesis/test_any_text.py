@@ -11,7 +11,7 @@ from hypothesis import given
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
-from cdp.llm.tokens import cut
+from cdp.llm.prices import cut
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.cropping import CroppingGenerator
 from cdp.synthesis.generators.recorded import RecordedGenerator

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace
 from cdp.llm.cache import AnswerCache
 from cdp.synthesis import batch
 from cdp.synthesis.batch import read_batch, write_batch
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MALFORMED, MODEL, ChatServer, asked_for, completion, numbered
 
@@ -81,7 +81,7 @@ def test_answers_of_a_batch_are_not_asked_for_again(
     assert (read.answers, read.failed) == (8, 3)
     assert any("expired" in problem for problem in read.problems)
     assert any("not one of our requests" in problem for problem in read.problems)
-    result = Run(make_job(**values), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**values), api_key=KEY).execute()
     assert result["n_documents"] == 10
     assert len(server.bodies) == 2
     left_open = [requests[2]["body"], requests[5]["body"]]
@@ -173,11 +173,11 @@ def test_the_batch_and_the_run_give_the_same_set(
 ) -> None:
     values = config_of(server, make_corpus(5).id)
     (path,) = write_batch(workspace, SynthesisConfig.from_dict(values), tmp_path)
-    direct = Run(make_job(**values), api_key=KEY).execute()
+    direct = SynthesisRun(make_job(**values), api_key=KEY).execute()
     for kept in workspace.llm_cache.iterdir():
         kept.unlink()
     read_batch(workspace, write_lines(tmp_path / "back.jsonl", answered(read_lines(path))))
-    through_batch = Run(make_job(**values), api_key=KEY).execute()
+    through_batch = SynthesisRun(make_job(**values), api_key=KEY).execute()
     assert through_batch["usage"]["requests"] == 0
     hashes = {query_sets.load(workspace, run["query_set"]).content_hash for run in (direct, through_batch)}
     assert len(hashes) == 1

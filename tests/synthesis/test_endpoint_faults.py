@@ -14,7 +14,7 @@ from cdp.base.errors import ProviderError
 from cdp.base.redaction import CUT
 from cdp.llm.answers import Usage, read_completion
 from cdp.llm.cache import AnswerCache
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, LOST, MALFORMED, ODD, ChatServer
 from tests.synthesis.test_run import documents_of, settings
@@ -31,7 +31,7 @@ def test_answers_that_cannot_be_used_are_their_documents_failures(
     n = 2 * len(faults)
     server.fault_for = faults
     job = make_job(**settings(server, make_corpus(n).id))
-    first = Run(job, api_key=KEY).execute()
+    first = SynthesisRun(job, api_key=KEY).execute()
     assert (first["n_documents"], first["failures"], first["complete"]) == (n // 2, n // 2, True)
     failures = {line["document_id"]: line for line in query_sets.iter_failures(job.workspace, first["query_set"])}
     assert set(failures) == {name.replace("Thing", "d") for name in faults}
@@ -45,7 +45,7 @@ def test_answers_that_cannot_be_used_are_their_documents_failures(
         assert len(cache) == n // 2, "what is no answer is not kept as one"
     asked = len(server.bodies)
     server.fault_for = {}
-    second = Run(job, api_key=KEY).execute()
+    second = SynthesisRun(job, api_key=KEY).execute()
     assert len(server.bodies) == asked + n // 2, "only what failed is paid for again"
     assert (second["n_documents"], second["failures"]) == (n, 0)
     assert documents_of(job, second) == [f"d{i}" for i in range(n)]
@@ -57,11 +57,11 @@ def test_what_only_describes_an_answer_does_not_make_it_useless(
     n = len(ODD)
     server.fault_for = {f"Thing{i}": fault for i, fault in enumerate(ODD)}
     job = make_job(**settings(server, make_corpus(n).id, per_doc=1))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert (result["n_documents"], result["failures"]) == (n, 0)
     assert documents_of(job, result) == [f"d{i}" for i in range(n)]
     assert result["spent"]["estimated"] == sum(fault.startswith("usage") for fault in ODD)
-    again = Run(make_job(**job.config), api_key=KEY).execute()
+    again = SynthesisRun(make_job(**job.config), api_key=KEY).execute()
     assert again["usage"]["requests"] == 0
     expected = Usage(150, 30, 1)
     for fault, (body, headers) in ODD.items():
@@ -80,7 +80,7 @@ def test_answers_that_get_lost_are_asked_for_again_and_then_their_documents_fail
     server.hang = 4.0
     server.fault_for = faults
     job = make_job(**settings(server, make_corpus(n).id, concurrency=1, timeout=1.0, retries=1))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert (result["n_documents"], result["failures"], result["complete"]) == (n // 2, n // 2, True)
     failures = {line["document_id"]: line for line in query_sets.iter_failures(job.workspace, result["query_set"])}
     assert set(failures) == {name.replace("Thing", "d") for name in faults}
@@ -89,7 +89,7 @@ def test_answers_that_get_lost_are_asked_for_again_and_then_their_documents_fail
         assert [asked for text, asked in server.asked.items() if text.split()[0] == name] == [2], fault
     assert result["spent"]["unanswered"] == 2 * len(faults), "the endpoint may charge for them"
     server.fault_for = {}
-    assert Run(job, api_key=KEY).execute()["n_documents"] == n
+    assert SynthesisRun(job, api_key=KEY).execute()["n_documents"] == n
 
 
 @pytest.mark.parametrize("fault", ["message null", "reset"])
@@ -99,10 +99,10 @@ def test_twenty_documents_in_a_row_stop_the_run(
     server.script = [fault] * 1000
     job = make_job(**settings(server, make_corpus(26).id, retries=0))
     with pytest.raises(ProviderError, match="20 documents in a row"):
-        Run(job, api_key=KEY).execute()
+        SynthesisRun(job, api_key=KEY).execute()
     assert len(server.bodies) < 26
     server.script = []
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert (result["n_documents"], result["failures"]) == (26, 0)
 
 
@@ -113,7 +113,7 @@ def test_a_key_in_an_unusable_answer_is_not_kept(
     monkeypatch.setitem(MALFORMED, "choices null", (body, {}))
     server.fault_for = {"Thing1": "choices null"}
     job = make_job(**settings(server, make_corpus(N).id))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     (failure,) = query_sets.iter_failures(job.workspace, result["query_set"])
     assert CUT in failure["raw"][0]
     assert all(KEY.encode() not in path.read_bytes() for path in job.workspace.root.rglob("*") if path.is_file())

@@ -16,7 +16,7 @@ import pytest
 
 from cdp import query_sets
 from cdp.base.workspace import read_json
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer
 from tests.synthesis.test_run import settings, start_worker
@@ -41,7 +41,7 @@ def test_without_a_kill_each_successful_answer_was_requested_once(
     job = make_job(
         **settings(server, make_corpus(n).id, concurrency=CONCURRENCY, timeout=1.0, retries=10, output="list")
     )
-    run = Run(job, api_key=KEY)
+    run = SynthesisRun(job, api_key=KEY)
     result = run.execute()
     assert result["complete"]
     assert result["n_documents"] + result["failures"] == n
@@ -53,12 +53,12 @@ def test_without_a_kill_each_successful_answer_was_requested_once(
         "one good answer each, and repairs"
     )
     assert result["usage"]["requests"] == answered, "what was paid for is what was answered"
-    again = Run(make_job(**job.config), api_key=KEY).execute()
+    again = SynthesisRun(make_job(**job.config), api_key=KEY).execute()
     assert sum(server.answered.values()) - answered <= 2 * result["failures"]
     assert again["n_documents"] >= result["n_documents"]
 
 
-def twice_malformed(result: dict[str, object], run: Run) -> int:
+def twice_malformed(result: dict[str, object], run: SynthesisRun) -> int:
     """Documents whose repair was malformed too: they ended without a good answer."""
     return int(str(result["failures"])) + int(str(result["incomplete"]))
 
@@ -69,7 +69,9 @@ def test_killed_amid_faults_and_resumed_it_ends_with_the_same_set(
 ) -> None:
     n, draw = 200, random.Random(4)
     corpus = make_corpus(n)
-    whole = Run(make_job(**settings(server, corpus.id, concurrency=CONCURRENCY, output="list")), api_key=KEY).execute()
+    whole = SynthesisRun(
+        make_job(**settings(server, corpus.id, concurrency=CONCURRENCY, output="list")), api_key=KEY
+    ).execute()
     expected = list(query_sets.iter_lines(make_job().workspace, str(whole["query_set"])))
     asked_before = Counter(server.answered)
     faulty(server)

@@ -12,12 +12,12 @@ from cdp.base.errors import ConfigError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.llm.cache import AnswerCache
-from cdp.llm.tokens import estimate_tokens
+from cdp.llm.prices import estimate_tokens
 from cdp.synthesis import METHODS, generate_for, get_method, make_generator
 from cdp.synthesis.generators import Generator
 from cdp.synthesis.methods.examples import EXAMPLES
 from cdp.synthesis.parsing import Parsed, parse_after_summary, parse_line, parse_task_query
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, document_of
 
@@ -105,7 +105,7 @@ def test_the_summary_stays_beside_its_query(server: ChatServer, make_corpus: Cor
     job = make_job(
         corpus=corpus.id, method="sap", per_doc=2, generator="openai", model=MODEL, base_url=server.url, concurrency=1
     )
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     for line in query_sets.iter_lines(job.workspace, result["query_set"]):
         assert line["notes"] == ["A summary of basalt.", "A summary of basalt."]
         assert len(line["queries"]) == 2
@@ -144,7 +144,7 @@ def test_a_users_own_prompt_is_used_and_stored_with_its_hash(
         corpus=make_corpus(2).id, method="own", prompt=template, per_doc=2, generator="openai", model=MODEL,
         base_url=server.url,
     )  # fmt: skip
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert result["n_queries"] == 4
     assert server.bodies[0]["messages"][0]["content"].endswith("Write exactly 2. {curly}")
     manifest = query_sets.load(job.workspace, result["query_set"])

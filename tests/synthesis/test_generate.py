@@ -10,7 +10,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.llm.cache import AnswerCache, cache_key
-from cdp.llm.tokens import cut, estimate_tokens
+from cdp.llm.prices import cut, estimate_tokens
 from cdp.synthesis import METHODS, generate_for, make_generator
 from cdp.synthesis.generators import Generator
 from tests.synthesis.server import KEY, MODEL, ChatServer, document_of

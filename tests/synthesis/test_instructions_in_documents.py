@@ -8,7 +8,7 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace
 from cdp.synthesis import METHODS
 from cdp.synthesis.methods import get_method
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer, numbered
 from tests.synthesis.test_run import settings
@@ -65,10 +65,10 @@ def test_obeying_models_end_parsed_or_listed_and_others_are_as_ever(
     mixed = make_corpus(
         rows=[row for pair in zip(calm, hostile, strict=False) for row in pair] + calm[5:], name="mixed"
     )
-    result = Run(make_job(**settings(server, mixed.id, concurrency=1)), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**settings(server, mixed.id, concurrency=1)), api_key=KEY).execute()
     sent = {prompt for body in server.bodies if "Calm" in (prompt := body["messages"][0]["content"])}
     server.bodies.clear()
-    alone = Run(make_job(**settings(server, make_corpus(rows=calm, name="calm").id, concurrency=1, seed=1,
+    alone = SynthesisRun(make_job(**settings(server, make_corpus(rows=calm, name="calm").id, concurrency=1, seed=1,
                                     max_output_tokens=999)), api_key=KEY).execute()  # fmt: skip
     assert {body["messages"][0]["content"] for body in server.bodies} == sent
     assert not any("OWNED" in prompt or "poem" in prompt for prompt in sent)

@@ -19,7 +19,7 @@ from cdp.llm.answers import Answer, Cancelled, RequestError
 from cdp.llm.reader import until
 from cdp.synthesis import METHODS, generate_for, make_generator
 from cdp.synthesis.generators.local_model import LocalModelGenerator, _answer, _Request, _Settings
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.models import tiny_writer
 
@@ -144,13 +144,13 @@ def test_a_run_over_a_corpus_generates_or_lists_every_document(
         corpus=corpus.id, generator="transformers", model=str(writer), per_doc=2, batch_size=4, max_output_tokens=900,
         temperature=1.5, gpus=0,
     )  # fmt: skip
-    result = Run(job).execute()
+    result = SynthesisRun(job).execute()
     assert result["n_documents"] + result["failures"] == 4
     assert result["complete"]
     assert result["usage"]["output_tokens"] > 0
     manifest = query_sets.load(job.workspace, result["query_set"])
     assert (manifest.generator, manifest.model) == ("transformers", str(writer))
-    again = Run(make_job(**job.config)).execute()
+    again = SynthesisRun(make_job(**job.config)).execute()
     assert again["usage"]["requests"] == 0
 
 

@@ -18,7 +18,7 @@ from cdp.synthesis import METHODS
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
@@ -40,7 +40,7 @@ def written(
         corpus=make_corpus(4).id, method="inpars_gbq", generator="openai", model=MODEL, base_url=server.url, per_doc=2,
         concurrency=1, **settings,
     )  # fmt: skip
-    Run(job, api_key=KEY).execute()
+    SynthesisRun(job, api_key=KEY).execute()
     return query_sets.list_query_sets(workspace)[0].id
 
 

@@ -17,7 +17,7 @@ from cdp.query_sets.exports import export
 from cdp.retrievers import encode as encoding
 from cdp.synthesis import METHODS
 from cdp.synthesis.ranking import distinct_sentences, label_corpus, labels
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.support_models import tiny_static
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.models import tiny_cross_encoder
@@ -54,7 +54,7 @@ def test_the_papers_variant_keeps_the_sentences_that_the_cross_encoder_prefers(
     ranker = tiny_cross_encoder(tmp_path)
     corpus = make_corpus(rows=rows(5))
     job = make_job(corpus=corpus.id, method="dragon_s_paper", per_doc=2, ranker=str(ranker))
-    result = Run(job).execute()
+    result = SynthesisRun(job).execute()
     encoder = CrossEncoder(str(ranker), device="cpu")
     for line, (_, _, text) in zip(query_sets.iter_lines(job.workspace, result["query_set"]), rows(5), strict=True):
         own = [f"{part.rstrip('.')}." for part in text.split(". ")]
@@ -71,10 +71,10 @@ def test_a_cross_encoder_that_cannot_serve_is_named(
 ) -> None:
     corpus = make_corpus(2)
     with pytest.raises(ModelError, match="cannot be loaded"):
-        Run(make_job(corpus=corpus.id, method="dragon_s_paper", ranker=str(tmp_path / "no"))).execute()
+        SynthesisRun(make_job(corpus=corpus.id, method="dragon_s_paper", ranker=str(tmp_path / "no"))).execute()
     many = tiny_cross_encoder(tmp_path, labels=3)
     with pytest.raises(ModelError, match="3 scores per pair"):
-        Run(make_job(corpus=corpus.id, method="dragon_s_paper", ranker=str(many))).execute()
+        SynthesisRun(make_job(corpus=corpus.id, method="dragon_s_paper", ranker=str(many))).execute()
 
 
 @pytest.mark.slow

@@ -15,16 +15,16 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest
-from cdp.llm.tokens import estimate_tokens
+from cdp.llm.prices import estimate_tokens
 from cdp.query_sets import QuerySet, exports, usable
 from cdp.services import queries, review, tuning
 from cdp.services import queries as query_services
 from cdp.synthesis.batch import read_batch, write_batch
 from cdp.synthesis.generate import generate
-from cdp.synthesis.grouping import grouped, related_groups
 from cdp.synthesis.preview import previews
 from cdp.synthesis.pricing import estimate
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
+from cdp.synthesis.work import grouped, related_groups
 from cdp.training.pairs import load_pairs
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer, asked_for
@@ -65,7 +65,7 @@ def asked_about(server: ChatServer) -> list[set[str]]:
 
 def written(workspace: Workspace, corpus: CorpusManifest, make_job: JobMaker) -> QuerySet:
     job = make_job(corpus=corpus.id, method="multi_document", per_doc=2, generator="template")
-    return query_sets.load(workspace, Run(job).execute()["query_set"])
+    return query_sets.load(workspace, SynthesisRun(job).execute()["query_set"])
 
 
 # which documents belong together
@@ -106,7 +106,7 @@ def test_a_corpus_without_related_documents_is_refused(make_corpus: CorpusMaker,
     rows = [("a", "", "Basalt darkens."), ("b", "", "Yeast rises."), ("c", "", "comets return")]
     made = make_corpus(rows=rows)
     with pytest.raises(InputError, match="without repeating"):
-        Run(make_job(corpus=made.id, method="multi_document", generator="template")).execute()
+        SynthesisRun(make_job(corpus=made.id, method="multi_document", generator="template")).execute()
 
 
 # asking
@@ -116,7 +116,7 @@ def test_one_request_holds_a_group_and_each_of_its_documents_has_the_queries(
     server: ChatServer, corpus: CorpusManifest, make_job: JobMaker
 ) -> None:
     job = make_job(**settings(server, corpus.id, method="multi_document"))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert sorted(map(sorted, asked_about(server))) == sorted(map(sorted, PAIRS)), "each document is sent once"
     prompt = server.bodies[0]["messages"][0]["content"]
     assert (prompt.count("<document>\n"), prompt.count("\n</document>")) == (2, 2)
@@ -140,7 +140,7 @@ def test_the_estimate_counts_the_tokens_of_all_documents(
 ) -> None:
     values = settings(server, corpus.id, method="multi_document", output="list")
     expected = estimate(workspace, SynthesisConfig.from_dict(values))
-    Run(make_job(**values), api_key=KEY).execute()
+    SynthesisRun(make_job(**values), api_key=KEY).execute()
     sent = sum(estimate_tokens(body["messages"][0]["content"]) for body in server.bodies)
     assert (expected.n_documents, expected.requests, len(server.bodies)) == (7, 4, 3), "it cannot know of the odd one"
     frame = estimate_tokens(server.bodies[0]["messages"][0]["content"]) - sum(
@@ -153,12 +153,12 @@ def test_a_run_that_was_cut_off_asks_and_pays_for_nothing_twice(
     server: ChatServer, corpus: CorpusManifest, make_job: JobMaker
 ) -> None:
     job = make_job(**settings(server, corpus.id, method="multi_document"))
-    first = Run(job, api_key=KEY).execute()
+    first = SynthesisRun(job, api_key=KEY).execute()
     whole = lines_of(job, first)
     path = query_sets.files(job.workspace, first["query_set"]).queries
     kept = path.read_text().splitlines(keepends=True)
     path.write_text("".join(kept[:-3]) + kept[-3][:30])  # documents of two groups, one line torn
-    again = Run(job, api_key=KEY).execute()
+    again = SynthesisRun(job, api_key=KEY).execute()
     assert len(server.bodies) == 3
     assert [line["queries"] for line in lines_of(job, again)] == [line["queries"] for line in whole]
     assert again["complete"]
@@ -172,7 +172,7 @@ def test_a_change_of_any_document_is_another_question(
     for name in ("one", "two"):
         long["power"] += name
         made = make_corpus(rows=[(key, "", text) for key, text in long.items()], name=name)
-        Run(
+        SynthesisRun(
             make_job(**settings(server, made.id, method="multi_document", max_document_tokens=64)), api_key=KEY
         ).execute()
     assert len(server.bodies) == 3 + 1
@@ -187,7 +187,7 @@ def test_a_bad_answer_costs_the_documents_of_its_group_alone(
         "I cannot." if "Krafla" in prompt else "\n".join(f"{i}. Query {i}?" for i in range(m))
     )
     job = make_job(**settings(server, corpus.id, method="multi_document"))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     failures = {line["document_id"]: line for line in query_sets.iter_failures(job.workspace, result["query_set"])}
     assert set(failures) == {"lava", "power", "alone"}
     assert (result["n_documents"], result["failures"], result["complete"]) == (4, 3, True)
@@ -202,7 +202,7 @@ def test_a_batch_asks_what_the_job_would(
     requests = read_lines(path)
     assert len(requests) == 3
     assert read_batch(workspace, write_lines(tmp_path / "answers.jsonl", answered(requests))).answers == 3
-    assert Run(make_job(**values), api_key=KEY).execute()["complete"]
+    assert SynthesisRun(make_job(**values), api_key=KEY).execute()["complete"]
     assert not server.bodies
 
 
@@ -218,7 +218,7 @@ def test_what_cannot_be_asked_about_several_documents_says_so(
         tuning.start(workspace, config)
     job = make_job(corpus=corpus.id, method="multi_document", generator="recorded")
     with pytest.raises(NotFoundError, match=r"No recording is called 'multi_document'. Use the generator template"):
-        Run(job).execute()
+        SynthesisRun(job).execute()
 
 
 def test_a_draw_is_grouped_among_itself(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
@@ -229,7 +229,7 @@ def test_a_draw_is_grouped_among_itself(make_corpus: CorpusMaker, make_job: JobM
     ]
     made = make_corpus(rows=rows)
     job = make_job(corpus=made.id, method="multi_document", generator="template", per_doc=1, limit=8, draw=3)
-    result = Run(job).execute()
+    result = SynthesisRun(job).execute()
     lines = lines_of(job, result)
     named = {str(line["document_id"]) for line in lines}
     assert len(named) + result["failures"] == 8
@@ -355,7 +355,7 @@ def test_the_set_asks_for_as_many_as_one_of_another_method(
     server: ChatServer, corpus: CorpusManifest, make_job: JobMaker, workspace: Workspace
 ) -> None:
     job = make_job(**settings(server, corpus.id, method="multi_document", per_doc=5))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert {asked_for(body["messages"][0]["content"]) for body in server.bodies} == {5}
     first = load_pairs(workspace, result["query_set"], per_doc=2)
     assert len(first) == 2 * 6

@@ -16,7 +16,7 @@ from cdp.llm.answers import Usage
 from cdp.llm.prices import PRICES, Price, load_price
 from cdp.synthesis import pricing as estimating
 from cdp.synthesis.pricing import estimate
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.support import write_prices
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
@@ -68,7 +68,7 @@ def test_an_estimate_agrees_with_what_the_run_then_uses(
     values = {"corpus": corpus.id, "generator": "openai", "model": MODEL, "base_url": server.url, "per_doc": 4}
     config = SynthesisConfig.from_dict(values)
     expected = estimate(workspace, config)
-    result = Run(make_job(**values), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**values), api_key=KEY).execute()
     assert (expected.n_documents, expected.requests, expected.sampled) == (10, 10, 10)
     assert expected.input_margin == 0
     assert expected.input_tokens == pytest.approx(result["usage"]["input_tokens"], rel=0.05)
@@ -123,15 +123,15 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on_without_paying_twice(
     }  # fmt: skip
     small = make_job(**values, budget=0.0025)
     with pytest.raises(ConfigError, match=r"budget of 0\.0025 US dollars is used up"):
-        Run(small, api_key=KEY).execute()
+        SynthesisRun(small, api_key=KEY).execute()
     asked = len(server.bodies)
     assert 3 <= asked < 16
     stopped = query_sets.list_query_sets(small.workspace)[0]
     assert not stopped.complete
     with pytest.raises(ConfigError, match="used up"):
-        Run(small, api_key=KEY).execute()
+        SynthesisRun(small, api_key=KEY).execute()
     assert len(server.bodies) == asked
-    result = Run(make_job(**values, budget=5), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**values, budget=5), api_key=KEY).execute()
     assert result["complete"]
     assert len(server.bodies) == 20
     assert result["usage"]["requests"] == 20 - asked
@@ -140,7 +140,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on_without_paying_twice(
 def test_a_budget_needs_a_price(server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     values = {"corpus": make_corpus(2).id, "generator": "openai", "model": MODEL, "base_url": server.url}
     with pytest.raises(ConfigError, match="no price for 'test-model'"):
-        Run(make_job(**values, budget=1.0), api_key=KEY)
+        SynthesisRun(make_job(**values, budget=1.0), api_key=KEY)
 
 
 @pytest.mark.parametrize(

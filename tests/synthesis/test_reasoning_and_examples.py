@@ -14,7 +14,7 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.synthesis import METHODS, generate_for, make_generator
 from cdp.synthesis.parsing import parse_passage
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
@@ -43,7 +43,7 @@ def test_each_query_gets_its_own_reasoning(
     server.answer = thought
     settings = {"generator": "openai", "model": MODEL, "base_url": server.url, "method": "reasoning", "per_doc": 2}
     job = make_job(corpus=corpus.id, source=human, **settings)
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     lines = list(query_sets.iter_lines(workspace, result["query_set"]))
     assert [(line["document_id"], line["position"], line["sources"]) for line in lines] == [
         ("d1", 1, ["first q", "second q"]),
@@ -99,7 +99,7 @@ def test_the_source_must_be_a_set_of_this_corpus(
     other = make_corpus(4, name="other")
     chosen = source(workspace, other.id, tmp_path / "h.jsonl", [("d0", "q")]) if fault == "other corpus" else ""
     with pytest.raises(ConfigError, match="existing queries" if fault == "missing" else "another corpus"):
-        Run(make_job(corpus=corpus.id, method="reasoning", source=chosen))
+        SynthesisRun(make_job(corpus=corpus.id, method="reasoning", source=chosen))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError, ProviderError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from cdp.synthesis.work import query_set_id
 from tests.strategies import SOAK
 from tests.support import REPOSITORY, work
@@ -50,7 +50,7 @@ def start_worker(job: Job) -> subprocess.Popen[str]:
 def test_the_template_generator_over_a_corpus(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     corpus = make_corpus(10)
     job = make_job(corpus=corpus.id, method="diverse", per_doc=4, generator="template")
-    result = Run(job).execute()
+    result = SynthesisRun(job).execute()
     assert documents_of(job, result) == [f"d{i}" for i in range(10)]
     assert all(len(line["queries"]) == 4 for line in lines_of(job, result))
     manifest = query_sets.load(job.workspace, result["query_set"])
@@ -62,7 +62,7 @@ def test_the_template_generator_over_a_corpus(make_corpus: CorpusMaker, make_job
     assert len(manifest.prompt_hash) == 64
     assert len(manifest.content_hash) == 16
     assert read_json(job.results / "synthesis.json") == result
-    assert result["query_set"] == query_set_id(job.id, Run(job).config)
+    assert result["query_set"] == query_set_id(job.id, SynthesisRun(job).config)
 
 
 def test_a_draw_is_not_the_first_documents_and_grows_without_losing_any(
@@ -70,7 +70,10 @@ def test_a_draw_is_not_the_first_documents_and_grows_without_losing_any(
 ) -> None:
     corpus = make_corpus(20)
     few, more = (
-        (job := make_job(corpus=corpus.id, generator="template", per_doc=2, limit=limit, draw=3), Run(job).execute())
+        (
+            job := make_job(corpus=corpus.id, generator="template", per_doc=2, limit=limit, draw=3),
+            SynthesisRun(job).execute(),
+        )
         for limit in (5, 12)
     )
     small, large = documents_of(*few), documents_of(*more)
@@ -98,7 +101,7 @@ def test_answers_out_of_order_end_in_corpus_order(
 
     server.answer = slow_for_some
     job = make_job(**settings(server, corpus.id))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert documents_of(job, result) == [f"d{i}" for i in range(24)]
     assert result["usage"]["requests"] == 24
     assert server.most_at_once <= 4
@@ -112,7 +115,7 @@ def test_faults_lose_no_document_and_no_success_is_asked_for_twice(
     server.retry_after = "0.02"
     corpus = make_corpus(40)
     job = make_job(**settings(server, corpus.id, concurrency=8))
-    run = Run(job, api_key=KEY)
+    run = SynthesisRun(job, api_key=KEY)
     result = run.execute()
     assert result["n_documents"] + result["failures"] == 40
     assert result["complete"]
@@ -134,7 +137,7 @@ def test_hopeless_answers_are_kept_with_their_raw_text(
 
     server.answer = answer
     job = make_job(**settings(server, make_corpus(4).id))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert (result["n_documents"], result["failures"], result["incomplete"]) == (3, 1, 1)
     failures = {line["document_id"]: line for line in query_sets.iter_failures(job.workspace, result["query_set"])}
     assert set(failures) == {"d1", "d2"}
@@ -155,13 +158,13 @@ def test_a_stopped_run_goes_on_where_it_was(server: ChatServer, make_corpus: Cor
         return numbered(prompt, m)
 
     server.answer = stop_after_six
-    first = Run(job, api_key=KEY).execute()
+    first = SynthesisRun(job, api_key=KEY).execute()
     assert not first["complete"]
     assert 6 <= first["n_documents"] < 30
     assert not query_sets.load(job.workspace, first["query_set"]).complete
     (job.folder / "stop.request").unlink()
     server.answer = numbered
-    second = Run(Job(job.folder), api_key=KEY).execute()
+    second = SynthesisRun(Job(job.folder), api_key=KEY).execute()
     assert second["query_set"] == first["query_set"]
     assert second["complete"]
     assert documents_of(job, second) == [f"d{i}" for i in range(30)]
@@ -175,7 +178,7 @@ def test_a_stop_is_heard_while_waiting_for_the_endpoint(
     server.script, server.retry_after = ["429"] * 50, "100"
     job = make_job(**settings(server, make_corpus(5).id))
     threading.Timer(0.2, (job.folder / "stop.request").touch).start()
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert (result["n_documents"], result["failures"], result["complete"]) == (0, 0, False)
 
 
@@ -185,9 +188,9 @@ def test_failed_documents_are_asked_for_again_on_resume(
 ) -> None:
     server.script = ["400", "", ""]
     job = make_job(**settings(server, make_corpus(3).id, concurrency=1))
-    first = Run(job, api_key=KEY).execute()
+    first = SynthesisRun(job, api_key=KEY).execute()
     assert (first["n_documents"], first["failures"]) == (2, 1)
-    second = Run(job, api_key=KEY).execute()
+    second = SynthesisRun(job, api_key=KEY).execute()
     assert (second["n_documents"], second["failures"]) == (3, 0)
     assert documents_of(job, second) == ["d0", "d1", "d2"]
     assert list(query_sets.iter_failures(job.workspace, second["query_set"])) == []
@@ -203,8 +206,8 @@ def test_a_second_job_with_the_same_settings_pays_nothing(
         make_job(**settings(server, corpus.id)),
         make_job(**settings(server, corpus.id, name="again")),
     )
-    first = Run(first_job, api_key=KEY).execute()
-    second = Run(second_job, api_key=KEY).execute()
+    first = SynthesisRun(first_job, api_key=KEY).execute()
+    second = SynthesisRun(second_job, api_key=KEY).execute()
     assert second["usage"] == {"input_tokens": 0, "output_tokens": 0, "requests": 0}
     assert len(server.bodies) == 8
     same = [query_sets.load(first_job.workspace, result["query_set"]).content_hash for result in (first, second)]
@@ -216,7 +219,7 @@ def test_equal_documents_are_paid_for_once(server: ChatServer, make_corpus: Corp
     server.latency = 0.05
     corpus = make_corpus(rows=[(f"d{i}", "", "The same text in all of them.") for i in range(6)])
     job = make_job(**settings(server, corpus.id, concurrency=6))
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert result["n_documents"] == 6
     assert len(server.bodies) == 1
 
@@ -232,7 +235,7 @@ def test_what_no_retry_can_mend_stops_the_run_at_once(
         config["base_url"] = "http://127.0.0.1:9/v1"
     job = make_job(**config)
     with pytest.raises(ProviderError):
-        Run(job, api_key="sk-wrong" if wrong == "key" else KEY).execute()
+        SynthesisRun(job, api_key="sk-wrong" if wrong == "key" else KEY).execute()
     assert len(server.bodies) <= 8
     assert not read_json(job.results / "synthesis.json")["complete"]
 
@@ -244,10 +247,10 @@ def test_an_endpoint_that_goes_down_stops_the_run(
     server.script = [""] * 5 + ["500"] * 1000
     job = make_job(**settings(server, make_corpus(40).id, retries=0))
     with pytest.raises(ProviderError, match="20 documents in a row"):
-        Run(job, api_key=KEY).execute()
+        SynthesisRun(job, api_key=KEY).execute()
     assert len(server.bodies) < 40
     server.script = []
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert (result["n_documents"], result["failures"]) == (40, 0)
     assert set(server.answered.values()) == {1}
 
@@ -260,11 +263,11 @@ def test_a_model_that_answers_no_query_is_not_paid_for_every_document(
     server.answer = lambda prompt, m: said
     job = make_job(**settings(server, make_corpus(25).id))
     with pytest.raises(ConfigError, match=f"The first 20 answers held no query.*{shown}"):
-        Run(job, api_key=KEY).execute()
+        SynthesisRun(job, api_key=KEY).execute()
     assert len(server.bodies) <= 2 * 30
     asked = len(server.bodies)
     server.answer = numbered
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert result["n_documents"] + result["failures"] == 25
     assert len(server.bodies) == asked + result["n_documents"]
 
@@ -277,38 +280,38 @@ def test_documents_without_words_are_the_reason_not_the_network(make_corpus: Cor
         generator="template",
     )
     with pytest.raises(InputError, match="holds no words to build a query from") as caught:
-        Run(job).execute()
+        SynthesisRun(job).execute()
     assert caught.value.kind == "data"
 
 
 def test_a_corpus_without_recordings_fails_with_the_reason(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     job = make_job(corpus=make_corpus(3).id, generator="recorded")
     with pytest.raises(ConfigError, match="only the demo collection"):  # not a fault of a network
-        Run(job).execute()
+        SynthesisRun(job).execute()
 
 
 def test_unknown_names_are_refused(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     with pytest.raises(NotFoundError, match="method"):
-        Run(make_job(corpus=make_corpus(1).id, method="nope"))
+        SynthesisRun(make_job(corpus=make_corpus(1).id, method="nope"))
     with pytest.raises(NotFoundError, match="corpus"):
-        Run(make_job(corpus="nope"))
+        SynthesisRun(make_job(corpus="nope"))
 
 
 def test_limit_takes_the_first_documents(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     job = make_job(corpus=make_corpus(10).id, limit=4)
-    result = Run(job).execute()
+    result = SynthesisRun(job).execute()
     assert documents_of(job, result) == ["d0", "d1", "d2", "d3"]
     assert result["complete"]
 
 
 def test_torn_and_repeated_lines_of_a_killed_run_are_mended(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     job = make_job(corpus=make_corpus(5).id)
-    result = Run(job).execute()
+    result = SynthesisRun(job).execute()
     path = job.workspace.query_set(result["query_set"]) / "queries.jsonl"
     whole = path.read_bytes()
     kept = whole.splitlines(keepends=True)
     path.write_bytes(kept[3] + kept[1] + kept[4][:25])
-    again = Run(job).execute()
+    again = SynthesisRun(job).execute()
     assert path.read_bytes() == whole
     assert again["complete"]
 
@@ -350,5 +353,5 @@ def test_a_workspace_is_only_touched_in_its_own_places(
     workspace: Workspace, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
     job = make_job(corpus=make_corpus(2).id)
-    Run(job).execute()
+    SynthesisRun(job).execute()
     assert {path.name for path in workspace.root.iterdir()} <= {"corpora", "jobs", "queries", "llm_cache"}

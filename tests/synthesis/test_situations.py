@@ -16,7 +16,7 @@ from cdp.llm.cache import AnswerCache
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.batch import read_batch, write_batch
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, completion
 from tests.synthesis.situations import LIST, SITUATIONS
@@ -61,7 +61,7 @@ def test_the_same_answer_in_a_batch(
     server.changes = dict(situation.changes)
     result = None
     try:
-        result = Run(make_job(**values), api_key=KEY).execute()
+        result = SynthesisRun(make_job(**values), api_key=KEY).execute()
     except ConfigError:
         assert not situation.queries
     if result is not None:
@@ -102,7 +102,7 @@ def test_a_cut_answer_is_a_failure_that_is_shown(
 ) -> None:
     server.changes = dict(SITUATIONS["cut at the limit"].changes)
     job = make_job(**{**settings(server, make_corpus(4).id), "per_doc": 3})
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert len(server.bodies) == 4
     assert (result["n_queries"], result["incomplete"]) == (8, 4)
     assert result["notes"] == ["4 documents with an answer that was cut off: what it ended with was left out."]
@@ -119,12 +119,12 @@ def test_a_prompt_that_the_server_cuts_is_counted_and_said(
     rows = [(f"d{i}", "", f"Text {i}. " + "Ice carves rock, and the sea fills the valley. " * 400) for i in range(3)]
     server.changes = {"message": {"content": LIST}, "usage": {"prompt_tokens": 2050, "completion_tokens": 20}}
     values = {**settings(server, make_corpus(rows=rows).id), "per_doc": 3, "max_document_tokens": 8000}
-    result = Run(make_job(**values), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**values), api_key=KEY).execute()
     (note,) = result["notes"]
     assert note.startswith("3 prompts: the endpoint counted far fewer tokens than were sent")
     assert all(line["problems"] == {"prompt_cut": 1} for line in query_sets.iter_lines(workspace, result["query_set"]))
     server.changes["usage"] = {"prompt_tokens": 4600, "completion_tokens": 20}
-    result = Run(make_job(**{**values, "seed": 1}), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**{**values, "seed": 1}), api_key=KEY).execute()
     assert result["notes"] == []
 
 
@@ -135,19 +135,19 @@ def test_an_answer_that_could_not_be_read_is_asked_for_by_the_next_run_and_by_no
     server.answer = lambda prompt, m: "```\n```" if "Thing1" in prompt else "1. a\n2. b\n3. c"
     corpus = make_corpus(3)
     job = make_job(**{**settings(server, corpus.id), "per_doc": 3})
-    run = Run(job, api_key=KEY)
+    run = SynthesisRun(job, api_key=KEY)
     run._close = lambda: {"complete": True}  # type: ignore[method-assign]  # killed: the attempt never ends
     run.execute()
     assert len(server.bodies) == 4
     for _ in range(3):
-        again = Run(job, api_key=KEY)
+        again = SynthesisRun(job, api_key=KEY)
         again._close = lambda: {"complete": True}  # type: ignore[method-assign]
         again.execute()
     assert len(server.bodies) == 4, "what was paid is not paid again"
-    Run(job, api_key=KEY).execute()
+    SynthesisRun(job, api_key=KEY).execute()
     assert len(server.bodies) == 4
     server.answer = lambda prompt, m: "1. a\n2. b\n3. c"
-    result = Run(make_job(**job.config), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**job.config), api_key=KEY).execute()
     assert len(server.bodies) == 5
     assert (result["n_documents"], result["failures"]) == (3, 0)
     with AnswerCache(workspace) as cache:
@@ -163,9 +163,9 @@ def test_a_better_reader_reads_what_was_paid_for(
     with monkeypatch.context() as earlier:
         earlier.setattr("cdp.synthesis.generate._parsed", lambda answer, method, m: method.read("", m))
         with pytest.raises(ConfigError):
-            Run(make_job(**values), api_key=KEY).execute()
+            SynthesisRun(make_job(**values), api_key=KEY).execute()
     asked = len(server.bodies)
-    result = Run(make_job(**values), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**values), api_key=KEY).execute()
     assert (result["n_queries"], len(server.bodies)) == (9, asked)
 
 
@@ -186,7 +186,7 @@ def test_a_batch_line_is_the_request_of_the_same_job_online(
     server.models = {model}
     (path,) = write_batch(workspace, SynthesisConfig.from_dict(values), tmp_path)
     bodies = [line["body"] for line in read_lines(path)]
-    result = Run(make_job(**values), api_key=KEY).execute()
+    result = SynthesisRun(make_job(**values), api_key=KEY).execute()
     assert [body for body in bodies if body in server.bodies] == bodies
     newest = model in NEW
     names = ["max_tokens", "max_completion_tokens"]
@@ -204,7 +204,7 @@ def test_a_batch_line_is_the_request_of_the_same_job_online(
 def test_what_a_model_refused_on_the_way_is_not_recorded_as_sent(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, workspace: Workspace
 ) -> None:
-    run = Run(make_job(**{**settings(server, make_corpus(2).id), "temperature": 0.4}), api_key=KEY)
+    run = SynthesisRun(make_job(**{**settings(server, make_corpus(2).id), "temperature": 0.4}), api_key=KEY)
     run.source._client.learnt.refused = {"temperature"}  # type: ignore[attr-defined]  # as a refusal teaches it
     result = run.execute()
     assert all("temperature" not in body for body in server.bodies)
@@ -228,7 +228,7 @@ def test_another_seed_is_another_draw(
     seeds = list[set[object]]()
     for seed in (0, 11, 12, 12):
         before = len(server.bodies)
-        result = Run(make_job(**values, seed=seed), api_key=KEY).execute()
+        result = SynthesisRun(make_job(**values, seed=seed), api_key=KEY).execute()
         sent = {body.get("seed") for body in server.bodies[before:]}
         assert query_sets.load(workspace, result["query_set"]).parameters["seed"] == seed
         seeds.append(sent)

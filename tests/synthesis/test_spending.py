@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace, read_json
 from cdp.llm.answers import Answer, Cancelled, Usage
 from cdp.llm.cache import Account, AnswerCache, OverBudget
 from cdp.llm.prices import Price
-from cdp.synthesis.run import Run
+from cdp.synthesis.run import SynthesisRun
 from tests.support import write_prices
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, numbered
@@ -38,7 +38,7 @@ def test_counts_of_zero_use_up_a_budget(
     server.changes = {"usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}}
     job = make_job(**settings(server, make_corpus(40).id, budget=0.01, max_output_tokens=64))
     with pytest.raises(ConfigError, match="is used up"):
-        Run(job, api_key=KEY).execute()
+        SynthesisRun(job, api_key=KEY).execute()
     assert 0 < len(server.bodies) < 40
 
 
@@ -52,7 +52,7 @@ def test_a_budget_is_not_overshot_by_what_is_queued(
     budget = 0.01
     job = make_job(**settings(server, make_corpus(40).id, concurrency=8, budget=budget, max_output_tokens=longest))
     with pytest.raises(ConfigError, match="is used up"):
-        Run(job, api_key=KEY).execute()
+        SynthesisRun(job, api_key=KEY).execute()
     result = read_json(job.results / "synthesis.json")
     dearest = max(PRICE.cost(Usage(len(b["messages"][0]["content"]) // 4, longest)) for b in server.bodies)
     assert budget / 2 < result["cost"] <= budget + min(dearest, 0.002)
@@ -164,7 +164,7 @@ def test_an_answer_that_takes_longer_than_a_stop_may_is_given_up_and_counted(
         (job.folder / "stop.request").touch()
 
     threading.Thread(target=stop).start()
-    result = Run(job, api_key=KEY).execute()
+    result = SynthesisRun(job, api_key=KEY).execute()
     assert time.monotonic() - began < server.hang, "it did not wait for the answer that never comes"
     assert (result["n_documents"], result["failures"], result["complete"]) == (2, 0, False)
     assert result["spent"]["unanswered"] == 1
@@ -184,10 +184,10 @@ def test_an_answer_whose_document_is_given_up_is_in_the_books(
         return f"Summary: x\nQuestion: {numbered(prompt, 1)} {len(server.bodies)}"
 
     server.answer = stop_at_the_second
-    first = Run(job, api_key=KEY).execute()
+    first = SynthesisRun(job, api_key=KEY).execute()
     assert first["n_documents"] == 0
     assert first["spent"]["requests"] == 2
     (job.folder / "stop.request").unlink()
-    second = Run(Job(job.folder), api_key=KEY).execute()
+    second = SynthesisRun(Job(job.folder), api_key=KEY).execute()
     assert second["n_documents"] == 1
     assert second["spent"]["requests"] == len(server.bodies) == 3

@@ -16,9 +16,8 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, ModelError
 from cdp.base.workspace import read_json, write_json
 from cdp.training.checkpoint import latest, load, under
-from cdp.training.engine import Batches
+from cdp.training.engine import Batches, cosine_rate
 from cdp.training.loop import Outcome, Training, add_lora
-from cdp.training.optimiser import cosine_rate
 from cdp.training.pairs import BatchOrder
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_retriever, tiny_static

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from cdp.training.optimiser import BETAS, EPSILON, adamw, cosine_rate
+from cdp.training.engine import BETAS, EPSILON, adamw, cosine_rate
 
 
 def test_steps_are_adamws_with_the_papers_numbers_and_biases_do_not_decay() -> None:

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import iter_documents
 from cdp.evaluation.round_trip import ranks_of
 from cdp.metrics.scorers import load_cross_encoder
-from cdp.query_sets import QuerySet, import_queries, measured
+from cdp.query_sets import QuerySet, import_queries, store
 from cdp.retrievers import load, resolve
 from cdp.workers import filtering, round_trip
 from tests.metrics.models import tiny_cross_encoder
@@ -51,7 +51,7 @@ def test_bm25_ranks_then_a_filter_by_them(workspace: Workspace, parent: QuerySet
     folder = job(workspace, "r1", query_set=parent.id)
     round_trip.main(Job(folder))
     result = read_json(folder / "results" / "round-trip.json")
-    kept = measured.load_scores(workspace, parent, measured.ROUND_TRIP, "bm25")
+    kept = store.load_scores(workspace, parent, store.ROUND_TRIP, "bm25")
     assert kept is not None
     ranks = dict(zip((q.text for q in iter_queries(workspace, parent.id)), kept.values, strict=True))
     assert ranks["Thing2"] == 1
@@ -80,7 +80,7 @@ def test_what_is_no_query_is_left_out_and_counted_by_reason(workspace: Workspace
 def test_a_retrievers_ranks_are_those_of_its_own_scores(workspace: Workspace, parent: QuerySet, tmp_path: Path) -> None:
     name = str(tiny_retriever(tmp_path / "tiny"))
     round_trip.main(Job(job(workspace, "r1", query_set=parent.id, by=name, gpus=0)))
-    kept = measured.load_scores(workspace, parent, measured.ROUND_TRIP, name)
+    kept = store.load_scores(workspace, parent, store.ROUND_TRIP, name)
     assert kept is not None
     model = load(resolve(name, workspace), "cpu")
     documents = list(iter_documents(workspace, parent.corpus_id))
@@ -106,7 +106,7 @@ def test_a_cross_encoder_keeps_what_it_scores_high(workspace: Workspace, parent:
         q.text for q, score in zip(queries, scores, strict=True) if score >= bar
     ]
     assert 0 < result["dropped"] < len(queries)
-    kept = measured.load_scores(workspace, parent, measured.CROSS_ENCODER, name)
+    kept = store.load_scores(workspace, parent, store.CROSS_ENCODER, name)
     assert kept is not None
     assert kept.values == pytest.approx(scores, abs=1e-5)
 

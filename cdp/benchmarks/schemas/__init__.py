@@ -1,4 +1,4 @@
-"""How each family of benchmarks is published: which files it has, and what is in them.
+"""How each family of benchmarks is published: which files it has and what is in them (``Entry``, ``Part``).
 
 A family that is three tables is a section of ``data/benchmarks/layouts.toml``, read by ``tables``. Any other is a
 module here, or a plug-in, that declares a ``Schema``, with the benchmarks that it brings along.
@@ -60,7 +60,7 @@ class Entry:
 
 
 # Role → the files found for it, in order.
-Files = Mapping[str, Sequence[Path]]
+PartFiles = Mapping[str, Sequence[Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Schema(Registered):
     """
 
     parts: Callable[[Entry], list[Part]]
-    read: Callable[[Entry, Files], Contents]
+    read: Callable[[Entry, PartFiles], Contents]
     entries: tuple[Entry, ...] = ()
 
 

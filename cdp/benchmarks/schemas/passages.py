@@ -1,4 +1,4 @@
-"""Questions that carry their passages: the corpus is made of all passages, equal ones being one document.
+"""Multi-hop questions that carry their passages: the corpus is made of all passages, equal ones being one document.
 
 ::
 
@@ -24,15 +24,15 @@ from typing import Any, NamedTuple
 from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
 from cdp.base.workspace import slug
-from cdp.benchmarks.schemas import Contents, Entry, Files, Part, Schema, SourceQuery
-from cdp.benchmarks.schemas.records import HINT, Row, list_of, rows, text_of
+from cdp.benchmarks.schemas import Contents, Entry, Part, PartFiles, Schema, SourceQuery
+from cdp.benchmarks.schemas.records import HINT, SourceRow, list_of, rows, text_of
 from cdp.corpus.checks import excerpt
 
 HOPS = ("hop_1", "hop_2", "hop_3", "hop_4")
 ENDINGS = ("parquet", "jsonl", "json", "csv")
 
 
-class Passage(NamedTuple):
+class Paragraph(NamedTuple):
     """A passage of a question. ``prefix`` begins its document's id."""
 
     title: str
@@ -44,13 +44,13 @@ class Passage(NamedTuple):
 class Question(NamedTuple):
     id: str
     text: str
-    passages: list[Passage]
+    passages: list[Paragraph]
 
 
 def _contents(questions: Callable[[], Iterator[Question]]) -> Contents:
     """Distinct passages as documents, questions as queries, relevant passages as judgments."""
 
-    def numbered() -> Iterator[tuple[Question, list[tuple[bool, str, Passage]]]]:
+    def numbered() -> Iterator[tuple[Question, list[tuple[bool, str, Paragraph]]]]:
         """Each question with its passages as (first of its kind, document id, passage)."""
         id_of: dict[bytes, str] = {}
         count: Counter[str] = Counter()
@@ -88,7 +88,7 @@ def _multi_hop_parts(entry: Entry) -> list[Part]:
     return [Part("questions", entry.repos[0], patterns)]
 
 
-def _multi_hop(entry: Entry, files: Files) -> Contents:
+def _multi_hop(entry: Entry, files: PartFiles) -> Contents:
     def questions() -> Iterator[Question]:
         for path in files["questions"]:
             for row in rows(path):
@@ -98,21 +98,21 @@ def _multi_hop(entry: Entry, files: Files) -> Contents:
     return _contents(questions)
 
 
-def _paragraphs(row: Row) -> list[Passage]:
+def _paragraphs(row: SourceRow) -> list[Paragraph]:
     """Return the paragraphs of one question, in either way of writing them."""
     if "paragraphs" in row:
         listed = list_of(row, "paragraphs")
         if not all(isinstance(p, dict) for p in listed):
             raise InputError(f"A question's paragraph is no object: {excerpt(listed)!r}.", hint=HINT)
         return [
-            Passage(text_of(p, "title"), text_of(p, "paragraph_text"), bool(p.get("is_supporting"))) for p in listed
+            Paragraph(text_of(p, "title"), text_of(p, "paragraph_text"), bool(p.get("is_supporting"))) for p in listed
         ]
     supporting = {title for title, _ in _pairs(row.get("supporting_facts"), "sent_id")}
     paragraphs = []
     for title, sentences in _pairs(row.get("context"), "sentences"):
         if not isinstance(sentences, list):
             raise InputError(f"A paragraph's sentences are no list: {excerpt(sentences)!r}.", hint=HINT)
-        paragraphs.append(Passage(title, " ".join(str(s).strip() for s in sentences), title in supporting))
+        paragraphs.append(Paragraph(title, " ".join(str(s).strip() for s in sentences), title in supporting))
     return paragraphs
 
 
@@ -137,13 +137,15 @@ def _novel_parts(entry: Entry) -> list[Part]:
     ]
 
 
-def _novel(entry: Entry, files: Files) -> Contents:
+def _novel(entry: Entry, files: PartFiles) -> Contents:
     def questions() -> Iterator[Question]:
         for hop in HOPS:
             found = ((path, row) for path in files[hop] for row in rows(path))
             for number, (path, row) in enumerate(found, 1):
                 book = row.get("book") or re.sub(r"[^\w]+", " ", path.stem)
-                passage = Passage("", text_of(row, "context", file=path), prefix=f"{slug(str(book), fallback='book')}#")
+                passage = Paragraph(
+                    "", text_of(row, "context", file=path), prefix=f"{slug(str(book), fallback='book')}#"
+                )
                 yield Question(f"{hop}-{number}", text_of(row, "question", file=path), [passage])
 
     return _contents(questions)

@@ -14,17 +14,16 @@ from cdp.base.errors import InputError
 from cdp.benchmarks.beir_files import Problems, lines_of, source_of
 from cdp.corpus.checks import listed
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import Row as TextRow
-from cdp.corpus.readers import RowFormat, format_of
+from cdp.corpus.readers import Row, RowFormat, format_of
 from cdp.corpus.readers.parquet import records
 
-Row = Mapping[str, Any]
+SourceRow = Mapping[str, Any]
 
 HINT = "Download the file again. If that does not help, its publisher has changed the layout."
 STRICT = ReadOptions(encoding="utf-8")
 
 
-def rows(path: Path) -> Iterator[Row]:
+def rows(path: Path) -> Iterator[SourceRow]:
     """The rows of one file as mappings. InputError for a kind of file that is not known, or a damaged one."""
     source = source_of(path)
     if path.suffix == ".parquet":
@@ -34,7 +33,7 @@ def rows(path: Path) -> Iterator[Row]:
     if not isinstance(reader, RowFormat):
         raise InputError("This kind of file is not known.", hint=HINT, file=path)
     for row in reader.rows(source, STRICT):
-        if isinstance(row, TextRow):
+        if isinstance(row, Row):
             yield row.values
         else:
             problems.add(row.line or 0, f"{row.kind}: {row.reason}.")

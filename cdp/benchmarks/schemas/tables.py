@@ -12,8 +12,8 @@ from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.benchmarks.beir_files import grade_of, read_qrels
-from cdp.benchmarks.schemas import Contents, Entry, Files, Part, Schema, SourceQuery
-from cdp.benchmarks.schemas.records import HINT, Row, columns, list_of, rows, text_of
+from cdp.benchmarks.schemas import Contents, Entry, Part, PartFiles, Schema, SourceQuery
+from cdp.benchmarks.schemas.records import HINT, SourceRow, columns, list_of, rows, text_of
 
 LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     (SHIPPED_DATA / "benchmarks" / "layouts.toml").read_text(encoding="utf-8")
@@ -40,14 +40,14 @@ def parts(layout: Mapping[str, Any], entry: Entry) -> list[Part]:
     return found
 
 
-def read(layout: Mapping[str, Any], entry: Entry, files: Files) -> Contents:
+def read(layout: Mapping[str, Any], entry: Entry, files: PartFiles) -> Contents:
     """Return the three tables as records. Lists of documents leave ``N/A`` out."""
 
     def names(role: str, column: str, *default: str) -> tuple[str, ...]:
         value = layout[role].get(column, default or (column,))
         return (value,) if isinstance(value, str) else tuple(value)
 
-    def table(role: str) -> Iterator[tuple[Path, Row]]:
+    def table(role: str) -> Iterator[tuple[Path, SourceRow]]:
         header = layout[role].get("header")
         for path in files[role]:
             if header and path.name.removesuffix(".gz").endswith(".tsv"):

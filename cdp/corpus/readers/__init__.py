@@ -1,4 +1,4 @@
-"""The readers of corpus formats. Adding one is adding a file that declares a ``RowFormat`` or ``DocumentFormat``.
+"""The readers of corpus formats, choice by ending. To add one, declare a ``RowFormat`` or ``DocumentFormat`` in a file.
 
 A *row format* turns one file into rows, each a document; the file of a *document format* is one document, which is
 cut into passages.
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cdp.base.errors import InputError
+from cdp.base.progress import PhaseProgress, silent
 from cdp.base.registry import Registered, Registry
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block
@@ -42,7 +43,7 @@ class Report:
     """
 
     notes: list[str] = field(default_factory=list)
-    progress: Callable[[int, int], None] = lambda done, total: None
+    progress: PhaseProgress = silent
     keep_repeated: bool = False
     title: str = ""
     running: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""PDF, Word, slides, web pages and EPUB, parsed in a process of its own.
+"""PDF (columns, hyphens, headings), Word, slides, web pages and EPUB, parsed in a process of its own.
 
 A format is one function from a path to blocks (``cdp.corpus.passages.Block``) in reading order; it adds to ``report``
 what the person should know of the file, and raises RefusedValueError for one that cannot be read. The libraries are

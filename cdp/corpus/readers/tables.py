@@ -1,4 +1,4 @@
-"""CSV and TSV: a header row, cells between delimiters, quoted cells that may hold line breaks.
+"""CSV and TSV: delimiters, a header row, quotes, cells that hold line breaks.
 
 TSV as MS MARCO and most IR collections have it; CSV with commas, semicolons, tabs or bars.
 """

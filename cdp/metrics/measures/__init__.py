@@ -1,4 +1,4 @@
-"""The measures of query sets, one module each. Adding a measure is adding a file that declares a ``Measure``."""
+"""The measures of query sets: definition and range. Adding one is adding a file that declares a ``Measure``."""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ MEASURE = Measure(
 )
 
 # Texts to embeddings: n texts give shape (n, dim).
-Encoder = Callable[[list[str]], ArrayLike]
+Encode = Callable[[list[str]], ArrayLike]
 
 
-def dist_sim(synthetic: Queries, human: Queries, encoder: Encoder) -> float:
+def dist_sim(synthetic: Queries, human: Queries, encoder: Encode) -> float:
     """Dist-Sim in [−1, 1]: averaged over all pairs of a document, then over documents.
 
     Arguments as for ``len_sim``; each distinct query is encoded once. An embedding of zeros has cosine 0 with any.
@@ -34,7 +34,7 @@ def dist_sim(synthetic: Queries, human: Queries, encoder: Encoder) -> float:
     return float(np.mean(document_dist_sims(aligned(synthetic, human), encoder)))
 
 
-def document_dist_sims(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], encoder: Encoder) -> NDArray[np.float64]:
+def document_dist_sims(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], encoder: Encode) -> NDArray[np.float64]:
     """Dist-Sim of each document from its (synthetic, human) queries, both not empty: shape (n_documents,).
 
     The mean cosine over all pairs is the dot product of the two sides' mean unit vectors, so each distinct query is
@@ -45,7 +45,7 @@ def document_dist_sims(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], enc
     return np.array([of(synthetic).mean(axis=0) @ of(human).mean(axis=0) for synthetic, human in pairs])
 
 
-def embedded(texts: Iterable[str], encoder: Encoder) -> Callable[[Sequence[str]], NDArray[np.float64]]:
+def embedded(texts: Iterable[str], encoder: Encode) -> Callable[[Sequence[str]], NDArray[np.float64]]:
     """The unit vectors, (n, dim), of any n of these texts, each of which is encoded once."""
     rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     unit = unit_vectors(encoder(list(rows)), len(rows)) if rows else np.zeros((0, 1))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.metrics.measures import Measure
-from cdp.metrics.measures.dist_sim import Encoder, embedded
+from cdp.metrics.measures.dist_sim import Encode, embedded
 
 MEASURE = Measure(
     name="embedding_diversity",
@@ -24,12 +24,12 @@ MEASURE = Measure(
 )
 
 
-def embedding_diversity(queries: Sequence[str], encoder: Encoder) -> float:
+def embedding_diversity(queries: Sequence[str], encoder: Encode) -> float:
     """1 − mean pairwise cosine of one document's queries, in [0, 2]; NaN for fewer than two."""
     return float(document_diversities([queries], encoder)[0])
 
 
-def document_diversities(documents: Sequence[Sequence[str]], encoder: Encoder) -> NDArray[np.float64]:
+def document_diversities(documents: Sequence[Sequence[str]], encoder: Encode) -> NDArray[np.float64]:
     """Embedding diversity of each document, shape (n_documents,); NaN where there are not two queries.
 
     The cosines of all pairs of n unit vectors sum to (|Σu|² − n) / 2, so no pair is formed and each distinct query is

@@ -1,4 +1,4 @@
-"""Query sets in the formats of other tools. Adding one is adding a file that declares an ``Export``.
+"""Query sets in the formats of other tools, written whole. Adding one is adding a file that declares an ``Export``.
 
 Each export streams over corpus and query set side by side (both are in corpus order) and appears whole or not at all.
 """

@@ -11,7 +11,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.base.registry import Registered, Registry
 from cdp.llm.answers import Answer, Usage
-from cdp.llm.tokens import estimate_tokens
+from cdp.llm.prices import estimate_tokens
 from cdp.synthesis.methods import METHODS, Method
 
 

@@ -1,4 +1,4 @@
-"""The ``cropping`` generator of dragon_s_paper: a document's sentences by a cross-encoder's scores.
+"""The ``cropping`` generator of dragon_s_paper: a document's sentences ranked by a cross-encoder's scores.
 
 There is no stand-in for the cross-encoder here: with another scorer the method would not be the one that it is named
 after.

@@ -1,4 +1,4 @@
-"""The ``transformers`` generator: a local instruct model, batched by length, on a GPU where there is one.
+"""The ``transformers`` generator: a local instruct model, on a GPU if there is one; batches, sampling, stop texts.
 
 The model is loaded by ``prepare`` and nothing heavier than the standard library before, so that the dashboard can name
 this generator without loading torch. A batch that does not fit in memory is halved until it does.

@@ -1,4 +1,4 @@
-"""The ``openai`` generator: queries from any endpoint that speaks the OpenAI chat protocol."""
+"""The ``openai`` generator, any endpoint of the OpenAI chat protocol: request body, JSON schema, what a model takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``recorded`` generator: answers that an LLM gave ahead of time for the demo collection and some passages."""
+"""The ``recorded`` generator: answers of an LLM that are shipped, for the demo collection and some passages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ RECORDINGS = SHIPPED_DATA / "demo" / "generations"
 
 # For passages of public benchmarks, known by their content alone; see the README there.
 PASSAGES = SHIPPED_DATA / "recorded"
-
 
 # The model of a recorded answer: an LLM wrote it, and which one is not known.
 NOT_RECORDED = "not recorded"

@@ -1,4 +1,4 @@
-"""The ``template`` generator: queries by rule from a document's own phrases. No LLM, no cost, always the same.
+"""The ``template`` generator: queries by rule, no LLM, always the same; English or other, kinds by method, joined.
 
 It is a stand-in, good enough to try every other step with, and labelled as such. English documents get claims, scenes,
 names and questions in their own words; documents in other languages whole sentences, also as questions or quoted.
@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from cdp.base.records import Document
 from cdp.llm.answers import Answer
 from cdp.synthesis.generators import Generator, GeneratorType
-from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.sentences import FUNCTION_WORDS, MOST_CHARACTERS, content, is_english, whole
 from cdp.synthesis.templates import english, other
+from cdp.synthesis.work import documents_of
 
 
 class TemplateGenerator(Generator):

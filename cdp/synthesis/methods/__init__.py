@@ -1,4 +1,4 @@
-"""The synthesis methods, one module each. Adding a method is adding a file that declares a ``Method``."""
+"""The synthesis methods: filling templates, own prompts. Adding one is adding a file that declares a ``Method``."""
 
 from __future__ import annotations
 

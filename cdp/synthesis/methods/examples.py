@@ -1,4 +1,4 @@
-"""The few-shot examples of the InPars, SAP and DRAMA prompts, from ``data/words/examples.toml``."""
+"""The few-shot examples of the InPars, SAP and DRAMA prompts and their form, from ``data/words/examples.toml``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Queries that need several documents at once: the model sees two or three related ones and asks for what none of them
-answers alone, as the questions of multi-hop collections do (HotpotQA; Yang et al., 2018).
+"""Queries that need several documents: the model sees two or three related ones and asks for what none of them answers
+alone, as multi-hop collections do (HotpotQA; Yang et al., 2018).
 
-The documents of the corpus are put into disjoint groups (``cdp.synthesis.grouping``), so each is sent once and Q/Doc
+The documents of the corpus are put into disjoint groups (``cdp.synthesis.work``), so each is sent once and Q/Doc
 keeps its meaning: every document of a group has the group's M queries, and each of them is a positive.
 """
 

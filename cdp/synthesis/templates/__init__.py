@@ -1,0 +1,1 @@
+"""Rules that make queries without a model."""

@@ -1,4 +1,4 @@
-"""Diverse queries and paraphrases for an English document.
+"""Queries by rule for English: claims, who and what questions, quotations, keywords; order and what is left out.
 
 Few patterns, each certain: a sentence that begins with the title is a claim to check, and gives who and what to ask
 for; any other whole sentence is looked for by its words, behind the title; the title stands beside a name of the text.

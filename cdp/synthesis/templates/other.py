@@ -1,4 +1,4 @@
-"""Queries for documents that are not English: whole sentences of the document itself, without grammar rules.
+"""Queries by rule for other languages, without grammar: whole sentences, tags, quotations; none that points back.
 
 A sentence that begins with the title is certain: it stands alone, and a tag behind it makes it a question. Others are
 looked for by their words, behind the title, but none that is damaged or goes on from another.

@@ -1,4 +1,4 @@
-"""The tab "Collections": the registry, downloads, subsets and own benchmarks."""
+"""The tab "Collections": known and own benchmarks, download form, subset, adding a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tab "Judge by a model": target queries, pooled retrievers, what is sent where at which price, then the job."""
+"""The tab "Judge by a model": form, pooled retrievers, what is sent where at which price; judging missing documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from cdp.base.config import JudgeConfig
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.services import commands, corpora, judging, queries
 from cdp.services.judging import JudgePlan
 from cdp.ui.queries import sets as stored_sets
@@ -33,7 +33,7 @@ def page(workspace: Workspace) -> None:
                     "Add documents")  # fmt: skip
         return
     key = "judge"
-    corpus = state.choose("Corpus", viewing.titles(manifests), "corpus", what="corpus") or manifests[0].id
+    corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
         chosen = writing.choose_generator([], key, llm_only=True)

@@ -1,4 +1,4 @@
-"""The tab "Label": one query with its passages, a key per grade, and what the labels make of the figures."""
+"""The tab "Label": grade buttons and keys, the passage to label, what labels make of the figures."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.evaluation import labelling as labels
 from cdp.evaluation.labelling import MEANINGS
-from cdp.services import commands, decide, labelling
+from cdp.services import commands, decide, judging
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, workbench
 from cdp.ui.shell.tables import md
-from cdp.ui.shell.workbench import UNDO, Choice
+from cdp.ui.shell.workbench import UNDO, AnswerKey
 
-GRADES = [Choice(str(grade), f"{grade} · {meaning}", str(grade)) for grade, meaning in MEANINGS.items()]
-OTHERS = [Choice("unsure", "Unsure", "U"), Choice(labels.NOTHING, "Nothing here answers it", "N"), UNDO]
+GRADES = [AnswerKey(str(grade), f"{grade} · {meaning}", str(grade)) for grade, meaning in MEANINGS.items()]
+OTHERS = [AnswerKey("unsure", "Unsure", "U"), AnswerKey(labels.NOTHING, "Nothing here answers it", "N"), UNDO]
 
 
 def page(workspace: Workspace) -> None:
@@ -43,7 +43,7 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
             st.caption("Enter your name to begin. Whole queries come in a random order: stop whenever you like.")
         elif (task := labels.task(workspace, name, by)) is None:
             st.success("You have labelled every query.", icon=":material/check_circle:")
-            workbench.answers([UNDO], "label", lambda _: labelling.undo(workspace, name, by), quiet=True)
+            workbench.answers([UNDO], "label", lambda _: judging.undo(workspace, name, by), quiet=True)
         else:
             _task(workspace, name, task, by)
         _decided(workspace, name)
@@ -51,8 +51,8 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
         workbench.agreement(progress.agreements)
 
 
-def _task(workspace: Workspace, name: str, task: labels.Task, by: str) -> None:
-    passage, answer = task.open[0], partial(labelling.answer, workspace, name, by, task)
+def _task(workspace: Workspace, name: str, task: labels.LabelTask, by: str) -> None:
+    passage, answer = task.open[0], partial(judging.answer, workspace, name, by, task)
     st.markdown(f"#### {md(task.text)}")
     st.caption(f"Passage {task.proposed - len(task.open) + 1} of {task.proposed}")
     workbench.text(passage.title, passage.text, task.words)

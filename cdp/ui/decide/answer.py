@@ -1,4 +1,4 @@
-"""The answer on the Decide page: the headline, the options, and "Test it on my data"."""
+"""The answer on the Decide page: headline, badges, options; the test's button, plan, progress; Home's sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
-from cdp.principle import Answer
+from cdp.principle import Decision
 from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, name_of
 from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
@@ -40,7 +40,7 @@ def test_asked() -> bool:
     return st.query_params.get(OPEN) == "1"
 
 
-def test_button(workspace: Workspace, known: Answer, corpus: str, *, primary: bool) -> None:
+def test_button(workspace: Workspace, known: Decision, corpus: str, *, primary: bool) -> None:
     """The button that plans the test, with a retriever for the language and what would settle the answer; nothing while
     a test is being planned or runs. After template judgments, the way to better ones."""
     if not corpus:
@@ -200,7 +200,7 @@ LOOKS = {
 FREE = "free"
 
 
-def answer(workspace: Workspace, known: Answer, request: AdviceRequest) -> None:
+def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> None:
     """The headline with its badges, what it rests on, its limits, what would settle it, and the next step."""
     with st.container(border=True, key="decision"):
         st.markdown(" ".join(_badges(known)))
@@ -222,7 +222,7 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest) -> None:
         st.markdown("\n".join(f"- {md(text)}" for text in known.findings))
 
 
-def _badges(known: Answer) -> Iterator[str]:
+def _badges(known: Decision) -> Iterator[str]:
     kind = known.basis.judged_by if known.measured and known.basis else known.badge
     icon, colour = LOOKS.get(kind, LOOKS[NO_EVIDENCE])
     yield f":{colour}-badge[:material/{icon}: {known.badge[0].upper()}{md(known.badge[1:])}]"
@@ -256,7 +256,7 @@ def home_line(workspace: Workspace, corpus: str) -> None:
                 frame.page_button("decide", LABEL, "home_test", icon="experiment", params=params)
 
 
-def options(workspace: Workspace, known: Answer, corpus: str) -> None:
+def options(workspace: Workspace, known: Decision, corpus: str) -> None:
     """Every option in a table, and its difference to the choice as a chart."""
     rows, writes = advice.list_options(workspace, known, corpus)
     if not rows:

@@ -1,4 +1,4 @@
-"""The published rule on the Decide page: target queries, their content words, and the evidence behind it."""
+"""The published rule on the Decide page: target queries pasted or chosen, task type, figures, limits, CW histogram."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import streamlit as st
 
 from cdp import principle
 from cdp.base.permission import read_only
+from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
-from cdp.charts.evidence import difference_against_cw
-from cdp.charts.quality_diversity import cw_histogram
+from cdp.charts.evidence import cw_histogram, difference_against_cw
 from cdp.complexity import LANGUAGES, language_of
-from cdp.corpus import viewing
-from cdp.principle import KINDS, Answer, Recommendation
-from cdp.principle.prior_work import prior_work
+from cdp.corpus import looking
+from cdp.principle import KINDS, Decision, Recommendation
+from cdp.principle.tables import prior_work
 from cdp.services import benchmarks, commands, corpora, decide, queries
 from cdp.studies import target_queries
 from cdp.studies.target_queries import Profiled
@@ -61,7 +61,7 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
         BENCHMARK: ({b.name: b.name for b in stored}, "target_benchmark"),
         QUERY_SET: (stored_sets.set_names(workspace, own), "target_set"),
     }
-    corpus = viewing.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
+    corpus = looking.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
     chosen = name = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if corpus:
@@ -135,7 +135,7 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
     return AdviceRequest(target, domain, task, corpus)
 
 
-def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known: Answer) -> None:
+def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known: Decision) -> None:
     """The published rule in words, with the figures it rests on, how the measurement relates to it, and its limits."""
     outside = not found.by_rule
     title, icon, colour = OUTSIDE if outside else LEVELS[found.level]
@@ -160,7 +160,7 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
 
 def command(request: AdviceRequest, target: Profiled | None, *, rule: bool = False) -> str:
     """Return the command that gives the same: ``decide``, or ``cw recommend`` for the published rule."""
-    benchmark, _, split = (target.benchmark if target else "").partition(":")
+    benchmark, split = name_and_split(target.benchmark if target else "")
     query_set = target.query_set if target else ""
     given: dict[str, Any] = {
         "file": "queries.txt" if target is not None and not (target.query_set or benchmark) else None,

@@ -1,4 +1,4 @@
-"""The Evidence page: the relation to content words, and every table of the paper."""
+"""The paper's tables on screen, the scatter over CW, prior work."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ from cdp import principle
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
-from cdp.principle.prior_work import prior_work
-from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, to_csv, wide
+from cdp.principle.tables import (
+    COLUMNS,
+    MARKS_HELP,
+    TABLES,
+    PublishedTable,
+    prior_work,
+    short_name,
+    table,
+    to_csv,
+    wide,
+)
 from cdp.services import commands
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, interval, md, p_value

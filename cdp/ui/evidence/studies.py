@@ -1,4 +1,4 @@
-"""The tab "Your studies": a study's report, or how far it is."""
+"""The tab "Your studies": a study's findings and report, curve by Q/Doc, or how far it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q-D measures of query sets side by side: usable queries, quick and model-based measures, pairs behind a number."""
+"""Q-D measures of sets side by side: which repeats itself least, curve, model-based button, pairs behind a number."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import streamlit as st
 from cdp.base.config import MetricsConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.quality_diversity import by_queries_per_document
+from cdp.charts.evidence import by_queries_per_document
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
-from cdp.metrics.quick import QuickMeasures
+from cdp.metrics.query_set import QuickMeasures
 from cdp.query_sets import usable
 from cdp.services import commands, completeness, jobs, metrics, queries
 from cdp.services.queries import QuerySet

@@ -1,4 +1,4 @@
-"""The query workbench: documents beside their queries, decisions about single queries, filters before training."""
+"""The tab "Review": query cards beside their document, keys, usable share, filter form, round-trip button."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cdp.services.queries import QuerySet
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state, tables, workbench
 from cdp.ui.shell.tables import count, md, moment
-from cdp.ui.shell.workbench import UNDO, Choice
+from cdp.ui.shell.workbench import UNDO, AnswerKey
 
 
 def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
@@ -48,9 +48,9 @@ def found_by(*names: str) -> str:
 
 SELECTED, EDITED = "review_selected", "review_edited"
 VERDICTS = (
-    Choice("accept", "Accept", "A", ":material/check:"),
-    Choice("edit", "Edit", "E", ":material/edit:"),
-    Choice("reject", "Reject", "X", ":material/close:"),
+    AnswerKey("accept", "Accept", "A", ":material/check:"),
+    AnswerKey("edit", "Edit", "E", ":material/edit:"),
+    AnswerKey("reject", "Reject", "X", ":material/close:"),
 )
 COLOURS = {"accept": "green", "edit": "blue", "reject": "red"}
 

@@ -1,4 +1,4 @@
-"""Query sets: their names with what they lack, imports, the list, and one set opened document by document."""
+"""Query sets: names with (incomplete), import form, who wrote it, one set by document, deletion."""
 
 from __future__ import annotations
 

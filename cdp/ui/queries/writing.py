@@ -1,4 +1,4 @@
-"""The tab "Preview and write": several methods' queries for one document, then a job for all of them; exports."""
+"""The tab "Preview and write": choice of generator, key field, preview, cost before writing, write button, export."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.corpus import viewing
+from cdp.corpus import looking
 from cdp.llm.prices import dollars
 from cdp.services import access, commands, completeness, queries
 from cdp.services.corpora import CorpusManifest
@@ -278,11 +278,11 @@ def _pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document |
         wanted = st.text_input(
             "Find a document", type="search", key=f"find_{manifest.id}", placeholder="word or ID", width=240
         )
-        matches = viewing.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
+        matches = looking.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
         document_id = st.query_params.get("document") or state.kept("document")
         if document_id and not wanted and document_id not in {d.id for d in matches}:
             with suppress(NotFoundError):
-                matches = [viewing.document(workspace, manifest.id, document_id), *matches]
+                matches = [looking.document(workspace, manifest.id, document_id), *matches]
         if not matches:
             st.caption("No matching documents.")
             return None

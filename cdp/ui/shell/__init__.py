@@ -1,1 +1,1 @@
-"""What every page uses: the frame, navigation, state, forms, tables, charts, text."""
+"""What every page uses: frame, state, forms, tables, charts; assets/style.css: spacing, colours, phone layout."""

@@ -1,4 +1,4 @@
-"""Plotly figures on a page: a name for screen readers, a caption that says what to see, export for a paper."""
+"""A figure on a page: caption, alt text for screen readers, SVG button for a paper."""
 
 from __future__ import annotations
 

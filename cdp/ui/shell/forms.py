@@ -1,4 +1,5 @@
-"""Widgets made from a configuration's fields, file choices, failed items, and the command that does the same."""
+"""The widget of a setting, buttons that read-only disables, upload and path, confirming deletion, downloads, failed
+items, "Show the command"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The menu with every page, links that carry a selection, and what every page has: head, error box, next step."""
+"""The menu, page titles and questions, links with a selection, next-step box, error box, empty states, tooltips."""
 
 from __future__ import annotations
 

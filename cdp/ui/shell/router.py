@@ -1,4 +1,4 @@
-"""The frame around every page: sign-in, the menu, the strip of running jobs, and the page that was asked for.
+"""The frame around every page: sign-in, who may look, when a dashboard counts as shared, format check, logo.
 
 The server runs this file for every session (see ``app.py``), not ``app.py`` itself: beside a folder called ``pages``
 Streamlit would start in its old multipage mode, and the first deep link after a restart would say "page not found".

@@ -1,4 +1,4 @@
-"""Selections that survive a change of page and stand in the address, and the project on screen.
+"""Selections kept between pages and in the address, back button, project switcher.
 
 A selection is held under the name of its parameter (``corpus``, ``query_set``, ``job`` …) and shared by all pages: the
 corpus chosen on one page is the corpus on the next. The address wins over what was chosen before.

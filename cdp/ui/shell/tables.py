@@ -1,4 +1,4 @@
-"""Text, numbers and tables on screen: one format for each kind, and a user's text shown as text.
+"""Tables, cards, labels of settings, "5 min ago"; escaping people's text for Markdown.
 
 Streamlit reads Markdown, LaTeX, colour directives, icons and emoji names in labels, captions and messages. What a user
 wrote goes through ``md`` before it gets there; where possible it goes to ``st.text``, ``st.code`` or a table instead,

@@ -1,5 +1,4 @@
-"""The workbench where people decide about one item after the other: its text with matches marked, a key per answer,
-undo, who, progress and agreement. Reviewing queries and labelling documents are two uses of it."""
+"""Deciding item after item: buttons, keys, undo, who decides, marked words, agreement κ. Review and Label use it."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from cdp.base.text import marked
 from cdp.evaluation.calibration import Agreement
-from cdp.serving.snippets import marked
 from cdp.ui.shell import forms, frame, tables
 from cdp.ui.shell.tables import MISSING, md
 
@@ -20,7 +19,7 @@ BY = "workbench_by"
 LONGEST_SHOWN, LONG, HEIGHT = 20_000, 2_500, 560
 
 
-class Choice(NamedTuple):
+class AnswerKey(NamedTuple):
     """An answer that can be given: its word in the log, its label, and its key (no letter that Streamlit uses)."""
 
     word: str
@@ -29,7 +28,7 @@ class Choice(NamedTuple):
     icon: str | None = None
 
 
-UNDO = Choice("undo", "Undo", "B", ":material/undo:")
+UNDO = AnswerKey("undo", "Undo", "B", ":material/undo:")
 
 
 def who() -> str:
@@ -63,7 +62,7 @@ def highlighted(body: str, words: Sequence[str]) -> str:
 
 
 def answers(
-    choices: Sequence[Choice], key: str, press: Callable[[str], object], *, chosen: str = "", keys: bool = True,
+    choices: Sequence[AnswerKey], key: str, press: Callable[[str], object], *, chosen: str = "", keys: bool = True,
     quiet: bool = False,
 ) -> None:  # fmt: skip
     """Draw a button per choice, ``press`` gets its word; the ``chosen`` one stands out. ``keys``: by keyboard too."""
