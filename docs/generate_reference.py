@@ -37,6 +37,7 @@ REGISTRIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "weighting": ("Weightings", ("needs",)),
     "preset": ("Retrievers", ("licence",)),
     "benchmark schema": ("How benchmarks are published", ()),
+    "job kind": ("Kinds of job", ("makes", "command")),
 }
 """What can be extended (`cdp.base.registry.HOMES`): the title of its section, and further facts of an item."""
 

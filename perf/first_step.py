@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
-from cdp.services import demo, jobs, queries, training
+from cdp.services import demo, jobs, queries
 from perf.timing import Row, of_times, seconds, show
 
 GOAL_S = 8.0
@@ -49,7 +49,7 @@ def first_step(workspace: Workspace, query_set: str) -> float:
     """Seconds from the call that submits a training until its first step is on the disk."""
     config = TrainingConfig(query_set=query_set, retriever="static-minilm", gpus=0, epochs=1)
     began = time.perf_counter()
-    job_id = training.submit(workspace, config)
+    job_id = jobs.start(workspace, "training", config)
     metrics = workspace.job(job_id) / "metrics.jsonl"
     while not (metrics.is_file() and metrics.stat().st_size):
         if not jobs.show(workspace, job_id, with_size=False).active:

@@ -120,9 +120,9 @@ def train(folder: Path, case: str, sizes: Sizes, device: str) -> dict[str, Any]:
     config = complete(
         TrainingConfig(query_set="benchmark", retriever=str(folder), **settings, **CASES[case]), retriever
     )
-    model = load(retriever, device, config.max_length)
-    if config.lora_rank:
-        add_lora(model, config.lora_rank)
+    model = load(retriever, device, config.loop.max_length)
+    if config.loop.lora_rank:
+        add_lora(model, config.loop.lora_rank)
     losses = _Losses()
     _start(device)
     began = time.perf_counter()

@@ -176,12 +176,12 @@ def check(claims: Sequence[Claim]) -> list[str]:
                     problems.append(say(str(error)))
                     continue
                 for name, entries in (
-                    ("per_doc", plan.items("per_doc")),
-                    ("retriever", plan.items("retrievers")),
-                    ("weighting", plan.items("weightings")),
-                    ("loss", plan.items("losses")),
-                    ("query_source", plan.items("query_sources")),
-                    (METHOD, [*plan.items("methods"), "untrained", *(["human"] if plan.query_sets else [])]),
+                    ("per_doc", map(str, plan.per_doc)),
+                    ("retriever", plan.retrievers),
+                    ("weighting", plan.weightings),
+                    ("loss", plan.losses),
+                    ("query_source", plan.query_sources),
+                    (METHOD, [*plan.methods, "untrained", *(["human"] if plan.query_sets else [])]),
                 ):
                     offered.setdefault(name, set()).update(entries)
             for arm in (criterion.of, criterion.against, criterion.interaction):

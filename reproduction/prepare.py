@@ -239,9 +239,8 @@ def _passages(data: Path, name: str) -> dict[str, Document]:
 
 def _reasoning(workspace: Workspace) -> None:
     """The reasoned forms of FairytaleQA's questions by template, for RI: the template stands in for an LLM."""
-    from cdp import jobs
     from cdp.base.config import SynthesisConfig
-    from cdp.services import queries
+    from cdp.services import jobs
 
     sets = {q.name: q for q in query_sets.list_query_sets(workspace)}
     source = sets["fairytaleqa5 human"]
@@ -251,4 +250,4 @@ def _reasoning(workspace: Workspace) -> None:
         {"corpus": source.corpus_id, "method": "reasoning", "generator": "template", "source": source.id,
          "name": "fairytaleqa5 reasoned", "per_doc": source.per_doc}
     )  # fmt: skip
-    jobs.wait(workspace, queries.generate(workspace, config))
+    jobs.wait(workspace, jobs.start(workspace, "synthesis", config))

@@ -222,6 +222,7 @@ def test_an_installed_package_works_from_any_folder_and_another_adds_to_every_re
     own = {
         "method": "headline", "generator": "echo", "measure": "shouted", "weighting": "length", "corpus format": "bars",
         "export format": "lines", "preset": "tiny", "benchmark schema": "pairs",
+        "job kind": "lengths",
     }  # fmt: skip
     assert set(own) == set(names)
     assert [kind for kind, name in own.items() if name not in names[kind]] == []

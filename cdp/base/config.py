@@ -1,17 +1,17 @@
 """Settings of every kind of job but studies: defaults, the reason for each, help.
 
 Forms, command-line options and the reference are derived from them. Each default has its reason beside it; the help of
-an empty one says what happens then. Settings that several kinds of job share are declared once, at the top.
+an empty one says what happens then. What several kinds of job share is declared once, at the top: one setting as a
+constant, those that belong together as a class that is a member of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.registry import Names, registry
-from cdp.base.settings import REQUIRED, Config, option
+from cdp.base.settings import REQUIRED, Config, altered, member, option
 
 # A setting fills its lines: one line per argument would make this file half as long again.
 # fmt: off
@@ -25,64 +25,11 @@ AT_ONCE = "It works at once, without an account, a key or a GPU."
 
 CORPUS = option(REQUIRED, "The corpus (its id).")
 QUERY_SET = option(REQUIRED, "The query set (its id).")
-GENERATOR = option(
-    "template",
-    "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, openai calls any "
-    "endpoint that speaks the OpenAI chat protocol, transformers runs a local model.", reason=AT_ONCE,
-    choices=Names("generator"),
-)
-MODEL = option(
-    "",
-    "The model: its name at the endpoint (gpt-4o-mini if empty), or for generator transformers a name or folder "
-    "(mistralai/Mistral-7B-Instruct-v0.3 if empty).", holds="model",
-)
-BASE_URL = option(
-    "",
-    "The endpoint's address: http://localhost:8000/v1 for vLLM. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI "
-    "itself.", holds="endpoint",
-)
-CONCURRENCY = option(
-    8, "Requests under way at once, at each address of the endpoint.",
-    reason="Keeps an endpoint busy without running into the rate limits of a small account.", unit="requests",
-    minimum=1, maximum=256, advanced=True,
-)
-TIMEOUT = option(
-    60.0, "Longest wait for one answer.",
-    reason="A slow answer arrives, and a dead endpoint is noticed within a minute.", unit="seconds", minimum=1.0,
-    maximum=3600.0, advanced=True,
-)
-RETRIES = option(
-    5, "Further tries after a rate limit, a server error or a timeout.",
-    reason="The waits grow with each try, which outlasts a rate limit or a restart of the endpoint.", minimum=0,
-    maximum=20, advanced=True,
-)
-LOCAL_BATCH = option(
-    16, "Prompts that a local model answers at once.",
-    reason="More at once is faster and takes more memory; this many prompts fit on a large GPU.", unit="prompts",
-    minimum=1, maximum=4096, advanced=True,
-)
 
-MAX_DOCUMENT_TOKENS = option(
-    2048, "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
-    reason="Passages stay whole, and the price of a long document is bounded.", unit="tokens", minimum=64,
-    maximum=131072, advanced=True,
-)
-HUMAN = option("", "A query set with human queries for the same documents, for Dist-Sim (its id).")
-SCORER = option(
-    "auto",
-    "What scores a pair of queries as paraphrases. auto: the cross-encoder where it can be loaded, else the bi-encoder "
-    "stand-in; otherwise a cross-encoder's name or folder, or bi-encoder.",
-    reason="The cross-encoder is what the paper's CE means; the stand-in has its own name.", holds="model",
-)
-ENCODER = option(
-    "minilm", "The retriever that embeds queries for Dist-Sim and embedding diversity: a preset, name or folder.",
-    reason="It comes with the installation; the paper's BGE-M3 can be named instead.", holds="model",
-)
-PAIRS_AT_ONCE = option(
-    128, "Pairs scored at once.", reason="Pairs of queries are short: 128 fit on any machine.", unit="pairs",
-    minimum=1, maximum=4096, advanced=True,
-)
 FIRST_DOCUMENTS = option(None, "Use only this many documents, the first ones.", unit="documents", minimum=1)
+MAX_DOCUMENTS = option(
+    None, "Use only this many documents, drawn at random by the seed. Empty: all.", unit="documents", minimum=1,
+)
 GPUS = option(None, "GPUs to use; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True)
 ONE_GPU = option(None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True)
 BY = option(
@@ -102,10 +49,6 @@ EMBEDDING_BUDGET = option(
     None, "For a retriever behind an API: stop when it has cost this much, by the price table.", unit="US dollars",
     minimum=0.0, advanced=True,
 )
-BENCHMARK = option(
-    REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark",
-)
-SPLIT = option("", "The qrels to judge by; test, or the only one, if empty.")
 PROTOCOL = option(
     "published", "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
     reason="The scores can then be compared with those that the model's authors published.",
@@ -123,6 +66,211 @@ def seed_of(what: str, *, advanced: bool = True) -> Any:
     return option(0, f"Seed of {what}.", reason=reason, minimum=0, advanced=advanced)
 
 
+class EndpointSettings(Config):
+    """A writer of texts: a generator, and for some its model and address."""
+
+    generator: str = option(
+        "template",
+        "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, openai calls "
+        "any endpoint that speaks the OpenAI chat protocol, transformers runs a local model.", reason=AT_ONCE,
+        choices=Names("generator"),
+    )
+    model: str = option(
+        "",
+        "The model: its name at the endpoint (gpt-4o-mini if empty), or for generator transformers a name or folder "
+        "(mistralai/Mistral-7B-Instruct-v0.3 if empty).", holds="model",
+    )
+    base_url: str = option(
+        "",
+        "The endpoint's address: http://localhost:8000/v1 for vLLM. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else "
+        "OpenAI itself.", holds="endpoint",
+    )
+
+    @property
+    def model_name(self) -> str:
+        """The model that is used where a model is: as set, or the generator's default."""
+        return self.model or str(registry("generator").named(self.generator).model)
+
+
+class Client(EndpointSettings):
+    """A writer of texts, and how it is asked."""
+
+    concurrency: int = option(
+        8, "Requests under way at once, at each address of the endpoint.",
+        reason="Keeps an endpoint busy without running into the rate limits of a small account.", unit="requests",
+        minimum=1, maximum=256, advanced=True,
+    )
+    max_output_tokens: int = option(
+        2048, "Longest answer accepted per request.",
+        reason="Twenty queries take well under 1,000 tokens; the rest is room for reasoning.", unit="tokens",
+        minimum=16, maximum=32768, advanced=True,
+    )
+    max_document_tokens: int = option(
+        2048, "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
+        reason="Passages stay whole, and the price of a long document is bounded.", unit="tokens", minimum=64,
+        maximum=131072, advanced=True,
+    )
+    timeout: float = option(
+        60.0, "Longest wait for one answer.",
+        reason="A slow answer arrives, and a dead endpoint is noticed within a minute.", unit="seconds", minimum=1.0,
+        maximum=3600.0, advanced=True,
+    )
+    retries: int = option(
+        5, "Further tries after a rate limit, a server error or a timeout.",
+        reason="The waits grow with each try, which outlasts a rate limit or a restart of the endpoint.", minimum=0,
+        maximum=20, advanced=True,
+    )
+    batch_size: int = option(
+        16, "Prompts that a local model answers at once.",
+        reason="More at once is faster and takes more memory; this many prompts fit on a large GPU.", unit="prompts",
+        minimum=1, maximum=4096, advanced=True,
+    )
+
+
+class Judge(Client):
+    """A model that judges documents."""
+
+    generator: str = altered(
+        Client, "generator", default="openai",
+        help="What judges: openai calls any endpoint that speaks the OpenAI chat protocol, transformers runs a local "
+        "model.",
+        reason="Rules cannot judge, and most instruct models that can are behind an endpoint.",
+    )
+    max_output_tokens: int = altered(
+        Client, "max_output_tokens", default=512, reason="A grade and a short reason take 60 tokens.",
+    )
+    max_document_tokens: int = altered(Client, "max_document_tokens", default=1024)
+
+
+class Scoring(Config):
+    """What the model-based measures of queries compare with and compute by."""
+
+    human: str = option("", "A query set with human queries for the same documents, for Dist-Sim (its id).")
+    scorer: str = option(
+        "auto",
+        "What scores a pair of queries as paraphrases. auto: the cross-encoder where it can be loaded, else the "
+        "bi-encoder stand-in; otherwise a cross-encoder's name or folder, or bi-encoder.",
+        reason="The cross-encoder is what the paper's CE means; the stand-in has its own name.", holds="model",
+    )
+    encoder: str = option(
+        "minilm", "The retriever that embeds queries for Dist-Sim and embedding diversity: a preset, name or folder.",
+        reason="It comes with the installation; the paper's BGE-M3 can be named instead.", holds="model",
+    )
+    batch_size: int = option(
+        128, "Pairs scored at once.", reason="Pairs of queries are short: 128 fit on any machine.", unit="pairs",
+        minimum=1, maximum=4096, advanced=True,
+    )
+    seed: int = seed_of("the sample and of the bootstrap")
+
+
+class JudgedOn(Config):
+    """Judged queries: a benchmark and one of its splits."""
+
+    benchmark: str = option(
+        REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark",
+    )
+    split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
+
+
+class Dev(JudgedOn):
+    """The judged queries that choose a training's checkpoint."""
+
+    benchmark: str = altered(
+        JudgedOn, "benchmark", default="",
+        help="Evaluate on this benchmark while training and keep the best model (optional).",
+    )
+    split: str = altered(
+        JudgedOn, "split", help="The split of that benchmark; its only or first one if empty.", advanced=True,
+    )
+
+
+class Loop(Config):
+    """How a training runs, on any pairs. None means: as the retriever's preset says."""
+
+    epochs: int | None = option(
+        None, "Passes over the pairs; in a study, those of its largest training.", unit="epochs", minimum=1,
+        maximum=1000,
+    )
+    batch_size: int | None = option(
+        None, "Pairs per step; the other documents of the batch are the negatives.", unit="pairs", minimum=2,
+        maximum=65536,
+    )
+    eval_steps: int | None = option(
+        None, "Steps between evaluations. Empty: a fifth of the training, at most 500.",
+        reason="The paper evaluates every 500 steps; a shorter training needs checkpoints to choose among as well.",
+        unit="steps", minimum=1, advanced=True,
+    )
+    patience: int | None = option(
+        None, "Stop early after this many evaluations without a better NDCG@10. Empty: never.",
+        reason="The paper trains to the end and keeps the best checkpoint.", unit="evaluations", minimum=1,
+        advanced=True,
+    )
+    save_steps: int = option(
+        500, "Steps between checkpoints.",
+        reason="The paper saves every 500 steps; what a crash costs is bounded by it.", unit="steps", minimum=1,
+        advanced=True,
+    )
+    scale: float | None = option(
+        None, "Scale of the cosine in InfoNCE: 1 / temperature.", minimum=0.01, maximum=1000.0, advanced=True,
+    )
+    max_length: int | None = MAX_LENGTH
+    weight_decay: float = option(
+        0.01, "AdamW's weight decay.", reason="The paper's value.", minimum=0.0, maximum=1.0, advanced=True,
+    )
+    clip_norm: float = option(
+        1.0, "Gradients are clipped to this norm.", reason="The paper's value.", minimum=0.0, maximum=1e6,
+        advanced=True,
+    )
+    ri_kappa: float = option(
+        5.0, "RI is capped at this value.", reason="ReasonEmbed's cap.", minimum=1.0, maximum=1000.0, advanced=True,
+    )
+    hard_negatives: int | None = option(
+        None,
+        "Hard negatives per pair. Empty: one where the query set has them (dragon_s_faithful, or an import with "
+        "negatives), none elsewhere.", minimum=0, maximum=100, advanced=True,
+    )
+    lora_rank: int | None = option(
+        None,
+        "Train low-rank additions of this rank instead of all weights, for large models; merged in the end. Empty: "
+        "train everything.", reason="Empty: the paper trains all weights.", minimum=1, maximum=1024, advanced=True,
+    )
+    trained_layers: int | None = option(
+        None,
+        "Train only so many of a transformer's layers, the upper ones; what the others give for a text is computed "
+        "once and kept. Empty: train everything.",
+        reason="Empty: the paper trains all layers. Two of six take a quarter of the time.", minimum=1, maximum=1000,
+        advanced=True,
+    )
+    mini_batch: int | None = option(
+        None, "With GradCache: texts encoded at once, for batches that do not fit in memory. Empty: no GradCache.",
+        reason="Empty: the presets' batches fit, and GradCache encodes each text twice.", unit="texts", minimum=1,
+        advanced=True,
+    )
+    precision: str = option(
+        "auto", "auto: on a GPU as the preset says (the paper's retrievers: fp16), else bf16 or fp16; fp32 on CPU.",
+        reason="The paper trains in FP16 on a GPU; a CPU has no use for half precision.",
+        choices=PRECISIONS, advanced=True,
+    )
+    gradient_checkpointing: bool | None = option(
+        None,
+        "Recompute activations to save memory, at the cost of speed. Empty: as the preset says on a GPU (the paper's "
+        "retrievers: yes), else no.", advanced=True,
+    )
+    distil: float = option(
+        0.0,
+        "How much a teacher's soft labels count beside InfoNCE, for a query set that has them (queries mine "
+        "--teacher): the loss is (1 - distil) InfoNCE + distil KL(teacher || retriever).",
+        reason="Off: the paper trains on InfoNCE alone.", minimum=0.0, maximum=1.0, advanced=True,
+    )
+    steps: int | None = option(
+        None,
+        "Number of optimiser steps; replaces epochs. Empty: the epochs decide; in a study, those of its largest "
+        "training, and at least 90, are the steps of every training.",
+        reason="Fewer steps for fewer pairs would compare lengths of training, not queries.",
+        unit="steps", minimum=1, advanced=True,
+    )
+
+
 class SynthesisConfig(Config):
     """Writing queries for the documents of a corpus."""
 
@@ -136,9 +284,7 @@ class SynthesisConfig(Config):
         reason="The middle of the values that the paper compares: 1, 2, 5, 10, 20.", unit="queries", minimum=1,
         maximum=20,
     )
-    generator: str = GENERATOR
-    model: str = MODEL
-    base_url: str = BASE_URL
+    endpoint: Client = member()
     prompt: str = option(
         "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True,
     )
@@ -150,7 +296,6 @@ class SynthesisConfig(Config):
     )
     budget: float | None = BUDGET
     name: str = option("", "A name for the query set; made from corpus, method and Q/Doc if empty.")
-    concurrency: int = CONCURRENCY
     temperature: float = option(
         0.0, "Sampling temperature; the paper uses 0 for zero-shot prompts.",
         reason="The paper uses 0 for zero-shot prompts: the same document gives the same queries.", minimum=0.0,
@@ -162,14 +307,6 @@ class SynthesisConfig(Config):
         "tokens, by which the best queries can be kept afterwards (InPars' filter).",
         reason="Off: many endpoints refuse to give them, and only the filter needs them.", advanced=True,
     )
-    max_output_tokens: int = option(
-        2048, "Longest answer accepted per request.",
-        reason="Twenty queries take well under 1,000 tokens; the rest is room for reasoning.", unit="tokens",
-        minimum=16, maximum=32768, advanced=True,
-    )
-    max_document_tokens: int = MAX_DOCUMENT_TOKENS
-    timeout: float = TIMEOUT
-    retries: int = RETRIES
     output: str = option(
         "auto",
         "How the endpoint is asked to answer: json by a schema, list as a numbered list, auto by a schema where the "
@@ -177,31 +314,26 @@ class SynthesisConfig(Config):
         reason="Asks for a schema where it works, and falls back to a numbered list where it does not.",
         choices=("auto", "json", "list"), advanced=True,
     )
-    batch_size: int = LOCAL_BATCH
     ranker: str = option(
         "cross-encoder/ms-marco-MiniLM-L6-v2",
         "For dragon_s_paper: the cross-encoder that scores sentences against their document, a name or folder.",
         reason="A small, widely used cross-encoder for passages.", advanced=True, holds="model",
     )
-    teachers: str = option(
-        "static-minilm, minilm",
+    teachers: tuple[str, ...] = option(
+        ("static-minilm", "minilm"),
         "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
-        reason="The two retrievers that come with the installation.", advanced=True, holds="retrievers",
+        reason="The two retrievers that come with the installation.", advanced=True, holds="retriever",
     )
     gpus: int | None = GPUS
     seed: int = seed_of("sampling and of the template generator's choices")
 
     def check(self) -> None:
-        if self.logprobs and not registry("generator")[self.generator].endpoint:
+        generator = self.endpoint.generator
+        if self.logprobs and not registry("generator")[generator].endpoint:
             raise ConfigError(
-                f"'logprobs' needs an endpoint that gives log-probabilities; the generator is {self.generator}.",
+                f"'logprobs' needs an endpoint that gives log-probabilities; the generator is {generator}.",
                 hint="Set generator to openai, or leave logprobs off.",
             )
-
-    @property
-    def model_name(self) -> str:
-        """The model that is used where a model is: as set, or the generator's default."""
-        return self.model or str(registry("generator").named(self.generator).model)
 
 
 class JudgeConfig(Config):
@@ -217,14 +349,14 @@ class JudgeConfig(Config):
         "", "Instead of corpus and queries, with runs: a benchmark that a model judged.", holds="benchmark",
     )
     name: str = option("", "What to call the benchmark; made from the corpus if empty.")
-    retrievers: str = option(
-        "bm25, static-minilm",
+    retrievers: tuple[str, ...] = option(
+        (BM25, "static-minilm"),
         "The retrievers whose first documents are judged, separated by commas; also api:MODEL@ADDRESS. Each is also "
         "fused with BM25 where that is among them.", reason="One by words and one by meaning, both here at once.",
-        holds="retrievers",
+        holds="retriever",
     )
-    runs: str = option(
-        "", "With a benchmark: evaluations and studies (job ids, separated by commas) whose first ten documents are "
+    runs: tuple[str, ...] = option(
+        (), "With a benchmark: evaluations and studies (job ids, separated by commas) whose first ten documents are "
         "judged too. Nothing is searched again.",
     )
     depth: int = option(
@@ -243,32 +375,13 @@ class JudgeConfig(Config):
     written_by: str = option(
         "", "Who wrote the queries: people, or a model's name. Empty: as a query set says, people for a file.",
     )
-    generator: str = option(
-        "openai", "What judges: openai calls any endpoint that speaks the OpenAI chat protocol, transformers runs a "
-        "local model.", reason="Rules cannot judge, and most instruct models that can are behind an endpoint.",
-        choices=Names("generator"),
-    )
-    model: str = MODEL
-    base_url: str = BASE_URL
+    endpoint: Judge = member()
     budget: float | None = BUDGET
-    concurrency: int = CONCURRENCY
-    max_document_tokens: int = option(
-        1024, "Longer documents are cut at the end of a sentence before they are sent.",
-        reason="Passages stay whole, and the price of a long document is bounded.", unit="tokens", minimum=64,
-        maximum=131072, advanced=True,
-    )
-    max_output_tokens: int = option(
-        512, "Longest answer accepted per request.", reason="A grade and a short reason take 60 tokens.",
-        unit="tokens", minimum=16, maximum=32768, advanced=True,
-    )
     constant_judge: str = option(
         "warn", "If nearly all of the first 50 grades are the same: warn and go on, or stop before the rest is paid.",
         reason="It may be right: most documents of a pool can be about something else.", choices=("warn", "stop"),
         advanced=True,
     )
-    timeout: float = TIMEOUT
-    retries: int = RETRIES
-    batch_size: int = LOCAL_BATCH
     gpus: int | None = ONE_GPU
     seed: int = seed_of("the drawn queries and the order of the pairs")
 
@@ -279,12 +392,12 @@ class JudgeConfig(Config):
             raise ConfigError("Runs and the benchmark that a model judged belong together.", hint="Set both.")
         if self.writes and self.limit is None:
             raise ConfigError("How many queries is the model to write?", hint="Set limit, for example to 200.")
-        if not registry("generator")[self.generator].is_llm:
+        if not registry("generator")[self.endpoint.generator].is_llm:
             raise ConfigError(
-                f"The generator {self.generator} cannot judge.",
+                f"The generator {self.endpoint.generator} cannot judge.",
                 hint="Set generator to openai (an endpoint) or transformers (a local model).",
             )
-        if not self.items("retrievers"):
+        if not self.retrievers:
             raise ConfigError("No retriever is named.", hint="For example: bm25, static-minilm.")
 
     @property
@@ -296,53 +409,40 @@ class JudgeConfig(Config):
     def synthesis(self) -> SynthesisConfig:
         """The settings of what answers, as the generators read them."""
         # A judge draws nothing: the seed is that of the queries and of the order.
-        return self._synthesis({"corpus": "judged", "max_output_tokens": self.max_output_tokens, "seed": 0})
+        return SynthesisConfig(corpus="judged", endpoint=self.endpoint, gpus=self.gpus)
 
     def writing(self, prompt: str, per_doc: int, documents: int) -> SynthesisConfig:
         """The settings of what writes the target queries for ``documents`` drawn at random."""
-        return self._synthesis({
-            "corpus": self.corpus, "method": "own", "prompt": prompt, "per_doc": per_doc, "limit": documents,
-            "draw": self.seed, "model": self.writer or self.model, "budget": self.budget,
-            "name": f"Target queries of {self.name}", "max_document_tokens": self.max_document_tokens,
-        })  # fmt: skip
-
-    def _synthesis(self, values: Mapping[str, Any]) -> SynthesisConfig:
-        shared = ("generator", "model", "base_url", "concurrency", "timeout", "retries", "batch_size", "gpus", "seed")
-        return SynthesisConfig.from_dict({**{name: getattr(self, name) for name in shared}, **values})
-
-    def items(self, name: str) -> list[str]:
-        """Return the values of a setting that holds several, separated by commas."""
-        return [item.strip() for item in str(getattr(self, name)).split(",") if item.strip()]
+        usual = Client.settings()["max_output_tokens"].default
+        return SynthesisConfig(
+            corpus=self.corpus, method="own", prompt=prompt, per_doc=per_doc, limit=documents, draw=self.seed,
+            endpoint=self.endpoint.replace(model=self.writer or self.endpoint.model, max_output_tokens=usual),
+            budget=self.budget, name=f"Target queries of {self.name}", gpus=self.gpus, seed=self.seed,
+        )
 
 
 class MetricsConfig(Config):
     """Model-based Q-D metrics of a query set: Dist-Sim and the paraphrase ratio."""
 
     query_set: str = QUERY_SET
-    human: str = HUMAN
-    scorer: str = SCORER
-    encoder: str = ENCODER
+    scoring: Scoring = member()
     per_doc: int | None = option(
         None, "Use only this many queries of each document, the first ones.", unit="queries", minimum=1, maximum=20,
     )
-    max_documents: int | None = option(
-        None, "Use a random sample of this many documents, for a first look.", unit="documents", minimum=1,
-    )
+    max_documents: int | None = MAX_DOCUMENTS
     threshold: float | None = option(
         None,
         "A pair scoring above this counts as paraphrases; 0.5 for the cross-encoder (the paper's), the calibrated "
         "value for the stand-in.", minimum=0.0, maximum=1.0, advanced=True,
     )
-    batch_size: int = PAIRS_AT_ONCE
-    seed: int = seed_of("the sample and of the bootstrap")
 
 
 class PromptTuningConfig(Config):
     """Choosing a prompt on a sample of the corpus (Algorithm 1): candidates, metrics, distance to the target, cost."""
 
     corpus: str = CORPUS
-    methods: str = option(
-        "diverse,paraphrase", "The candidate methods, separated by commas; prompts of your own come on top.",
+    methods: tuple[str, ...] = option(
+        ("diverse", "paraphrase"), "The candidate methods, separated by commas; prompts of your own come on top.",
         reason="The paper's two zero-shot prompts: one for diversity, one as its opposite.",
     )
     target: str = option(
@@ -353,18 +453,9 @@ class PromptTuningConfig(Config):
         100, "Documents drawn at random, the same for each candidate.",
         reason="The size of the sample in the paper's Algorithm 1.", unit="documents", minimum=2,
     )
-    per_doc: int = option(
-        5, "Queries per document (Q/Doc, M).", reason="As for the synthesis that follows.", unit="queries", minimum=2,
-        maximum=20,
-    )
-    generator: str = GENERATOR
-    model: str = MODEL
-    base_url: str = BASE_URL
-    human: str = HUMAN
-    scorer: str = SCORER
-    encoder: str = ENCODER
-    batch_size: int = PAIRS_AT_ONCE
-    seed: int = seed_of("the sample and of the bootstrap")
+    per_doc: int = altered(SynthesisConfig, "per_doc", minimum=2, reason="As for the synthesis that follows.")
+    endpoint: EndpointSettings = member()
+    scoring: Scoring = member()
 
 
 class RoundTripConfig(Config):
@@ -491,50 +582,13 @@ class TrainingConfig(Config):
         "reasoned queries), ri-cw (their product), or column (a file of your own).",
         reason="The unweighted loss is what every weighting is compared with.", choices=Names("weighting"),
     )
-    per_doc: int | None = option(
-        None, "Use only this many queries of each document, the first ones.", unit="queries", minimum=1, maximum=1000,
-    )
-    max_documents: int | None = option(
-        None, "Use this many documents, drawn at random by the seed.", unit="documents", minimum=1,
-    )
-    epochs: int | None = option(None, "Passes over the pairs.", unit="epochs", minimum=1, maximum=1000)
-    batch_size: int | None = option(
-        None, "Pairs per step; the other documents of the batch are the negatives.", unit="pairs", minimum=2,
-        maximum=65536,
-    )
+    per_doc: int | None = altered(MetricsConfig, "per_doc", maximum=1000)
+    max_documents: int | None = MAX_DOCUMENTS
     learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0)
+    dev: Dev = member()
+    loop: Loop = member()
     seed: int = seed_of("data order and initialisation", advanced=False)
     name: str = option("", "A name for the trained retriever; made from its inputs if empty.")
-    benchmark: str = option(
-        "", "Evaluate on this benchmark while training and keep the best model (optional).", holds="benchmark",
-    )
-    split: str = option("", "The split of that benchmark; its only or first one if empty.", advanced=True)
-    eval_steps: int | None = option(
-        None, "Steps between evaluations. Empty: a fifth of the training, at most 500.",
-        reason="The paper evaluates every 500 steps; a shorter training needs checkpoints to choose among as well.",
-        unit="steps", minimum=1, advanced=True,
-    )
-    patience: int | None = option(
-        None, "Stop early after this many evaluations without a better NDCG@10. Empty: never.",
-        reason="The paper trains to the end and keeps the best checkpoint.", unit="evaluations", minimum=1,
-        advanced=True,
-    )
-    save_steps: int = option(
-        500, "Steps between checkpoints.",
-        reason="The paper saves every 500 steps; what a crash costs is bounded by it.", unit="steps", minimum=1,
-        advanced=True,
-    )
-    scale: float | None = option(
-        None, "Scale of the cosine in InfoNCE: 1 / temperature.", minimum=0.01, maximum=1000.0, advanced=True,
-    )
-    max_length: int | None = MAX_LENGTH
-    weight_decay: float = option(
-        0.01, "AdamW's weight decay.", reason="The paper's value.", minimum=0.0, maximum=1.0, advanced=True,
-    )
-    clip_norm: float = option(
-        1.0, "Gradients are clipped to this norm.", reason="The paper's value.", minimum=0.0, maximum=1e6,
-        advanced=True,
-    )
     kappa: float = option(
         100.0, "CW is capped at κ before it becomes a weight (Eq. 2).", reason="The paper's κ (Eq. 2).", minimum=1.0,
         advanced=True,
@@ -550,59 +604,13 @@ class TrainingConfig(Config):
         reason="Training on the queries themselves, as the paper does.",
         choices=("query-only", "reasoning-only", "multi-query"), advanced=True,
     )
-    ri_kappa: float = option(
-        5.0, "RI is capped at this value.", reason="ReasonEmbed's cap.", minimum=1.0, maximum=1000.0, advanced=True,
-    )
     weights: str = option(
         "", "For column: a CSV, TSV or JSONL file with query_id and weight (a path on this server).", advanced=True,
         holds="path",
     )
-    hard_negatives: int | None = option(
-        None,
-        "Hard negatives per pair. Empty: one where the query set has them (dragon_s_faithful, or an import with "
-        "negatives), none elsewhere.", minimum=0, maximum=100, advanced=True,
-    )
-    lora_rank: int | None = option(
-        None,
-        "Train low-rank additions of this rank instead of all weights, for large models; merged in the end. Empty: "
-        "train everything.", reason="Empty: the paper trains all weights.", minimum=1, maximum=1024, advanced=True,
-    )
-    mini_batch: int | None = option(
-        None, "With GradCache: texts encoded at once, for batches that do not fit in memory. Empty: no GradCache.",
-        reason="Empty: the presets' batches fit, and GradCache encodes each text twice.", unit="texts", minimum=1,
-        advanced=True,
-    )
-    precision: str = option(
-        "auto", "auto: on a GPU as the preset says (the paper's retrievers: fp16), else bf16 or fp16; fp32 on CPU.",
-        reason="The paper trains in FP16 on a GPU; a CPU has no use for half precision.",
-        choices=PRECISIONS, advanced=True,
-    )
-    gradient_checkpointing: bool | None = option(
-        None,
-        "Recompute activations to save memory, at the cost of speed. Empty: as the preset says on a GPU (the paper's "
-        "retrievers: yes), else no.", advanced=True,
-    )
     gpus: int | None = GPUS
-    distil: float = option(
-        0.0,
-        "How much a teacher's soft labels count beside InfoNCE, for a query set that has them (queries mine "
-        "--teacher): the loss is (1 - distil) InfoNCE + distil KL(teacher || retriever).",
-        reason="Off: the paper trains on InfoNCE alone.", minimum=0.0, maximum=1.0, advanced=True,
-    )
     pairs: int | None = option(
         None, "Exactly this many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
-    )
-    steps: int | None = option(
-        None, "Number of optimiser steps; replaces epochs.",
-        reason="Empty: the epochs decide. Trainings compared with each other need the same number of steps.",
-        unit="steps", minimum=1, advanced=True,
-    )
-    trained_layers: int | None = option(
-        None,
-        "Train only so many of a transformer's layers, the upper ones; what the others give for a text is computed "
-        "once and kept. Empty: train everything.",
-        reason="Empty: the paper trains all layers. Two of six take a quarter of the time.", minimum=1, maximum=1000,
-        advanced=True,
     )
 
 
@@ -610,8 +618,7 @@ class EvaluationConfig(Config):
     """Evaluating a retriever on a benchmark in BEIR layout."""
 
     retriever: str = SEARCHED_WITH
-    benchmark: str = BENCHMARK
-    split: str = SPLIT
+    judged: JudgedOn = member()
     hybrid: bool = option(
         False, "Fuse its ranking with BM25's, by reciprocal rank fusion of the first top_k documents of both.",
         reason="Another retriever than the one that was named; its result is a row of its own.",
@@ -648,7 +655,7 @@ class IndexConfig(Config):
     """Indexing a corpus for searching: the embeddings of its documents by a retriever, or its BM25 index."""
 
     retriever: str = SEARCHED_WITH
-    corpus: str = option(REQUIRED, "The corpus.")
+    corpus: str = CORPUS
     budget: float | None = EMBEDDING_BUDGET
 
 
@@ -675,8 +682,7 @@ class ResultImportConfig(Config):
 
     path: str = option(REQUIRED, "A TREC run: query Q0 document rank score tag; also .gz.", holds="path")
     retriever: str = option(REQUIRED, "What the retriever is called in results; no preset and no training job.")
-    benchmark: str = BENCHMARK
-    split: str = SPLIT
+    judged: JudgedOn = member()
     protocol: str = PROTOCOL
 
 
@@ -702,8 +708,8 @@ class ServingConfig(Config):
     token_file: str = option(
         "", f"A file that holds the token. Empty: {TOKEN} of the environment, if that is set.", holds="path",
     )
-    allowed_hosts: str = option(
-        "", "Further host names by which it may be called, separated by commas; they need a token.",
+    allowed_hosts: tuple[str, ...] = option(
+        (), "Further host names by which it may be called, separated by commas; they need a token.",
     )
     device: str = option(
         "cpu", "Where the model runs.", reason="A training finds its GPU free; auto takes one if there is one.",

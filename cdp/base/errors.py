@@ -91,6 +91,7 @@ class ConfigError(CdpError):
     """A setting that cannot be used. Several problems are reported together."""
 
     kind = "configuration"
+    problems: Sequence[str] = ()
 
     @classmethod
     def from_problems(cls, problems: Sequence[str]) -> ConfigError:
@@ -98,7 +99,9 @@ class ConfigError(CdpError):
         shown = list(problems[:SHOWN_PROBLEMS])
         if len(problems) > SHOWN_PROBLEMS:
             shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
-        return cls("; ".join(shown) + ".")
+        error = cls("; ".join(shown) + ".")
+        error.problems = problems
+        return error
 
 
 class NotFoundError(CdpError):

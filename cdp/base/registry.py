@@ -36,6 +36,7 @@ HOMES = {
     "export format": "cdp.query_sets.exports:EXPORTS",
     "preset": "cdp.retrievers.presets:PRESETS",
     "benchmark schema": "cdp.benchmarks.schemas:SCHEMAS",
+    "job kind": "cdp.workers:KINDS",
 }
 
 # Names are parts of commands, addresses and file names.

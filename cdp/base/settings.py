@@ -1,12 +1,17 @@
-"""Settings as pydantic fields (``option``): help, unit, range, choices, default's reason; wording of invalid values.
+"""Settings that nest (`option`, `member`): help, unit, range, choices, default's reason, lists; words for invalid ones.
 
-Pydantic validates types and ranges; this adds the facts that it has no place for, and error messages in our words. The
-settings themselves are in ``cdp.base.config`` and beside the code that reads them.
+Pydantic validates types; this adds the facts that it has no place for, and error messages in our words. The settings
+themselves are in ``cdp.base.config`` and beside the code that reads them.
+
+A field may be another configuration, its *member*: ``endpoint: EndpointSettings = member()``. Code reads
+``config.endpoint.model``. Files, forms, commands and stored jobs know the settings of members by their own names,
+beside the others: ``model``. A field of ``tuple[int, ...]`` is a list, which they write as text with commas.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -20,6 +25,7 @@ from pydantic import (
     ModelWrapValidatorHandler,
     ValidationError,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
     field_validator,
     model_validator,
 )
@@ -34,6 +40,8 @@ LARGEST_WHOLE = 2**53  # whole numbers are exact up to here in JSON, NumPy and b
 LONGEST_READ = 400  # characters of a text that is parsed as a number
 EMPTY = ("", "none", "auto")  # typed for "nothing" in a setting that may be empty
 _TYPES = {str: "text", int: "a whole number", float: "a number", bool: "yes or no"}
+_LISTS = {str: "texts", int: "whole numbers", float: "numbers"}
+COMMA = ", "  # between the entries of a list in a text
 
 
 @dataclass(frozen=True)
@@ -41,9 +49,10 @@ class Setting:
     """The facts of one setting for forms, command line and docs.
 
     ``reason`` explains the default. ``choices`` may be a registry's ``Names``, which are read at each use. ``advanced``
-    settings are folded in forms. ``holds`` is the kind of object that a text names (path, endpoint, model, models,
-    retriever, retrievers, benchmark, benchmarks, filters), for access checks; a retriever may be behind an API, a model
-    may not. ``kind`` is str, int, float or bool; ``default`` may be ``REQUIRED``.
+    settings are folded in forms. ``holds`` is the kind of object that a text names (path, endpoint, model, retriever,
+    benchmark), for access checks; a retriever may be behind an API, a model may not. ``kind`` is str, int, float or
+    bool; ``default`` may be ``REQUIRED``. A list is a text (``kind`` str) whose entries are of the kind ``entries``;
+    what it holds, its range and its choices are those of an entry.
     """
 
     help: str
@@ -57,6 +66,7 @@ class Setting:
     holds: str = ""
     name: str = ""
     kind: type = str
+    entries: type | None = None
     optional: bool = False
     default: Any = REQUIRED
 
@@ -72,9 +82,23 @@ class Setting:
 
 def option(default: Any, help: str, **facts: Any) -> Any:
     """Return a field of a configuration with the facts of ``Setting``; ``default`` is ``REQUIRED`` if it has none."""
-    setting = Setting(help, **facts)
-    extra: Any = {"setting": setting}
-    return Field(default, ge=setting.minimum, le=setting.maximum, json_schema_extra=extra)
+    extra: Any = {"setting": Setting(help, **facts)}
+    return Field(default, json_schema_extra=extra)
+
+
+def member() -> Any:
+    """Return a field that is a configuration itself; it is made of its settings among those of the whole."""
+    return Field(None)
+
+
+def altered(kind: type[Config], name: str, **facts: Any) -> Any:
+    """Return a setting of ``kind`` with some facts replaced (``default`` is one): another default or help in one place.
+
+    A member is altered in a class that inherits from its own.
+    """
+    setting = dataclasses.replace(kind.settings()[name], **facts)
+    extra: Any = {"setting": setting, "of": (kind, name)}
+    return Field(setting.default, json_schema_extra=extra)
 
 
 # Of the OpenAI protocol: the generator sends the one that a model takes.
@@ -92,22 +116,46 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Raise TypeError for a class that has two settings of one name."""
+        kinds = cls.members().values()
+        names = [*cls.model_fields, *(name for kind in kinds for name in (*kind.settings(), *kind.members()))]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise TypeError(f"{cls.__name__} has two settings of one name: {', '.join(sorted(twice))}")
+
+    @classmethod
+    @cache
+    def members(cls) -> Mapping[str, type[Config]]:
+        """Return the fields that are configurations themselves, by name."""
+        kinds = {name: field.annotation for name, field in cls.model_fields.items()}
+        return {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Config)}
+
+    @classmethod
     @cache
     def settings(cls) -> Mapping[str, Setting]:
-        """Return the settings by name, in order of declaration."""
-        listed = {}
+        """Return the settings by name, those of members among them, in order of declaration."""
+        listed: dict[str, Setting] = {}
         for name, field in cls.model_fields.items():
+            if name in cls.members():
+                listed |= cls.members()[name].settings()
+                continue
+
             extra: Any = field.json_schema_extra
-            # ``int | None`` has two arguments, ``int`` none.
-            kind, *empty = typing.get_args(field.annotation) or (field.annotation,)
-            listed[name] = dataclasses.replace(
-                extra["setting"], name=name, kind=kind, optional=bool(empty), default=field.default
-            )
+            # ``int | None`` and ``tuple[int, ...]`` have two arguments, ``int`` none.
+            kind, *more = typing.get_args(field.annotation) or (field.annotation,)
+            facts: dict[str, Any] = {"kind": kind, "optional": bool(more), "default": field.default}
+            if more == [Ellipsis]:
+                facts = {"kind": str, "entries": kind, "default": _as_text(field.default)}
+            listed[name] = dataclasses.replace(extra["setting"], name=name, **facts)
         return listed
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return a validated configuration from the values of a file, a form or the command line."""
+        """Return a validated configuration from the values of a file, a form or the command line.
+
+        A setting of a member may stand by its own name, as ``member.name``, or in the member's values: a mapping, a
+        configuration, or a text such as ``name=value, name=value``. Of two values of one setting the later one holds.
+        """
         if not isinstance(values, Mapping):
             raise ConfigError(f"Settings are names with values, not {shown(values)}.")
         return cls.model_validate(dict(values))
@@ -117,49 +165,137 @@ class Config(BaseModel):
         return self.from_dict({**self.to_dict(), **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        return self.model_dump()
+        """Return the settings by name as they are stored: those of members among them, lists as text with commas."""
+        values: dict[str, Any] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            values |= value.to_dict() if isinstance(value, Config) else {name: _as_text(value)}
+        return values
 
     def check(self) -> None:
         """Raise ConfigError for contradictions between fields."""
 
-    @field_validator("*", mode="before")
+    @field_validator("*", mode="wrap")
     @classmethod
-    def _typed(cls, value: Any, info: ValidationInfo) -> Any:
+    def _read(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
         """Parse a typed value: numbers and booleans may be texts, and empty ones have several words."""
-        # Pydantic would also accept bytes for a text and True for 1.
-        setting = cls.settings()[info.field_name or ""]
-        if isinstance(value, str):
-            if setting.optional and value.strip().lower() in EMPTY:
-                return None
-            if not storable(value):
-                raise PydanticCustomError("text", "must not hold the character NUL or half of a surrogate pair")
-            if setting.kind in (int, float) and len(value) <= LONGEST_READ:
-                return _number(value, setting.kind)
-            return value if setting.kind is str else value.strip()
-        if not isinstance(value, int | float | None) or (isinstance(value, bool) and setting.kind is not bool):
-            raise PydanticCustomError("type", "is of another type")
-        return value
+        setting = cls.settings().get(info.field_name or "")
+        if setting is None:  # a member
+            return handler(value)
 
-    @field_validator("*", mode="after")
-    @classmethod
-    def _allowed(cls, value: Any, info: ValidationInfo) -> Any:
-        setting = cls.settings()[info.field_name or ""]
-        if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
-            raise PydanticCustomError("whole", "must be a whole number of at most 2^53")
-        if value is not None and setting.choices and value not in setting.choices:
-            raise PydanticCustomError("choice", "is not offered")
+        value = handler(_parsed(value, setting) if setting.entries is None else _entries(value, setting))
+        for entry in value if isinstance(value, tuple) else (value,):
+            _check(entry, setting)
         return value
 
     @model_validator(mode="wrap")
     @classmethod
     def _in_words(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(values, cls):  # a member, made below
+            return values
+
+        problems: list[str] = []
+        if isinstance(values, Mapping):
+            values = cls._with_members(values, problems)
         try:
             settings = handler(values)
         except ValidationError as error:
-            problems = [_problem(cls, detail) for detail in error.errors(include_url=False)]
-            raise ConfigError.from_problems(problems) from None
+            problems += [_problem(cls, detail) for detail in error.errors(include_url=False)]
+        if problems:
+            raise ConfigError.from_problems(problems)
         settings.check()
         return settings
+
+    @classmethod
+    def _with_members(cls, values: Mapping[Any, Any], problems: list[str]) -> dict[Any, Any]:
+        """Return the values with each member made of its own; what is wrong with these is added to ``problems``."""
+        members = cls.members()
+        place = {name: member for member, kind in members.items() for name in (*kind.settings(), *kind.members())}
+        own: dict[Any, Any] = {}
+        parts: dict[str, dict[Any, Any]] = {member: {} for member in members}
+        for name, value in values.items():
+            first, dot, rest = name.partition(".") if isinstance(name, str) else (name, "", "")
+            if dot and first in members:
+                parts[first][rest] = value
+            elif first in members:
+                parts[first] |= _values(first, value, problems)
+            elif first in place:
+                parts[place[first]][name] = value
+            else:
+                own[name] = value
+
+        for member, kind in members.items():
+            try:
+                own[member] = kind.from_dict(parts[member])
+            except ConfigError as error:
+                problems += error.problems or [str(error).removesuffix(".")]
+        return own
+
+
+def _values(name: str, value: Any, problems: list[str]) -> dict[Any, Any]:
+    """Return the values of a member: of a mapping, a configuration, or a text such as ``name=value, name=value``."""
+    if isinstance(value, Config):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    pairs = [pair.partition("=") for pair in value.split(",") if pair.strip()] if isinstance(value, str) else []
+    if not isinstance(value, str) or not all(sign for _, sign, _ in pairs):
+        problems.append(f"{name!r} must hold entries like name=value, not {shown(value)}")
+        return {}
+    return {key.strip(): text.strip() for key, _, text in pairs}
+
+
+def _as_text(value: Any) -> Any:
+    """Return a list as text with commas, and any other value as it is."""
+    return COMMA.join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def _entries(value: Any, setting: Setting) -> tuple[Any, ...]:
+    """Return the entries of a list, each once: of a text with commas (numbers: or semicolons), a list, or one value."""
+    separators = "," if setting.entries is str else "[,;]"
+    entries = re.split(separators, value) if isinstance(value, str) else value
+    if not isinstance(entries, list | tuple):
+        entries = [entries]
+    if with_comma := next((entry for entry in entries if isinstance(entry, str) and "," in entry), ""):
+        raise PydanticCustomError("wrong", f"holds {shown(with_comma)}: an entry cannot contain a comma")
+
+    texts = (entry.strip() if isinstance(entry, str) else entry for entry in entries)
+    one = dataclasses.replace(setting, kind=setting.entries or str)
+    return tuple(dict.fromkeys(_parsed(entry, one) for entry in texts if entry != ""))
+
+
+def _parsed(value: Any, setting: Setting) -> Any:
+    """Return a value of a simple kind, read from its text where it is one."""
+    # Pydantic would also accept bytes for a text and True for 1.
+    if isinstance(value, str):
+        if setting.optional and value.strip().lower() in EMPTY:
+            return None
+        if not storable(value):
+            raise PydanticCustomError("wrong", "must not hold the character NUL or half of a surrogate pair")
+        if setting.kind in (int, float) and len(value) <= LONGEST_READ:
+            return _number(value, setting.kind)
+        return value if setting.kind is str else value.strip()
+    if not isinstance(value, int | float | None) or (isinstance(value, bool) and setting.kind is not bool):
+        raise PydanticCustomError("type", "is of another type")
+    return value
+
+
+def _check(value: Any, setting: Setting) -> None:
+    """Raise pydantic's error for a value that is out of range or not among the choices."""
+    if value is None:
+        return
+    unit = f" {setting.unit}" if setting.unit else ""
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        raise PydanticCustomError("wrong", f"must be a whole number of at most 2^53, not {shown(value)}")
+    if setting.minimum is not None and value < setting.minimum:
+        some = "" if setting.minimum == 1 else unit  # units are plurals
+        raise PydanticCustomError("wrong", f"must be at least {setting.minimum:g}{some}, not {shown(value)}")
+    if setting.maximum is not None and value > setting.maximum:
+        raise PydanticCustomError("wrong", f"must be at most {setting.maximum:g}{unit}, not {shown(value)}")
+    if setting.choices and value not in setting.choices:
+        near = nearest(value[:LONGEST_SHOWN], setting.choices)
+        did_you = f" (did you mean {near}?)" if near else ""
+        raise PydanticCustomError("wrong", f"must be one of {', '.join(setting.choices)}, not {shown(value)}{did_you}")
 
 
 def _number(text: str, kind: type) -> Any:
@@ -183,25 +319,14 @@ def _problem(kind: type[Config], detail: ErrorDetails) -> str:
         near = CALLED_HERE.get(str(name), near) if "max_output_tokens" in settings else near
         offered = f"did you mean {near}?" if near else f"there is: {', '.join(settings)}"
         return f"{shown(name)} is not a setting ({offered})"
-    unit = f" {setting.unit}" if setting.unit else ""
     match detail["type"]:
         case "missing":
             return f"{name!r} is required"
         case "finite_number":
             return f"{name!r} must be a finite number, not {shown(value)}"
+        case "wrong":
+            return f"{name!r} {detail['msg']}"
         case _ if value is None:
             return f"{name!r} is missing"
-        case "text":
-            return f"{name!r} {detail['msg']}"
-        case "whole":
-            return f"{name!r} {detail['msg']}, not {shown(value)}"
-        case "greater_than_equal":
-            some = "" if setting.minimum == 1 else unit  # units are plurals
-            return f"{name!r} must be at least {setting.minimum:g}{some}, not {shown(value)}"
-        case "less_than_equal":
-            return f"{name!r} must be at most {setting.maximum:g}{unit}, not {shown(value)}"
-        case "choice":
-            near = nearest(value[:LONGEST_SHOWN], setting.choices)
-            did_you = f" (did you mean {near}?)" if near else ""
-            return f"{name!r} must be one of {', '.join(setting.choices)}, not {shown(value)}{did_you}"
-    return f"{name!r} must be {_TYPES[setting.kind]}, not {shown(value)}"
+    wanted = _TYPES[setting.kind] if setting.entries is None else _LISTS[setting.entries]
+    return f"{name!r} must be {wanted}, not {shown(value)}"

@@ -208,6 +208,17 @@ def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
     raise NotFoundError("benchmark", name_or_folder, known=names, hint=hint)
 
 
+def judged_on(workspace: Workspace, benchmark: str, split: str = "") -> tuple[str, str, BenchmarkInfo]:
+    """Return a benchmark as a job's settings name it (by name, or by path outside the workspace), and the split.
+
+    NotFoundError or InputError for an unknown one.
+    """
+    folder = resolve_benchmark(benchmark, workspace)
+    info = describe(folder, workspace)
+    name = folder.name if folder.parent == workspace.benchmarks else str(folder)
+    return name, choose_split(info, split), info
+
+
 def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", language: str = "") -> str:
     """Copy a benchmark, a folder or a zip in BEIR layout, into the workspace and return its name there.
 

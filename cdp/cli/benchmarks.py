@@ -14,7 +14,7 @@ from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
 from cdp.evaluation import labelling as labels
-from cdp.services import benchmarks, judging
+from cdp.services import benchmarks, jobs, judging
 from cdp.services.benchmarks import BenchmarkDetails
 
 Stored = Annotated[str, "a benchmark of the workspace"]
@@ -84,11 +84,11 @@ def _stored(benchmark: BenchmarkDetails, info: BenchmarkInfo) -> dict[str, Any]:
 @command("benchmarks download", places=("benchmark",), job=True)
 def download(run: Run, config: DownloadConfig) -> int:
     """Bring a benchmark of the registry into the workspace."""
-    benchmarks.check_download(config)
+    jobs.prepared(run.workspace, "download", config)
     entry = benchmarks.show(run.workspace, config.benchmark).entry
     assert entry is not None
     note(display.shown(_entry(entry)))
-    return run.started(benchmarks.start_download(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "download", config))
 
 
 @command("benchmarks add", project=())

@@ -244,7 +244,7 @@ def follow_study(run: Run, config: StudyConfig, *, allow_incomplete: bool, allow
     if not run.json:
         note(plan_text(studies.plan(run.workspace, config)))
     begun = studies.run(run.workspace, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
-    warn_incomplete(run.workspace, *config.items("query_sets"))
+    warn_incomplete(run.workspace, *config.query_sets)
     note(*(f"also queued: {job_id}" for job_id in begun.generations))
     done = run.started(begun.job_id)
     if run.wait and not run.json:
@@ -318,9 +318,9 @@ def sweep(
     """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
-    benchmark, split = name_and_split(config.benchmark)
-    config = config.replace(benchmark=benchmark, split=split or config.split)
-    lora = config.lora_rank is not None
+    benchmark, split = name_and_split(config.dev.benchmark)
+    config = config.replace(benchmark=benchmark, split=split or config.dev.split)
+    lora = config.loop.lora_rank is not None
     chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
     study = studies.sweep(run.workspace, config, chosen)
     return follow_study(run, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)

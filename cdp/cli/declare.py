@@ -15,10 +15,11 @@ import argparse
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
@@ -95,7 +96,8 @@ class Argument:
 @dataclass(frozen=True)
 class Command:
     """A function that is a command. ``words`` name it, ``places`` are settings given as words, ``project`` those
-    that a project fills in (None: the command does not know projects), ``job`` is whether it starts one."""
+    that a project fills in (None: the command does not know projects), ``job`` is whether it starts one. ``narrow``
+    returns the command that the next word makes of it, with options of its own."""
 
     words: str
     call: Handler
@@ -103,6 +105,7 @@ class Command:
     project: tuple[str, ...] | None = None
     job: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    narrow: Callable[[str], Command] | None = None
 
     @property
     def help(self) -> str:
@@ -153,7 +156,7 @@ class Command:
                 setting.kind,
                 word=name in self.places,
                 required=setting.required and not filled,
-                choices=setting.choices,
+                choices=() if setting.entries else setting.choices,
                 hidden=setting.advanced,
                 setting=True,
                 reads=Reads() if setting.holds == "path" and name in ("path", "file") else None,
@@ -164,15 +167,17 @@ class Command:
         needed = parameter.default is inspect.Parameter.empty and hint != Set
         return _of_type(parameter.name, hint, word, needed and parameter.name not in (self.project or ()))
 
-    def parser(self) -> Parser:
+    def parser(self, sets: Collection[str] = ()) -> Parser:
+        """Return the parser; ``sets`` are settings that ``--set`` gives, so that none of them is required."""
         parser = Parser(prog=self.program, description=f"{self.help}.", allow_abbrev=False)
         for argument in self.arguments.values():
-            argument.add_to(parser)
+            (replace(argument, required=False) if argument.name in sets else argument).add_to(parser)
         return parser
 
     def read(self, words: Sequence[str]) -> dict[str, Any]:
         """Return what was typed, by name. UsageError for what the command does not take."""
-        parsed, unknown = self.parser().parse_known_args(words)
+        sets = {pair.partition("=")[0].strip() for flag, pair in pairwise(words) if flag == "--set"}
+        parsed, unknown = self.parser(sets).parse_known_args(words)
         if unknown:
             near = nearest(unknown[0].partition("=")[0], [a.flag for a in self.arguments.values() if not a.word])
             meant = f" Did you mean {near}?" if near else ""
@@ -199,14 +204,16 @@ class Command:
         typed, last = given | sets, [*self.configs][-1:]
         for name, config in self.configs.items():
             # A setting of two models goes to the first. One of no model goes to the last, which names the nearest.
-            mine = [key for key in typed if key in config.settings() or (name in last and key in sets)]
+            known = {*config.settings(), *config.members()}
+            mine = [key for key in typed if key.partition(".")[0] in known or (name in last and key in sets)]
             own = {key: typed.pop(key) for key in mine}
             try:
                 made = bound[name] = config.from_dict({**self.defaults, **own})
             except ConfigError as error:
                 raise UsageError(str(error), self.program) from None
             if isinstance(made, SynthesisConfig | PromptTuningConfig):
-                check_generator(made.generator, getattr(made, "method", ""), own)
+                names = [key.rpartition(".")[2] for key in own]
+                check_generator(made.endpoint.generator, getattr(made, "method", ""), names)
         return bound
 
 
@@ -309,7 +316,10 @@ def find(words: list[str]) -> tuple[Command, list[str]] | int:
         raise UsageError(f"{rest[0]} stands before the command's words; options come behind them.", program)
     if rest[0] not in group:
         raise UsageError(f"{rest[0]!r} is not known. {offer(rest[0], list(group))}", program)
-    return group[rest[0]], rest[1:]
+    made, rest = group[rest[0]], rest[1:]
+    if made.narrow is not None and rest and not rest[0].startswith("-"):
+        return made.narrow(rest[0]), rest[1:]
+    return made, rest
 
 
 def _module(first: str) -> dict[str, Command]:

@@ -117,9 +117,8 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
 
 def job(view: Any) -> str:
     """Return one job: its state, progress, and its failure with the end of the log."""
-    kind = job_words.KINDS.get(view.kind, view.kind)
     attempt = f", attempt {view.attempt}" if view.attempt > 1 else ""
-    lines = [f"{view.id}: {view.state} ({kind.lower()}{attempt})", job_words.sentence(view)]
+    lines = [f"{view.id}: {view.state} ({job_words.kind(view.kind).lower()}{attempt})", job_words.sentence(view)]
     if view.active and view.total:
         lines.append(job_words.doing(view))
     lines.append(" · ".join(part for part in (*view.devices, job_words.where(view), job_words.rate(view)) if part))

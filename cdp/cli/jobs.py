@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cdp.base.settings import Config
 from cdp.base.text import size
 from cdp.cli import display
 from cdp.cli.answers import Run, refuse_unless
-from cdp.cli.declare import Id, command
+from cdp.cli.declare import Command, Id, Set, command
 from cdp.jobs.place import EXAMPLE, HERE
 from cdp.services import clusters, jobs
 from cdp.services.clusters import ClusterReport
@@ -50,6 +51,24 @@ def wait(run: Run, id: Id) -> int:
     """Follow a job to its end; Ctrl-C leaves it running."""
     run.wait = True
     return run.started(jobs.show(run.workspace, id).id)
+
+
+def of_kind(name: str) -> Command:
+    """Return ``jobs start NAME``, whose options are the settings of that kind of job."""
+    kind = jobs.without_command(name)
+
+    def start(run: Run, config: Config) -> int:
+        return run.started(jobs.start(run.workspace, name, config))
+
+    start.__doc__, start.__annotations__["config"] = kind.help, kind.settings
+    return Command(f"jobs start {name}", start, job=True)
+
+
+@command("jobs start", job=True, narrow=of_kind)
+def start(run: Run, kind: Annotated[str, "a kind of job that a plug-in adds"], *, set: Set) -> int:
+    """Start a job of a kind without a command of its own; jobs start KIND --help names its options."""
+    settings = jobs.without_command(kind).settings
+    return run.started(jobs.start(run.workspace, kind, settings.from_dict(set)))
 
 
 @command("jobs stop")

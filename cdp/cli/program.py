@@ -16,7 +16,7 @@ from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
 from cdp.retrievers import sending
-from cdp.services import commands, demo, evaluation, projects, queries
+from cdp.services import commands, demo, evaluation, jobs, projects, queries
 from cdp.services import search as searching
 from cdp.services.doctor import BY_DEFAULT, DISTRIBUTION, PRUNABLE, check, prunable, prune
 from cdp.services.search import SearchAnswer
@@ -43,7 +43,7 @@ def search(
             sent = sending.for_index(run.workspace, answer.retriever, answered.corpus.id)
             note(*([s.sentence for s in sent] or [f"indexing with {answer.title}"]))
             config = IndexConfig(retriever=answer.retriever, corpus=answered.corpus.id)
-            run.followed([searching.start_index(run.workspace, config)])
+            run.followed([jobs.start(run.workspace, "index", config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
     # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
     if all(answer.problem for answer in answered.answers):

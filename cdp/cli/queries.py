@@ -22,7 +22,7 @@ from cdp.corpus import looking
 from cdp.query_sets import ImportOptions, QuerySet, usable
 from cdp.query_sets.exports import EXPORTS
 from cdp.retrievers import sending
-from cdp.services import commands, completeness, queries, tuning
+from cdp.services import commands, completeness, jobs, queries, tuning
 from cdp.services import metrics as measuring
 from cdp.services import review as reviewing
 from cdp.synthesis import candidates, pricing
@@ -69,7 +69,7 @@ def preview(
 @command("queries generate", project=("corpus",), job=True)
 def generate(run: Run, config: SynthesisConfig) -> int:
     """Write queries for a corpus."""
-    return run.started(queries.generate(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "synthesis", config))
 
 
 @command("queries estimate", project=("corpus",), defaults={"generator": "openai"})
@@ -77,7 +77,7 @@ def estimate(run: Run, config: SynthesisConfig) -> int:
     """Tokens and price of writing queries for a corpus, before it starts; generator openai if omitted."""
     expected = pricing.estimate(run.workspace, config)
     if expected.cost is None:
-        cost = f"unknown: {config.model_name} has no price; write it into prices.json in the workspace"
+        cost = f"unknown: {config.endpoint.model_name} has no price; write it into prices.json in the workspace"
     elif expected.price is not None:
         dated = f"prices as of {expected.price.as_of}"
         cost = f"${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} ({dated})"
@@ -248,13 +248,13 @@ def leave_out(
 @command("queries round-trip", places=("query_set",), job=True)
 def round_trip(run: Run, config: RoundTripConfig) -> int:
     """At which rank each query finds the document it was written for."""
-    return run.started(queries.start_round_trip(run.workspace, config.query_set, config.by, gpus=config.gpus))
+    return run.started(jobs.start(run.workspace, "round-trip", config))
 
 
 @command("queries filter", places=("query_set",), job=True)
 def filter_(run: Run, config: FilterConfig) -> int:
     """A new set without queries that fail a test: round-trip rank, a cross-encoder's score, nonsense."""
-    return run.started(queries.start_filter(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "filter", config))
 
 
 @command("queries mine", places=("query_set",), job=True)
@@ -262,7 +262,7 @@ def mine(run: Run, config: MiningConfig) -> int:
     """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
     warn_incomplete(run.workspace, config.query_set)
     note(*(sent.sentence for sent in sending.for_mining(run.workspace, config)))
-    return run.started(queries.start_mining(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "mining", config))
 
 
 @command("queries review")
@@ -312,9 +312,9 @@ def metrics(
     run: Run, config: MetricsConfig, *, quick: Annotated[bool, "only the measures that need no model"] = False
 ) -> int:
     """Q-D metrics of a query set: the quick ones at once, the model-based ones as a job."""
-    measured = measuring.quick(run.workspace, config.query_set, human=config.human)
+    measured = measuring.quick(run.workspace, config.query_set, human=config.scoring.human)
     warn_incomplete(run.workspace, config.query_set)
-    reference = queries.show(run.workspace, config.human) if config.human else None
+    reference = queries.show(run.workspace, config.scoring.human) if config.scoring.human else None
     if reference is not None and reference.kind != "human":
         warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
     if measured.n_failed:
@@ -327,7 +327,7 @@ def metrics(
         return run.say(value, table)
     if not run.json:
         print(table)
-    return run.started(measuring.start(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "metrics", config))
 
 
 # prompts

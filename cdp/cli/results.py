@@ -13,14 +13,14 @@ from cdp.cli.declare import command
 from cdp.results import board, differences, paper
 from cdp.results.differences import Comparison
 from cdp.retrievers import sending
-from cdp.services import evaluation
+from cdp.services import jobs
 
 
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
 def evaluate(run: Run, config: EvaluationConfig) -> int:
     """Evaluate a retriever on a benchmark."""
     note(*(sent.sentence for sent in sending.for_evaluation(run.workspace, config)))
-    return run.started(evaluation.start(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "evaluation", config))
 
 
 @command("results list", project=())
@@ -110,4 +110,4 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
 @command("results import", places=("path",), job=True)
 def import_(run: Run, config: ResultImportConfig) -> int:
     """Take in another program's TREC run as an evaluation."""
-    return run.started(evaluation.start_import(run.workspace, config))
+    return run.started(jobs.start(run.workspace, "import", config))

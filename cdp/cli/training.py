@@ -47,7 +47,7 @@ def train(
 def _plan(plan: TrainingPlan) -> dict[str, Any]:
     return {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
-        "steps": f"{plan.steps:,} of {plan.settings.batch_size} pairs",
+        "steps": f"{plan.steps:,} of {plan.settings.loop.batch_size} pairs",
         "time": "unknown" if plan.seconds is None else f"{duration(plan.seconds)} without evaluations",
         **{f"licence, {what}": text for what, text in plan.licences.items()},
         "note": plan.notes,

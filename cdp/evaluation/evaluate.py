@@ -324,9 +324,9 @@ def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransf
 
     The benchmark is read now, so that a wrong one fails before the first step.
     """
-    if not config.benchmark:
+    if not config.dev.benchmark:
         return None
-    benchmark = load_benchmark(resolve_benchmark(config.benchmark, job.workspace), config.split)
+    benchmark = load_benchmark(resolve_benchmark(config.dev.benchmark, job.workspace), config.dev.split)
 
     def watch(phase: str, done: int, total: int) -> None:
         job.advance("evaluating", done, total, message=f"{phase} of {benchmark.name}")

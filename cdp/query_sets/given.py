@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
-from cdp.base.settings import Config, option
+from cdp.base.settings import Config, altered, option
 from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
 from cdp.corpus.checks import queries_of
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, iter_rows, look
 from cdp.corpus.options import ORIGINS
 from cdp.corpus.readers import Row
+from cdp.query_sets.imports import ImportOptions
 
 # Pages on which a file's first passage begins.
 FIRST_PAGES = 10
@@ -36,11 +37,11 @@ Answers = dict[str, dict[str, int]]
 class AddOptions(Config):
     """The role of each column, and how queries are divided. Columns left out are found by their names."""
 
-    id_field: str | None = option(None, "The column with a document's id; - numbers the rows.")
-    title_field: str | None = option(None, "The column with a document's title; - leaves it out.")
-    text_field: str | None = option(None, "The column with a document's text.")
-    query_field: str | None = option(None, "The column with queries: beside the text, or in the file of queries.")
-    document_field: str | None = option(None, "In a file of queries: the column with the id of the document.")
+    id_field: str | None = altered(ReadOptions, "id_field", help="The column with a document's id; - numbers the rows.")
+    title_field: str | None = altered(ReadOptions, "title_field", help="The column with the title; - leaves it out.")
+    text_field: str | None = altered(ReadOptions, "text_field", help="The column with a document's text.")
+    query_field: str | None = altered(ReadOptions, "query_field", help="The column with queries, in either file.")
+    document_field: str | None = altered(ImportOptions, "document_field", help="Of a file of queries: documents' ids.")
     split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
     grade_field: str | None = option(
         None, "In a file of queries: the column with the grade of the judgment; 0 is judged not relevant."

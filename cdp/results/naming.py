@@ -12,19 +12,13 @@ from cdp.base.records import checked, fields
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name, read_json
 from cdp.jobs import JobView
-from cdp.retrievers import PRESETS, api, bm25
+from cdp.retrievers.resolve import is_reserved
 
 # Trainings that are listed where several have one name.
 SHOWN = 8
 
 # Trainings, each with its names: the one it was started with, and the one given to it on Compare.
 _Named = list[tuple[JobView, tuple[str, ...]]]
-
-
-def is_reserved(name: str) -> bool:
-    """Return True for a name of a preset, BM25 or an API: no training could be found by it."""
-    text = name.strip()
-    return text in PRESETS or text.startswith(api.PREFIX) or bm25.language_in(name) is not None
 
 
 def retriever(workspace: Workspace, name: str) -> str:

@@ -284,7 +284,7 @@ def of_training(
 ) -> list[Leak]:
     """Return the leaks of a training with these evaluations and its dev benchmark, by its query set and by the earlier
     training of the retriever that it starts from."""
-    wanted = [*benchmark_splits, *([(config.benchmark, config.split)] if config.benchmark else [])]
+    wanted = [*benchmark_splits, *([(config.dev.benchmark, config.dev.split)] if config.dev.benchmark else [])]
     if not wanted:
         return []
     before = (f"The training of {config.retriever}", "", seen(workspace, config.retriever))

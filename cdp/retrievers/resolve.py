@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import ModelError, NotFoundError
+from cdp.base.errors import ConfigError, ModelError, NotFoundError
 from cdp.base.records import JOB_FACTS, TRAINING, whole
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace
-from cdp.retrievers import api, model_files
+from cdp.retrievers import api, bm25, model_files
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever, minilm_folder
 from cdp.retrievers.presets import PRESETS
 
@@ -101,6 +101,39 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
     source, local = _find_on_hub(name, _candidates(name), check_hub)
     cached = _cached_folder(source)
     return _described(name, source, cached, local, "hub")
+
+
+def resolve_any(name: str, workspace: Workspace) -> ResolvedRetriever | None:
+    """Return the model called ``name`` (see ``resolve``), None for BM25. InputError for a language it does not know."""
+    language = bm25.language_in(name)
+    if language is None:
+        return resolve(name, workspace)
+    bm25.check_language(language)
+    return None
+
+
+def is_loaded(name: str) -> bool:
+    """Return True if a model is loaded for this retriever: BM25 has none, and one behind an API runs elsewhere."""
+    return bm25.language_in(name) is None and api.parse(name) is None
+
+
+def is_reserved(name: str) -> bool:
+    """Return True for a name of a preset, BM25 or an API: no training could be found by it."""
+    text = name.strip()
+    return text in PRESETS or text.startswith(api.PREFIX) or bm25.language_in(name) is not None
+
+
+# A small, widely used cross-encoder for passages.
+CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
+
+
+def check_cross_encoder(workspace: Workspace, name: str) -> None:
+    """Raise NotFoundError for an unknown model, ConfigError for a model of single texts."""
+    if resolve(name, workspace).origin in ("preset", "job"):
+        raise ConfigError(
+            f"{name} embeds single texts; a model that scores pairs is needed.",
+            hint=f"Name a cross-encoder, such as {CROSS_ENCODER}.",
+        )
 
 
 def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:

@@ -12,7 +12,7 @@ import numpy as np
 from cdp import query_sets
 from cdp.base.config import EvaluationConfig, MiningConfig
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import choose_split, describe, resolve_benchmark
+from cdp.benchmarks import describe, judged_on, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import get_documents, load_documents, load_manifest
@@ -67,9 +67,8 @@ def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sendi
     """Return what an evaluation sends."""
     if api.parse(config.retriever) is None:
         return []
-    folder = resolve_benchmark(config.benchmark, workspace)
-    info = describe(folder, workspace)
-    split = choose_split(info, config.split)
+    name, split, info = judged_on(workspace, config.judged.benchmark, config.judged.split)
+    folder = resolve_benchmark(name, workspace)
     queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
     texts = [of_benchmark(workspace, folder), _mean(info.judged[split], queries)]
     return sendings(workspace, [config.retriever], texts)

@@ -85,17 +85,18 @@ def checked(workspace: Workspace, config: _C) -> _C:
 
 def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
     """Yield (setting, kind, name) for each model, benchmark, path and endpoint that the settings name."""
-    generator = GENERATORS.get(getattr(config, "generator", ""))
+    values = config.to_dict()
+    generator = GENERATORS.get(values.get("generator", ""))
     for setting in config.settings().values():
-        holds, value = setting.holds, getattr(config, setting.name)
+        holds, value = setting.holds, values[setting.name]
         if holds and setting.name in ASKED:  # only what a local generator loads; an empty one is large, and loads too
             value = (value or generator.model) if generator and generator.local else ""
         elif not holds or value == setting.default:
             continue
         if holds == "endpoint" and not (generator and generator.endpoint):
             continue
-        items = value.split(",") if holds in ("models", "retrievers", "benchmarks") else [value]
-        yield from ((setting.name, holds.removesuffix("s"), item.strip()) for item in items if item.strip())
+        items = value.split(",") if setting.entries else [value]
+        yield from ((setting.name, holds, item.strip()) for item in items if item.strip())
 
 
 # models and benchmarks

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdp import jobs
 from cdp import projects as room
 from cdp.base import permission
-from cdp.base.config import DownloadConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import (
     BenchmarkInfo,
     add_benchmark,
     describe,
-    download,
     library,
     list_benchmarks,
     manifests,
@@ -92,32 +89,6 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     manifest = manifests.read(workspace.benchmark(stored))
     info = describe(workspace.benchmark(stored), workspace)
     return BenchmarkDetails(stored, entry or registry.find(manifest.entry), info, manifest)
-
-
-@access.reads
-def check_download(config: DownloadConfig) -> Path | None:
-    """Return a download's folder, if one is named. Raises for what is known to fail without the network."""
-    entry = registry.downloadable(config.benchmark)
-    if not config.folder:
-        return None
-    folder = permission.to_read(Workspace.default(), config.folder).resolve()
-    download.in_folder(entry, folder)
-    return folder
-
-
-@access.runs
-def start_download(workspace: Workspace, config: DownloadConfig) -> str:
-    """Submit a download after ``check_download``; return the job's id."""
-    folder = check_download(config)
-    entry = registry.downloadable(config.benchmark)
-    return jobs.submit(
-        workspace,
-        kind="download",
-        name=entry.title,
-        module="cdp.workers.download",
-        config={**config.to_dict(), "benchmark": entry.name, "folder": str(folder) if folder else ""},
-        device=jobs.DeviceRequest.light(),
-    )
 
 
 @access.writes

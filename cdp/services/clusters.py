@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cdp.base import permission
 from cdp.base.errors import CdpError, ConfigError
+from cdp.base.job_kind import Device
 from cdp.base.permission import Action
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
@@ -77,18 +78,18 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
         return False, str(error)
 
 
-def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = None) -> DeviceRequest:
-    """Return a request of a CPU slot or ``gpus`` GPUs, at most ``at_most``. None means one GPU, the CPU without any.
-
-    ConfigError where a cluster has fewer.
-    """
+def request(workspace: Workspace, device: Device) -> DeviceRequest:
+    """Return the request of a device, here or on the workspace's cluster. ConfigError where that has fewer GPUs."""
+    if device.light:
+        return DeviceRequest.light()
+    gpus = device.gpus
     if gpus == 0:
         return DeviceRequest.cpu()
     cluster = place.current(workspace)
     present = place.launcher(cluster).gpus() if cluster else len(list_gpus()) if gpus is None else gpus
     count = min(1, present) if gpus is None else gpus
-    if at_most is not None:
-        count = min(count, at_most)
+    if device.at_most is not None:
+        count = min(count, device.at_most)
     if count > present:
         raise ConfigError(
             f"The job asks for {counted(count, 'GPU')}, and the cluster at {cluster} has {present}.",

@@ -51,11 +51,8 @@ def _option(name: str, value: object) -> list[str]:
 
 def changed(config: Config) -> dict[str, Any]:
     """Return the settings that differ from their defaults, required ones included."""
-    return {
-        setting.name: value
-        for setting in config.settings().values()
-        if (value := getattr(config, setting.name)) != setting.default
-    }
+    settings = config.settings()
+    return {name: value for name, value in config.to_dict().items() if value != settings[name].default}
 
 
 def dashboard(workspace: Path, port: int, browser: bool) -> tuple[list[str], dict[str, str]]:

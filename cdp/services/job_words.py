@@ -1,29 +1,13 @@
-"""Words on jobs for pages and terminals: names of kinds, states, failures, live figures, progress."""
+"""Words on jobs for pages and terminals: kinds, states, failures, live figures, progress."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from cdp.base.registry import registry
 from cdp.base.text import counted, duration, time_left
 from cdp.jobs import JobView
-
-# The activity of each kind of job.
-KINDS = {
-    "synthesis": "Writing queries",
-    "metrics": "Measuring queries",
-    "round-trip": "Measuring round-trip ranks",
-    "filter": "Filtering queries",
-    "mining": "Mining hard negatives",
-    "prompts": "Tuning prompts",
-    "training": "Training",
-    "evaluation": "Evaluation",
-    "judging": "Judging by a model",
-    "import": "Importing results",
-    "index": "Indexing documents",
-    "study": "Study",
-    "download": "Download",
-}
 
 # The kinds of failure.
 FAILURES = {
@@ -48,6 +32,12 @@ FIGURES: dict[str, tuple[str, str]] = {
     "memory_mib": ("host memory", "{:,.0f} MiB"),
     "gpu_memory_mib": ("GPU memory", "{:,.0f} MiB"),
 }
+
+
+def kind(name: str) -> str:
+    """Return the activity of a kind of job: ``Writing queries``; of an unknown kind its name."""
+    declared = registry("job kind").get(name)
+    return str(declared.title) if declared is not None else name.replace("-", " ").capitalize()
 
 
 def where(view: JobView) -> str:

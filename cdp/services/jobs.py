@@ -1,4 +1,4 @@
-"""Jobs as users see them: kinds with worker and settings, log, results, stop, resume, refusals, command to rerun."""
+"""Jobs as users see them: starting any kind, log, results, stop, resume and its refusals, command to rerun."""
 
 from __future__ import annotations
 
@@ -7,36 +7,27 @@ import os
 import shlex
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cdp import catalog
+from cdp import catalog, query_sets
 from cdp import jobs as room
 from cdp.base import permission
-from cdp.base.config import (
-    DownloadConfig,
-    EvaluationConfig,
-    FilterConfig,
-    IndexConfig,
-    JudgeConfig,
-    MetricsConfig,
-    MiningConfig,
-    PromptTuningConfig,
-    ResultImportConfig,
-    RoundTripConfig,
-    SynthesisConfig,
-    TrainingConfig,
-)
+from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.file_cache import ANSWERS
+from cdp.base.job_kind import BENCHMARK, CORPUS, RESULT, WHOLE_SET, JobKind, PreparedJob
 from cdp.base.permission import Action, NotAllowedError, may
 from cdp.base.records import Count, Real, fields, lines, whole
+from cdp.base.registry import Registry, registry
 from cdp.base.settings import Config
 from cdp.base.text import name_and_split, shown, typed_path
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import judged_on
+from cdp.corpus import resolve_corpus
 from cdp.evaluation.evaluate import OF_FILES
 from cdp.evaluation.results import read_result
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
@@ -44,30 +35,122 @@ from cdp.llm import address, refusals
 from cdp.metrics import MEASURES
 from cdp.results import board
 from cdp.retrievers import PRESETS, api, bm25
-from cdp.services import access, commands, projects
-from cdp.studies.config import StudyConfig
+from cdp.services import access, clusters, commands, completeness, projects
 from cdp.synthesis.work import query_set_id
 
 __all__ = ["list_active", "list_jobs"]
 
-# Every kind of job, with the only module that may run it and its settings.
-KINDS: dict[str, tuple[str, type[Config] | None]] = {
-    "synthesis": ("cdp.workers.synthesis", SynthesisConfig),
-    "prompts": ("cdp.workers.prompt_tuning", PromptTuningConfig),
-    "metrics": ("cdp.workers.metrics", MetricsConfig),
-    "round-trip": ("cdp.workers.round_trip", RoundTripConfig),
-    "filter": ("cdp.workers.filtering", FilterConfig),
-    "mining": ("cdp.workers.mining", MiningConfig),
-    "training": ("cdp.workers.training", TrainingConfig),
-    "evaluation": ("cdp.workers.evaluation", EvaluationConfig),
-    "study": ("cdp.workers.study", StudyConfig),
-    "judging": ("cdp.workers.judging", JudgeConfig),
-    "index": ("cdp.workers.index", IndexConfig),
-    "download": ("cdp.workers.download", DownloadConfig),
-    "import": ("cdp.workers.importing", ResultImportConfig),
-}
-
 LONGEST = 400  # characters of a path or address that a message repeats
+
+
+def kinds() -> Registry[JobKind]:
+    """Return the kinds of job, by name."""
+    return registry("job kind")
+
+
+def without_command(name: str) -> JobKind:
+    """Return a kind of job that is started by its name and settings alone. NotFoundError, or ConfigError for a kind
+    whose own command does more."""
+    kind = kinds().named(name)
+    if kind.command:
+        own = commands.line(*kind.command.split(), help=True)
+        raise ConfigError(f"{kind.title} has a command of its own.", hint=f"See: {own}")
+    return kind
+
+
+@access.reads
+def prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequence[str] = ()) -> PreparedJob:
+    """Return a job as it would be submitted: its settings with ids, its name and its inputs.
+
+    ``after`` are jobs that end first: what they make need not be there yet. Raises CdpError for settings that cannot
+    be used; nothing is started.
+    """
+    declared = kinds().named(kind)
+    config, found, names = _inputs(workspace, declared, config)
+    ready = declared.prepare(workspace, config, after) if declared.prepare else PreparedJob(config)
+    name = ready.name or declared.called.format(**names, config=ready.config)
+    return PreparedJob(ready.config, name or declared.title, {**found, **ready.inputs})
+
+
+def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config, dict[str, Any], dict[str, str]]:
+    """Return the settings with the ids of what they name, ids and hashes for the job's record, and names by setting."""
+    ids: dict[str, str] = {}
+    found: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    values = config.to_dict()
+    for setting, what in kind.inputs.items():
+        named = str(values[setting])
+        if not named and not config.settings()[setting].required:
+            continue
+
+        if what == CORPUS:
+            manifest = resolve_corpus(workspace, named)
+            ids[setting], content, names[setting] = manifest.id, manifest.content_hash, manifest.name
+        elif what == BENCHMARK:
+            ids[setting], split, info = judged_on(workspace, named, values.get("split", ""))
+            ids |= {"split": split} if "split" in config.settings() else {}
+            content, names[setting], found["split"] = info.content_hash, info.name, split
+        else:
+            query_set = query_sets.resolve_query_set(workspace, named)
+            lacking = completeness.check(workspace, query_set)
+            if what == WHOLE_SET and not lacking.complete:
+                raise ConfigError(f"{lacking.sentence} {kind.title} takes whole sets.", hint=lacking.next_step)
+            ids[setting], names[setting] = query_set.id, query_set.name
+            content = query_sets.content_hash(workspace, query_set)
+
+        # A benchmark outside the workspace is recorded by its name.
+        found |= {setting: names[setting] if what == BENCHMARK else ids[setting], f"{setting}_hash": content}
+
+    return config.replace(**ids), found, names
+
+
+@access.runs
+def start(
+    workspace: Workspace,
+    kind: str,
+    config: Config,
+    *,
+    api_key: str = "",
+    inputs: Mapping[str, Any] | None = None,
+    after: Sequence[str] = (),
+    name: str = "",
+) -> str:
+    """Check and submit a job of any kind; return its id, or that of an active job that does the same.
+
+    ``inputs`` are recorded beside those that the settings name, ``name`` replaces the kind's own name for the job. The
+    key travels in the worker's environment only. Raises as ``prepared``.
+    """
+    declared = kinds().named(kind)
+    if declared.asks and (url := access.endpoint_for(config.to_dict(), api_key).url):
+        # The job's record says where its texts were sent.
+        config = config.replace(base_url=url)
+    ready = prepared(workspace, kind, config, after=after)
+    settings = ready.config.to_dict()
+
+    same = {setting: settings[setting] for setting in declared.once}
+    if same and (view := running(workspace, kind, **same)) is not None:
+        return view.id
+
+    device = declared.device(ready.config)
+    return room.submit(
+        workspace,
+        kind=kind,
+        name=name or ready.name,
+        module=declared.module,
+        launcher=declared.launcher,
+        config=settings,
+        device=clusters.request(workspace, device),
+        uses_pool=device.pool,
+        inputs={**ready.inputs, **(inputs or {})},
+        after=after,
+        env_secrets=access.environment_for(settings, api_key) if declared.asks else None,
+    )
+
+
+def running(workspace: Workspace, kind: str, **settings: Any) -> JobView | None:
+    """Return the newest active job of a kind with these settings, or None."""
+    active = (view for view in list_active(workspace) if view.kind == kind)
+    return next((view for view in active if settings.items() <= view.config.items()), None)
 
 
 def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
@@ -136,7 +219,8 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     """Return a job's results: an evaluation's measures in percent, else the content of its result file."""
     view = show(workspace, job, with_size=False)
     learnt = refusals.sentences(view.folder)
-    if view.kind in ("evaluation", "import"):  # a run of another program, judged here
+    declared = kinds().get(view.kind)
+    if declared is not None and declared.makes == RESULT:
         result = read_result(view.folder)
         if result is None:
             return {"notes": learnt}
@@ -202,26 +286,21 @@ def written_set(view: JobView) -> str:
     return query_set_id(view.id, SynthesisConfig.from_dict(view.config))
 
 
-# The command of each kind of job that can be run again as it is, and the setting among its words.
-AGAIN = {
-    "synthesis": ("queries generate", ""),
-    "metrics": ("metrics", "query_set"),
-    "training": ("train", "query_set"),
-    "evaluation": ("evaluate", "retriever"),
-    "judging": ("benchmarks judge", ""),
-}
-
-
 def again(view: JobView) -> list[str]:
     """Return the command that starts such a job again, to be changed; empty for kinds that have none."""
-    words, place = AGAIN.get(view.kind, ("", ""))
-    kind = KINDS.get(view.kind, ("", None))[1]
-    if not words or kind is None:
+    kind = kinds().get(view.kind)
+    if kind is None or not kind.repeats:
         return []
     with suppress(CdpError):  # settings of a stranger's workspace
-        config = kind.from_dict(view.config)
-        return [commands.line(*words.split(), getattr(config, place, ""), config=config, without=(place,), wait=True)]
+        return [command(kind, kind.settings.from_dict(view.config))]
     return []
+
+
+def command(kind: JobKind, config: Config) -> str:
+    """Return the command that starts a job with these settings."""
+    words = kind.command.split() or ["jobs", "start", kind.name]
+    first = getattr(config, kind.word, "")
+    return commands.line(*words, first, config=config, without=(kind.word,), wait=True)
 
 
 # resuming
@@ -287,7 +366,7 @@ def _check(workspace: Workspace, spec: JobSpec) -> None:
     """Raise NotAllowedError for settings that this mode may not use. Also ConfigError, NotFoundError."""
     config = _config(spec)
     # On a local dashboard the person goes on with a job of the command line, with every folder that it names.
-    if config is not None and not (permission.mode() is permission.Mode.LOCAL and room.is_own(workspace.job(spec.id))):
+    if not (permission.mode() is permission.Mode.LOCAL and room.is_own(workspace.job(spec.id))):
         access.checked(workspace, config)
 
 
@@ -315,7 +394,7 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
     # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
     known = [*(access.endpoints() or [address.OPENAI_URL]), *(a for a in allow if "://" in a)]
     found: dict[str, list[str]] = defaultdict(list)
-    for setting, holds, value in access.names_in(config) if config is not None else ():
+    for setting, holds, value in access.names_in(config):
         if holds == "retriever" and (named := api.parse(value)) is not None:
             holds, value = "endpoint", named.url
         if holds == "endpoint":
@@ -327,15 +406,15 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
     return dict(found)
 
 
-def _config(spec: JobSpec) -> Config | None:
-    module, kind = KINDS.get(spec.kind, (None, None))
-    if module is None or spec.module != module:
+def _config(spec: JobSpec) -> Config:
+    kind = kinds().get(spec.kind)
+    if kind is None or spec.module != kind.module:
         raise NotAllowedError(
             f"The job {spec.id} would run {shown(spec.module)}, which is not the worker of a job of kind "
             f"{shown(spec.kind)}.",
-            hint="It was not submitted by this program. Delete it.",
+            hint="It was not submitted by this program, or a plug-in is missing. Install that, or delete the job.",
         )
-    return kind.from_dict(spec.config) if kind is not None else None
+    return kind.settings.from_dict(spec.config)
 
 
 def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: Sequence[str]) -> bool:

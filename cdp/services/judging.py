@@ -11,25 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from cdp import jobs, query_sets
+from cdp import query_sets
 from cdp.base import actions
 from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
-from cdp.benchmarks import judged, library, manifests, resolve_benchmark
+from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import query_log
 from cdp.complexity.query_log import QueryLog
-from cdp.corpus import load_manifest, resolve_corpus
+from cdp.corpus import resolve_corpus
 from cdp.evaluation import judging
 from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, UNDO, LabelTask, pool_of
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, estimate_tokens, price_of, priced
 from cdp.retrievers import bm25, sending
 from cdp.retrievers.sending import Sending
-from cdp.services import access, clusters, decide, evaluation
+from cdp.services import access, decide, jobs
 from cdp.studies import records, target_queries
 from cdp.synthesis import targets
 from cdp.synthesis.generators import GENERATORS
@@ -62,12 +62,12 @@ class JudgePlan:
     @property
     def local(self) -> bool:
         """Whether the texts stay on this machine, which needs no key."""
-        return GENERATORS[self.config.generator].local
+        return GENERATORS[self.config.endpoint.generator].local
 
     @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
-        place = "stay on this machine" if self.local else f"are sent to {self.config.base_url}"
+        place = "stay on this machine" if self.local else f"are sent to {self.config.endpoint.base_url}"
         queries = counted(self.n_queries, "query", "queries")
         parts = [sending.sentence for sending in self.embedding]
         if (writing := self.writing) is not None:
@@ -75,13 +75,13 @@ class JudgePlan:
             documents = counted(writing.n_documents, "document")
             parts.insert(0, f"{documents} {place}: {writer_of(self.config)} writes {queries}{price}.")
         price = "" if self.local else f", {priced(self.cost, self.price, 'at most')}"
-        judge = f"{self.config.synthesis.model_name} judges at most {self.pairs:,} pairs{price}"
+        judge = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs{price}"
         return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judge}."])
 
 
 def writer_of(config: JudgeConfig) -> str:
     """Return the model that writes the target queries where none are given."""
-    return config.writer or config.synthesis.model_name
+    return config.writer or config.synthesis.endpoint.model_name
 
 
 @access.reads
@@ -89,16 +89,16 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     """Return what a job with these settings sends where. Raises ConfigError and InputError as the job would."""
     config, queries, log = _resolved(workspace, config)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
-    config = config.replace(base_url=endpoint.url or config.base_url)
+    config = config.replace(base_url=endpoint.url or config.endpoint.base_url)
     n, writing, sent = len(queries), None, list[Sending]()
     length = float(np.mean([estimate_tokens(query) for query in queries])) if queries else TARGET_TOKENS
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        documents = sending.of_benchmark(workspace, folder, config.max_document_tokens)
-        pairs = len(missing(workspace, config.benchmark, config.items("runs")))
+        documents = sending.of_benchmark(workspace, folder, config.endpoint.max_document_tokens)
+        pairs = len(missing(workspace, config.benchmark, config.runs))
     else:
-        documents = sending.of_corpus(workspace, config.corpus, config.max_document_tokens)
-        retrievers = config.items("retrievers")
+        documents = sending.of_corpus(workspace, config.corpus, config.endpoint.max_document_tokens)
+        retrievers = config.retrievers
         dense = sum(bm25.language_in(name) is None for name in retrievers)
         # Each dense retriever is also fused where BM25 is there.
         rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
@@ -109,8 +109,8 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
         pairs = n * min(config.depth * rankings, documents.n)
         sent = sending.sendings(workspace, retrievers, [documents, sending.Texts(n, length)])
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
-    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.model_name
-    local = GENERATORS[config.generator].local
+    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
+    local = GENERATORS[config.endpoint.generator].local
     price = None if local else price_of(workspace, model)
     cost = 0.0 if local else price.cost(usage) if price else None
     warnings = tuple(_warnings(workspace, config, model, log))
@@ -148,7 +148,7 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     """Return the settings with ids and names, the target queries, and the log that they were drawn from."""
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        if not (lacking := {query for query, _ in missing(workspace, folder.name, config.items("runs"))}):
+        if not (lacking := {query for query, _ in missing(workspace, folder.name, config.runs)}):
             raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
         queries = [line.text for query, line in read_queries(part(folder, "queries")).items() if query in lacking]
         return config.replace(benchmark=folder.name, name=folder.name), queries, None
@@ -192,30 +192,13 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
     planned = plan(workspace, config, api_key)
     config = planned.config
     inputs: dict[str, Any] = {"estimate": {"cost": planned.cost, "pairs": planned.pairs}}
-    if config.benchmark:
-        inputs["benchmark"] = config.benchmark
-    else:
-        if config.name in library.list_names(workspace):
-            raise ConfigError(
-                f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
-            )
-        inputs |= {"corpus": config.corpus, "corpus_hash": load_manifest(workspace, config.corpus).content_hash}
     if planned.queries:
         inputs["queries"] = sha256_text(*planned.queries)
     if planned.queries and not config.benchmark:
         # The drawn queries, by the hash of their text: a file that changes meanwhile changes no job.
         saved = decide.save(workspace, "\n".join(planned.queries))
         config = config.replace(queries=str(workspace.root / decide.FOLDER / f"{saved}.txt"))
-    return jobs.submit(
-        workspace,
-        kind="judging",
-        name=f"{config.name} by {config.synthesis.model_name}",
-        module="cdp.workers.judging",
-        config=config.to_dict(),
-        inputs=inputs,
-        device=clusters.request(workspace, config.gpus) if planned.local else jobs.DeviceRequest.light(),
-        env_secrets=access.environment_for(config.to_dict(), api_key),
-    )
+    return jobs.start(workspace, "judging", config, api_key=api_key, inputs=inputs)
 
 
 def judged_name(workspace: Workspace, name: str) -> str:
@@ -230,7 +213,7 @@ def repeated(workspace: Workspace, name: str, runs: Sequence[str]) -> JudgeConfi
     folder = _judged_folder(workspace, name)
     source = manifests.read(folder).source
     kept = {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
-    return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": ", ".join(runs)})
+    return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": [*runs]})
 
 
 @access.runs
@@ -243,7 +226,7 @@ def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "")
             again = EvaluationConfig.from_dict(view.config)
             if again not in known:
                 known.add(again)
-                evaluation.start_after(workspace, again, job)
+                jobs.start(workspace, "evaluation", again, after=[job])
     return job
 
 

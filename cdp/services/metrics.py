@@ -7,14 +7,12 @@ from functools import partial
 from typing import Any
 
 from cdp import jobs, query_sets
-from cdp.base.config import MetricsConfig
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Real, fields, whole
 from cdp.base.workspace import Workspace
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import query_set as room
 from cdp.metrics.query_set import QuickMeasures
-from cdp.services import access
 
 
 def quick(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMeasures:
@@ -39,27 +37,6 @@ def values(measured: QuickMeasures, result: dict[str, Any] | None) -> dict[str, 
     """Return the defined values at the full Q/Doc by measure: the quick ones, and a metric job's if given."""
     found = [*map(asdict, measured.measures), *(result["measures"] if result else ())]
     return {value["name"]: value for value in found if value["value"] is not None and value["name"] in MEASURES}
-
-
-@access.runs
-def start(workspace: Workspace, config: MetricsConfig) -> str:
-    """Start the model-based measures; return the job's id."""
-    query_set = query_sets.resolve_query_set(workspace, config.query_set)
-    human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
-    checked = MetricsConfig.from_dict({**config.to_dict(), "query_set": query_set.id, "human": human})
-    return jobs.submit(
-        workspace,
-        kind="metrics",
-        name=f"Q-D metrics of {query_set.name}",
-        module="cdp.workers.metrics",
-        config=checked.to_dict(),
-        inputs={
-            "query_set": query_set.id,
-            "query_set_hash": query_sets.content_hash(workspace, query_set),
-            "human": human,
-        },
-        device=jobs.DeviceRequest.cpu(),
-    )
 
 
 _MEASURES = fields({"measures": list[fields({"name": str, "value": Real | None})]})  # type: ignore[misc]

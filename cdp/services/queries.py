@@ -1,12 +1,11 @@
-"""Query sets: preview, start of writing, import, round trips, filter, mining, best by log-probability, leaving out
-judged queries, batch files, exports, deletion."""
+"""Query sets: preview, import, best by log-probability, leaving out judged queries, batch files, exports, deletion."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -14,31 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from cdp import jobs, query_sets
+from cdp import query_sets
 from cdp.base import permission
-from cdp.base.config import BM25, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
+from cdp.base.config import SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.base.failures import FailedItems
 from cdp.base.permission import Action, require
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
-from cdp.corpus import load_manifest, looking, resolve_corpus
+from cdp.corpus import looking, resolve_corpus
 from cdp.llm.answers import Usage
 from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet, deriving, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.query_sets.store import DocumentQueries
-from cdp.retrievers import api, bm25, leakage, resolve
-from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects
-from cdp.synthesis import batch, pricing
+from cdp.retrievers import leakage
+from cdp.services import access, completeness, corpora, metrics, projects
+from cdp.synthesis import batch
 from cdp.synthesis.batch import BatchResult
-from cdp.synthesis.generators import GENERATORS, make_generator
-from cdp.synthesis.methods import METHODS, OWN, method_of
+from cdp.synthesis.generators import GENERATORS
+from cdp.synthesis.methods import METHODS, OWN
 from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process, problems
 from cdp.synthesis.pricing import resolved
-from cdp.synthesis.ranking import teachers_of
 
 
 @dataclass(frozen=True)
@@ -80,10 +78,10 @@ def preview(
     if GENERATORS[generator].is_llm or needs_process(config, methods):
         require(Action.ASK)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
-    config = config.replace(base_url=endpoint.url or config.base_url)
+    config = config.replace(base_url=endpoint.url or config.endpoint.base_url)
     document = looking.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
-    price = price_of(workspace, config.model_name) if GENERATORS[generator].endpoint else None
+    price = price_of(workspace, config.endpoint.model_name) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
     language = manifest.counted_language
     described = {}
@@ -99,41 +97,6 @@ def preview(
             cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
         )
     return described
-
-
-@access.runs
-def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = "") -> str:
-    """Start writing queries for a corpus; return the job's id. The key travels in the worker's environment only.
-
-    The expected cost is stored with the job, to be compared with the actual cost.
-    """
-    checked = pricing.resolved(workspace, config)
-    manifest = load_manifest(workspace, checked.corpus)
-    method = method_of(checked)
-    endpoint = access.endpoint_for(checked.to_dict(), api_key)
-    # The job's record says where its documents were sent.
-    checked = checked.replace(base_url=endpoint.url or config.base_url)
-    if method.generator == "ranking":
-        teachers_of(checked)
-    make_generator(checked, api_key=endpoint.key)
-    expected = pricing.estimate(workspace, checked)
-    local = bool(method.generator) or GENERATORS[checked.generator].local
-    return jobs.submit(
-        workspace,
-        kind="synthesis",
-        name=checked.name or f"{manifest.name} {method.name} {checked.per_doc}",
-        module="cdp.workers.synthesis",
-        config=checked.to_dict(),
-        inputs={
-            "corpus": manifest.id,
-            "corpus_hash": manifest.content_hash,
-            "prompt_hash": method.prompt_hash,
-            "estimate": {n: getattr(expected, n) for n in ("requests", "input_tokens", "output_tokens", "cost")},
-            **({"source": checked.source} if checked.source else {}),
-        },
-        device=clusters.request(workspace, checked.gpus) if local else jobs.DeviceRequest.light(),
-        env_secrets=access.environment_for(checked.to_dict(), api_key),
-    )
 
 
 @access.writes
@@ -251,97 +214,6 @@ def delete(workspace: Workspace, query_set: str) -> None:
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     projects.check_unused(workspace, f"The query set {resolved_set.name}", resolved_set.id)
     query_sets.delete(workspace, resolved_set.id)
-
-
-RANK_KIND, FILTER_KIND = "round-trip", "filter"
-
-
-@access.runs
-def start_round_trip(workspace: Workspace, query_set: str, by: str = BM25, *, gpus: int | None = None) -> str:
-    """Measure at which rank each query finds its document; return the job's id, or that of an active one.
-
-    ``by`` is bm25, bm25:<language> or a retriever. Raises NotFoundError for an unknown set or model.
-    """
-    named = query_sets.resolve_query_set(workspace, query_set)
-    config = access.checked(workspace, RoundTripConfig.from_dict({"query_set": named.id, "by": by, "gpus": gpus}))
-    _check_retriever(workspace, config.by)
-    for view in jobs.list_jobs(workspace, [RANK_KIND]):
-        if view.active and (view.config.get("query_set"), view.config.get("by")) == (named.id, config.by):
-            return view.id
-    name, inputs = f"Round trip of {named.name} by {config.by}", {"query_set_hash": query_sets.state(workspace, named)}
-    return _submit(workspace, RANK_KIND, "round_trip", name, config, config.by, inputs)
-
-
-@access.runs
-def start_filter(workspace: Workspace, config: FilterConfig) -> str:
-    """Start a job that makes a set without the queries that fail the filter's tests; return its id.
-
-    Raises ConfigError for an incomplete set, NotFoundError or ConfigError for an unfit model.
-    """
-    named = _whole(workspace, config.query_set, "A filter takes whole sets.")
-    config = config.replace(query_set=named.id)
-    if config.round_trip_rank is not None:
-        _check_retriever(workspace, config.by)
-    if config.cross_encoder:
-        evaluation.check_cross_encoder(workspace, config.cross_encoder)
-    by = "" if config.cross_encoder else config.by
-    return _submit(workspace, FILTER_KIND, "filtering", f"Filter {named.name}: {config.text}", config, by)
-
-
-@access.runs
-def start_mining(workspace: Workspace, config: MiningConfig) -> str:
-    """Start a job that makes a copy of a set with hard negatives for its queries; return its id.
-
-    Raises ConfigError for an incomplete set, or a model that does not fit its role.
-    """
-    named = _whole(workspace, config.query_set, "Hard negatives are mined for whole sets.")
-    config = config.replace(query_set=named.id)
-    resolve(access.retriever(workspace, config.retriever), workspace)
-    if config.cross_encoder:
-        evaluation.check_cross_encoder(workspace, config.cross_encoder)
-    loaded = [name for name in (config.retriever, config.teacher) if name and api.parse(name) is None]
-    by = next(iter([*loaded, config.cross_encoder]), "") or config.retriever
-    return _submit(workspace, "mining", "mining", f"Hard negatives for {named.name}", config, by)
-
-
-def _submit(
-    workspace: Workspace,
-    kind: str,
-    module: str,
-    name: str,
-    config: RoundTripConfig | FilterConfig | MiningConfig,
-    by: str,
-    inputs: Mapping[str, Any] | None = None,
-) -> str:
-    """Submit a job on a query set. BM25 and an API (as ``by``) keep no device busy; a model takes a GPU if present."""
-    elsewhere = bm25.language_in(by) is not None or api.parse(by) is not None
-    return jobs.submit(
-        workspace,
-        kind=kind,
-        name=name,
-        module=f"cdp.workers.{module}",
-        config=config.to_dict(),
-        inputs={"query_set": config.query_set, **(inputs or {})},
-        device=jobs.DeviceRequest.light() if elsewhere else clusters.request(workspace, config.gpus, at_most=1),
-        env_secrets=access.environment_for(config.to_dict()),
-    )
-
-
-def _whole(workspace: Workspace, name: str, why: str) -> QuerySet:
-    """Return the query set of this id or name; ConfigError with ``why`` for an incomplete one."""
-    query_set = query_sets.resolve_query_set(workspace, name)
-    lacking = completeness.check(workspace, query_set)
-    if not lacking.complete:
-        raise ConfigError(f"{lacking.sentence} {why}", hint=lacking.next_step)
-    return query_set
-
-
-def _check_retriever(workspace: Workspace, by: str) -> None:
-    language = bm25.language_in(by)
-    if language is None:
-        resolve(access.model(workspace, by), workspace)
-    else:
-        bm25.check_language(language)
 
 
 @dataclass(frozen=True)

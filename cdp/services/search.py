@@ -1,4 +1,4 @@
-"""Searching by hand, up to three retrievers side by side: hits, retrievers offered, index job, ``cdp serve``.
+"""Searching by hand, up to three retrievers side by side: hits, retrievers offered, ``cdp serve``.
 
 The dashboard loads neither torch nor indexes. A search process does (``cdp.serving.dashboard``): one per workspace,
 started by the first query, restarted by the next if it was killed. It listens on a Unix socket in a folder that only
@@ -14,18 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdp import jobs
-from cdp.base.config import TOKEN, IndexConfig, ServingConfig
+from cdp.base.config import TOKEN, ServingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name
 from cdp.corpus import CorpusManifest, resolve_corpus
-from cdp.jobs import JobView
 from cdp.jobs.launchers import SPINS
 from cdp.retrievers import PRESETS, api, bm25
-from cdp.services import access, clusters, training
+from cdp.services import access, training
 from cdp.services.training import RetrieverChoice
 from cdp.serving import engine
-from cdp.serving.client import WORKER, ask
+from cdp.serving.client import ask
 from cdp.serving.engine import DEFAULT_K, MOST_K, NotPreparedError, SearchEngine, available, checked_query
 
 MOST_RETRIEVERS = 3  # side by side
@@ -151,35 +150,6 @@ def _title(workspace: Workspace, name: str) -> str:
     if (named := api.parse(name)) is not None:
         return named.title
     return next((choice.title for choice in training.list_retrievers(workspace) if choice.id == name), name)
-
-
-@access.runs
-def start_index(workspace: Workspace, config: IndexConfig) -> str:
-    """Submit a job that indexes the documents; return its id, or that of the active job that does so already."""
-    corpus = resolve_corpus(workspace, config.corpus)
-    name = _whole_name(workspace, config.retriever)
-    if (active := indexing(workspace, name, corpus.id)) is not None:
-        return active.id
-    elsewhere = bm25.language_in(name) is not None or api.parse(name) is not None
-    settings = {**config.to_dict(), "retriever": name, "corpus": corpus.id}
-    return jobs.submit(
-        workspace,
-        kind="index",
-        name=f"{_title(workspace, name)} on {corpus.name}",
-        module=WORKER,
-        config=settings,
-        device=clusters.request(workspace, 0 if elsewhere else None, at_most=1),
-        inputs={"corpus": corpus.id, "documents": corpus.content_hash},
-        uses_pool=not elsewhere,
-        env_secrets=access.environment_for(settings),
-    )
-
-
-def indexing(workspace: Workspace, retriever: str, corpus: str) -> JobView | None:
-    """Return the active job that indexes this corpus with this retriever."""
-    wanted = {"retriever": retriever, "corpus": corpus}.items()
-    active = (job for job in jobs.list_active(workspace) if job.kind == "index")
-    return next((job for job in active if wanted <= job.config.items()), None)
 
 
 @access.runs

@@ -6,13 +6,13 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdp import catalog, jobs
+from cdp import catalog
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import subsets
 from cdp.jobs import JobView
 from cdp.retrievers import leakage, resolve
-from cdp.services import access, clusters, completeness, projects, queries
+from cdp.services import access, completeness, jobs, projects
 from cdp.studies import planning, records
 from cdp.studies.config import StudyConfig, grid
 from cdp.studies.estimate import StudyPlan, measured_speeds
@@ -20,9 +20,6 @@ from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synt
 from cdp.studies.report import StudyReport, read_about
 from cdp.studies.report import build as build_report
 from cdp.training.plan import Speed, defaults_for
-
-# What a study reads of all others while they run, so that none trains what another has.
-WORKER = "cdp.workers.study"
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class StudyStart:
 @access.reads
 def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started."""
-    incomplete = [item.note for item in completeness.list_incomplete(workspace, config.items("query_sets"))]
+    incomplete = [item.note for item in completeness.list_incomplete(workspace, config.query_sets)]
     return planning.plan(workspace, config, speeds(workspace), incomplete=incomplete)
 
 
@@ -78,7 +75,7 @@ def run(
     """
     plan(workspace, config)
     config, splits = with_dev(workspace, config)
-    completeness.require(workspace, config.items("query_sets"), allow_incomplete)
+    completeness.require(workspace, config.query_sets, allow_incomplete)
     for each in splits:
         draw(workspace, each)
     sources, _ = sources_of(workspace, config)
@@ -90,20 +87,11 @@ def run(
         if source.query_set:
             ready.append(source)
             continue
-        written = queries.generate(workspace, synthesis_of(config, source), api_key=api_key)
+        written = jobs.start(workspace, "synthesis", synthesis_of(config, source), api_key=api_key)
         generations.append(written)
         ready.append(dataclasses.replace(source, job_id=written))
-    job_id = jobs.submit(
-        workspace,
-        kind="study",
-        name=config.name or "study",
-        module=WORKER,
-        config=config.to_dict(),
-        device=clusters.request(workspace, config.gpus, at_most=1),
-        uses_pool=True,
-        inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
-        after=generations,
-    )
+    inputs = {"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)}
+    job_id = jobs.start(workspace, "study", config, inputs=inputs, after=generations)
     return StudyStart(job_id, generations)
 
 
@@ -121,7 +109,7 @@ def report(workspace: Workspace, study: str) -> StudyReport:
 
 
 def _study(workspace: Workspace, name: str) -> JobView:
-    view = jobs.view(workspace, jobs.resolve_job(workspace, name), with_size=False)
+    view = jobs.show(workspace, name, with_size=False)
     if view.kind != "study":
         raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
     return view

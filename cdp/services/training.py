@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from cdp import catalog, jobs, query_sets
+from cdp import catalog, query_sets
 from cdp.base import permission
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
-from cdp.results import naming
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
-from cdp.services import access, clusters, completeness, evaluation
+from cdp.retrievers.resolve import is_reserved
+from cdp.services import access, completeness, evaluation, jobs
 from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on
-from cdp.training.reasoning import check_corpus, check_reasoned, uses_reasoned
+from cdp.training.reasoning import resolved_reasoning
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
-
-WORKER = "cdp.workers.training"
 
 
 @dataclass(frozen=True)
@@ -72,29 +69,21 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
     query has its weight is checked when the pairs are read.
     """
     query_set = completeness.check(workspace, query_sets.resolve_query_set(workspace, config.query_set)).query_set
-    needs = WEIGHTINGS.named(config.weighting).needs
-    reasoning = config.reasoning
-    if uses_reasoned(config) and reasoning:
-        reasoned = query_sets.resolve_query_set(workspace, reasoning)
-        check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
-        reasoning = reasoned.id
-    if needs == "column" and config.weights:
+    if WEIGHTINGS.named(config.weighting).needs == "column" and config.weights:
         ANSWERS.get(permission.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
-    with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
-    check_reasoned(with_ids, query_set.method)
-    return with_ids, query_set
+    return resolved_reasoning(workspace, config, query_set), query_set
 
 
 @access.reads
 def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     """Return the plan of a training. Starts nothing and reads no model and no document."""
-    if naming.is_reserved(config.name):
+    if is_reserved(config.name):
         raise ConfigError(f"{config.name!r} is the name of a retriever already.", hint="Give the training another one.")
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
     found = plan_of(workspace, with_ids, retriever, query_set)
-    if config.benchmark:
-        evaluation.checked(workspace, retriever.name, config.benchmark, found.settings.split)
+    if config.dev.benchmark:
+        evaluation.checked(workspace, retriever.name, config.dev.benchmark, found.settings.dev.split)
     return dataclasses.replace(found, seconds=_seconds(workspace, retriever.name, found.seen))
 
 
@@ -105,27 +94,6 @@ def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
     shipped = DEFAULT_SPEEDS[retriever].pairs_per_second if retriever in DEFAULT_SPEEDS else None
     rate = next((rate for rate in rates if rate), shipped)
     return STARTING_S + pairs / float(rate) if rate else None
-
-
-@access.runs
-def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any] | None = None) -> str:
-    """Submit one training that has been checked (``plan``); the job's id. ``links`` say what it belongs to."""
-    with_ids, query_set = named(workspace, TrainingConfig.from_dict(config.to_dict()))
-    return jobs.submit(
-        workspace,
-        kind="training",
-        name=config.name or label(workspace, config),
-        module=WORKER,
-        config=with_ids.to_dict(),
-        launcher="accelerate",
-        device=clusters.request(workspace, config.gpus),
-        inputs={
-            "query_set": query_set.id,
-            "query_set_hash": query_sets.content_hash(workspace, query_set),
-            "corpus": query_set.corpus_id,
-            **(links or {}),
-        },
-    )
 
 
 @access.runs
@@ -147,7 +115,7 @@ def start(
     completeness.require(workspace, trained_on(config), allow_incomplete)
     base = resolve(config.retriever, workspace)
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
-    leaks = leakage.of_training(workspace, config, [(wish.benchmark, wish.split) for wish in wanted])
+    leaks = leakage.of_training(workspace, config, [(wish.judged.benchmark, wish.judged.split) for wish in wanted])
     leakage.require(leaks, allow_leakage)
     reused: list[str] = []
     evaluations: list[str] = []
@@ -157,7 +125,10 @@ def start(
         if there:
             reused.append(there)
         else:
-            evaluations.append(evaluation.start(workspace, wish))
-    job_id = submit(workspace, config, leakage.links(leaks))
-    evaluations += [evaluation.start_after(workspace, wish.replace(retriever=job_id), job_id) for wish in wanted]
+            evaluations.append(jobs.start(workspace, "evaluation", wish))
+    name = config.name or label(workspace, config)
+    job_id = jobs.start(workspace, "training", config, inputs=leakage.links(leaks), name=name)
+    evaluations += [
+        jobs.start(workspace, "evaluation", wish.replace(retriever=job_id), after=[job_id]) for wish in wanted
+    ]
     return TrainingStart(job_id, evaluations, reused)

@@ -12,6 +12,7 @@ from cdp.benchmarks import BenchmarkInfo, library, list_benchmarks, manifests
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.jobs import JobView
 from cdp.services import access, commands, job_words, projects, studies
+from cdp.services.jobs import running as running_job
 from cdp.studies.config import TrialConfig
 from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of, study_of_test
 
@@ -96,7 +97,7 @@ def start(
     make(workspace, manifest, trial.judged)
     priced = bool(trial.plan.requests) and trial.plan.cost is not None
     human = trial.plan.config.query_sets
-    study = study_of_test(trial.config, manifest, trial.judged, trial.documents, human, priced)
+    study = study_of_test(trial.config, trial.judged.splits, trial.documents, human, manifest.name, priced)
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
 
 
@@ -116,8 +117,7 @@ def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
 
 def running(workspace: Workspace, corpus: str) -> JobView | None:
     """The study of a corpus that is at work or waits, the newest; None without one."""
-    at_work = [view for view in jobs.list_active(workspace) if view.kind == "study"]
-    return next((view for view in at_work if view.config.get("corpus") == corpus), None)
+    return running_job(workspace, "study", corpus=corpus)
 
 
 def at_work(workspace: Workspace, study: JobView) -> JobView:
@@ -128,9 +128,4 @@ def at_work(workspace: Workspace, study: JobView) -> JobView:
 
 def command(config: TrialConfig) -> str:
     """``study test`` as it does the same."""
-    values = {
-        name: getattr(config, name)
-        for name, setting in config.settings().items()
-        if getattr(config, name) not in ("", setting.default)
-    }
-    return commands.line("study", "test", **values, yes=True, wait=True)
+    return commands.line("study", "test", **commands.changed(config), yes=True, wait=True)

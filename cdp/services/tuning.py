@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cdp import jobs, query_sets
+from cdp import query_sets
 from cdp.base import permission
 from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import InputError
 from cdp.base.records import whole
 from cdp.base.workspace import Workspace, slug
 from cdp.corpus import resolve_corpus
-from cdp.services import access, queries
+from cdp.jobs import resolve_job
+from cdp.services import access, jobs
 from cdp.synthesis import pricing
 from cdp.synthesis.candidates import _FOUND, candidates_of
 from cdp.synthesis.generators import GENERATORS
 
-WORKER = "cdp.workers.prompt_tuning"
 LONGEST_PROMPT = 1_000_000
 
 
@@ -47,36 +47,29 @@ def start(
     """Have each candidate write queries for the same sample, ``prompts`` (name → template) among them, and choose one;
     the id of the job that chooses."""
     manifest = resolve_corpus(workspace, config.corpus)
-    human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
+    human = query_sets.resolve_query_set(workspace, config.scoring.human).id if config.scoring.human else ""
     config = config.replace(corpus=manifest.id, human=human)
     own = {slug(name): text for name, text in (prompts or {}).items()}
     candidates = []
     for name, settings in candidates_of(config, own).items():
         whole = settings.replace(limit=None, draw=None)
-        cost = pricing.estimate(workspace, whole).cost if GENERATORS[config.generator].endpoint else None
+        cost = pricing.estimate(workspace, whole).cost if GENERATORS[config.endpoint.generator].endpoint else None
         candidates.append(
             {
                 "name": name,
                 "method": settings.method,
                 "prompt": settings.prompt,
-                "job": queries.generate(workspace, settings, api_key=api_key),
+                "job": jobs.start(workspace, "synthesis", settings, api_key=api_key),
                 "corpus_cost": cost,
             }
         )
-    return jobs.submit(
-        workspace,
-        kind="prompts",
-        name=f"Prompts for {manifest.name} ({config.target})",
-        module=WORKER,
-        config=config.to_dict(),
-        inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "candidates": candidates},
-        after=[str(candidate["job"]) for candidate in candidates],
-    )
+    written = [str(candidate["job"]) for candidate in candidates]
+    return jobs.start(workspace, "prompts", config, inputs={"candidates": candidates}, after=written)
 
 
 def result(workspace: Workspace, job: str) -> dict[str, Any]:
     """What a job found, as its worker wrote it; InputError before its end."""
-    folder = workspace.job(jobs.resolve_job(workspace, job))
+    folder = workspace.job(resolve_job(workspace, job))
     record: Any = whole(_FOUND, folder / "results" / "prompts.json")
     if record is None:
         raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")

@@ -25,7 +25,7 @@ from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.serving.engine import NotPreparedError
 
-WORKER, INSTANCE = "cdp.workers.index", "cdp.serving.dashboard"
+INSTANCE = "cdp.serving.dashboard"
 
 
 RUNTIME = "CDP_RUNTIME_DIR"

@@ -137,7 +137,7 @@ class PublicApi:
         self.app = web.AccessMiddleware(
             Router(routes, redirect_slashes=False),
             local=loopback(config.host),
-            hosts=[name.strip() for name in config.allowed_hosts.split(",") if name.strip()],
+            hosts=config.allowed_hosts,
             token=token,
             open_paths=("/healthz",),
             done=self._done,
@@ -299,7 +299,7 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
 def check_token(config: ServingConfig, token: str) -> str:
     """Return the token, stripped. ConfigError if it is missing or too weak."""
     token = token.strip()
-    if not token and (config.allowed_hosts.strip() or not loopback(config.host)):
+    if not token and (config.allowed_hosts or not loopback(config.host)):
         raise ConfigError(
             "Other machines reach this server, so a token is needed.",
             hint="Put one into a file and name it with --token-file; or listen on 127.0.0.1 without allowed_hosts.",

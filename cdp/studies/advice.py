@@ -289,7 +289,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
     planned, finished = conditions(config, sources), [r for r in everything if not r.get("failure") and r["condition"]]
     for facts in about["benchmarks"]:
         for corpus, own in by_corpus.items():
-            for retriever in config.items("retrievers"):
+            for retriever in config.retrievers:
                 arms = list(_arms(scores, behind, facts["place"], retriever, own, config.held_equal))
                 trained = [arm for arm in arms if arm.trained]
                 if not trained:
@@ -313,7 +313,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     reads_language=_reads(retriever, language),
                     in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
                     dev_chosen=all(with_dev),
-                    dev=config.dev.replace(":", "/") if len(config.items("dev")) == 1 else "",
+                    dev=config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
                     similarities=retriever in PRESETS
                     and PRESETS[retriever].similarity[config.protocol] != TRAINED_SIMILARITY,
                     equal_steps=max(steps) <= SAME_STEPS * min(steps),
@@ -485,14 +485,14 @@ def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[l
             price = _price(workspace, manifest, arm.kind, arm.per_doc, writer)
         name, own = name_of(arm), arm if measured else None
         options.append(Option(name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
-    return options, writer.model_name or f"the {writer.generator} generator"
+    return options, writer.endpoint.model_name or f"the {writer.endpoint.generator} generator"
 
 
 def _price(
     workspace: Workspace, manifest: CorpusManifest, method: str, per_doc: int, writer: SynthesisConfig
 ) -> float | None:
     """What it costs to have the queries of a whole corpus written."""
-    if not GENERATORS[writer.generator].endpoint:
+    if not GENERATORS[writer.endpoint.generator].endpoint:
         return 0.0
     with suppress(CdpError):
         return pricing.estimate(workspace, writer.replace(corpus=manifest.id, method=method, per_doc=per_doc)).cost

@@ -1,4 +1,4 @@
-"""Study settings and defaults: designs, losses, reading plan files, learning-rate grid; defaults of the test."""
+"""Study settings and defaults: designs, losses, reading plan files, learning-rate grid; the test as a plan."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdp.base.config import AT_ONCE, BASE_URL, PROTOCOL
+from cdp.base.config import CORPUS, MAX_DOCUMENTS, ONE_GPU, PROTOCOL, EndpointSettings, JudgedOn, Loop, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.file_cache import RECORDS
 from cdp.base.registry import Names, registry
-from cdp.base.settings import REQUIRED, Config, option
-from cdp.base.text import shown, typed_path
+from cdp.base.settings import REQUIRED, Config, altered, member, option
+from cdp.base.text import typed_path
 from cdp.base.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
 
+# The plan of the test on one's own data; its defaults run on the demo collection.
+OWN_DATA = "own-data"
+
 # Beside the plans: the claims that the reproduction judges, with their criteria. No plan.
 CLAIMS = "claims"
-
-# Digits of a seed or a Q/Doc.
-LONGEST_NUMBER = 15
 
 # Combinations of a study: at a minute each, a week.
 MOST_TRAININGS = 10_000
@@ -41,40 +41,40 @@ DESIGNS = ("equal documents", "equal pairs", BOTH)
 INFONCE, HARD_NEGATIVES, DISTIL = "infonce", "hard-negatives", "distil"
 LOSSES = (INFONCE, HARD_NEGATIVES, DISTIL)
 
-# Settings of a training that the study itself decides, with its own setting for each.
-DECIDED = {
-    "query_set": "query_sets", "retriever": "retrievers", "weighting": "weightings", "kappa": "weightings",
-    "weights": "weightings", "query_source": "query_sources", "reasoning": "reasoning", "per_doc": "per_doc",
-    "max_documents": "max_documents", "pairs": "budget", "seed": "seeds", "steps": "steps",
-    "learning_rate": "learning_rate", "max_length": "max_length", "benchmark": "dev", "split": "dev", "gpus": "gpus",
-    "name": "name",
-}  # fmt: skip
-
-# What the test on one's own data writes.
-TESTED_METHODS = "diverse, paraphrase"
-
 # Splits that choose, the usual name first.
 DEV_SPLITS = ("dev", "validation", "valid", "val")
+
+
+class Writer(EndpointSettings):
+    """A writer of the queries that a study lacks."""
+
+    generator: str = altered(
+        EndpointSettings, "generator", help="What writes missing queries.",
+        choices=Names("generator", leave_out=("transformers",)),
+    )  # fmt: skip
+    model: str = altered(
+        EndpointSettings, "model",
+        help="The model's name at the endpoint (generator openai). Empty: the generator's default.",
+    )  # fmt: skip
 
 
 class StudyConfig(Config):
     """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
 
-    benchmarks: str = option(REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmarks")
-    query_sets: str = option("", "Query sets to train on (ids or names).")
-    corpus: str = option("", "The corpora that methods write queries for (ids or names); needed with methods only.")
-    methods: str = option("", "Synthesis methods to train on; queries that are missing are generated first.")
-    generator: str = option(
-        "template", "What writes missing queries.", reason=AT_ONCE,
-        choices=Names("generator", leave_out=("transformers",)),
+    benchmarks: tuple[str, ...] = option(
+        REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmark",
     )  # fmt: skip
-    model: str = option(
-        "", "The model's name at the endpoint (generator openai). Empty: the generator's default.", advanced=True,
+    query_sets: tuple[str, ...] = option((), "Query sets to train on (ids or names).")
+    corpus: tuple[str, ...] = option(
+        (), "The corpora that methods write queries for (ids or names); needed with methods only.",
     )  # fmt: skip
-    base_url: str = BASE_URL
-    per_doc: str = option(
-        "1, 2, 5, 10, 20", "Queries per document (Q/Doc, M) to compare: the first M of each document are taken.",
-        reason="The values that the paper compares.",
+    methods: tuple[str, ...] = option(
+        (), "Synthesis methods to train on; queries that are missing are generated first.",
+    )  # fmt: skip
+    endpoint: Writer = member()
+    per_doc: tuple[int, ...] = option(
+        (1, 2, 5, 10, 20), "Queries per document (Q/Doc, M) to compare: the first M of each document are taken.",
+        reason="The values that the paper compares.", minimum=1,
     )  # fmt: skip
     design: str = option(
         "",
@@ -86,19 +86,17 @@ class StudyConfig(Config):
         None, "Exactly so many queries at every Q/Doc, of documents drawn at random by seed (equal pairs).",
         unit="queries", minimum=2,
     )  # fmt: skip
-    max_documents: int | None = option(
-        None, "Only so many documents, drawn at random by seed.", unit="documents", minimum=1,
-    )  # fmt: skip
-    weightings: str = option(
-        "none",
+    max_documents: int | None = MAX_DOCUMENTS
+    weightings: tuple[str, ...] = option(
+        ("none",),
         "Weightings of the loss to compare: none, cw; cw@6 caps the content words at κ = 6; ri and ri-cw where "
         "'reasoning' names reasoned queries.", reason="The unweighted loss is what every weighting is compared with.",
     )  # fmt: skip
-    losses: str = option(
-        INFONCE,
+    losses: tuple[str, ...] = option(
+        (INFONCE,),
         "Losses to compare: infonce; hard-negatives, InfoNCE with mined ones besides; distil, a teacher's scores of "
         "each query's document and hard negatives.", reason="InfoNCE over the batch is what the paper trains.",
-        advanced=True,
+        choices=LOSSES, advanced=True,
     )  # fmt: skip
     teacher: str = option(
         "minilm",
@@ -106,23 +104,24 @@ class StudyConfig(Config):
         "or soft labels of its own.",
         reason="It comes with the installation, and retrieves better than static-minilm.", holds="model", advanced=True,
     )  # fmt: skip
-    query_sources: str = option(
-        "query-only",
+    query_sources: tuple[str, ...] = option(
+        ("query-only",),
         "What to train on, to compare: query-only; reasoning-only and multi-query where 'reasoning' names reasoned "
-        "queries.", reason="The queries themselves, as the paper does.", advanced=True,
+        "queries.", reason="The queries themselves, as the paper does.",
+        choices=TrainingConfig.settings()["query_source"].choices, advanced=True,
     )  # fmt: skip
-    reasoning: str = option(
-        "",
+    reasoning: tuple[str, ...] = option(
+        (),
         "For ri, ri-cw, reasoning-only and multi-query: the query sets with the reasoned forms of the queries that are "
         "trained on (ids or names), one for each query set.", advanced=True,
     )  # fmt: skip
-    retrievers: str = option(
-        "static-minilm", "Retrievers to train: presets, or models by name or folder.",
-        reason="It comes with the installation and trains in seconds on a CPU.", holds="models",
+    retrievers: tuple[str, ...] = option(
+        ("static-minilm",), "Retrievers to train: presets, or models by name or folder.",
+        reason="It comes with the installation and trains in seconds on a CPU.", holds="model",
     )  # fmt: skip
-    seeds: str = option(
-        "0, 1, 2", "Seeds: each combination is trained once per seed. One seed shows no spread.",
-        reason="One seed shows no spread; three are the least that do so at all.",
+    seeds: tuple[int, ...] = option(
+        (0, 1, 2), "Seeds: each combination is trained once per seed. One seed shows no spread.",
+        reason="One seed shows no spread; three are the least that do so at all.", minimum=0,
     )  # fmt: skip
     spend: float | None = option(
         None, "At most so much for missing queries, in equal parts for each method: what writes them stops there.",
@@ -137,8 +136,8 @@ class StudyConfig(Config):
         reason="Off, as for BM25.",
     )  # fmt: skip
     name: str = option("", "A name for the study.")
-    in_domain: str = option(
-        "",
+    in_domain: tuple[str, ...] = option(
+        (),
         "Benchmarks (names) of the same source as the training documents, besides those that share documents with "
         "them: they are in no line through CW.", advanced=True,
     )  # fmt: skip
@@ -154,80 +153,39 @@ class StudyConfig(Config):
         advanced=True,
     )  # fmt: skip
     protocol: str = PROTOCOL
-    dev: str = option(
-        "",
+    dev: tuple[str, ...] = option(
+        (),
         "The benchmark (name or name:split) that chooses each training's checkpoint; of several, one in the language "
         "of the training's queries. Empty: the dev split of the first benchmark (with same_language, of each); where "
         "it has none, a part of its queries is split off as dev and the others are reported.",
         reason="The paper keeps the checkpoint with the best dev NDCG@10; dev and test queries differ.",
-        holds="benchmarks",
+        holds="benchmark",
     )  # fmt: skip
-    steps: int | None = option(
-        None, "Steps of every training. Empty: those that the largest one takes for its epochs, at least 90.",
-        reason="Fewer steps for fewer pairs would compare lengths of training, not queries; trainings with few pairs "
-        "see them more often.", unit="steps", minimum=1, advanced=True,
+    training: Loop = member()
+    learning_rate: tuple[float, ...] = option(
+        (), "Peak learning rates to compare; the preset's own if empty.", minimum=1e-12, maximum=1.0, advanced=True,
     )  # fmt: skip
-    epochs: int | None = option(
-        None, "Passes of the largest training over its pairs; as the preset says if empty.", unit="epochs", minimum=1,
-        advanced=True,
-    )  # fmt: skip
-    batch_size: int | None = option(None, "Pairs per step.", unit="pairs", minimum=2, advanced=True)
-    learning_rate: str = option("", "Peak learning rates to compare; the preset's own if empty.", advanced=True)
-    max_length: int | None = option(None, "Longest text.", unit="tokens", minimum=8, advanced=True)
-    gpus: int | None = option(
-        None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True,
-    )  # fmt: skip
+    gpus: int | None = ONE_GPU
 
-    training: str = option("", "Further settings of every training, as name=value.", advanced=True)
-
-    def items(self, field_name: str) -> list[str]:
-        """The entries of a list field, in order, each once."""
-        text: str = getattr(self, field_name)
-        return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
+    @property
     def rates(self) -> list[float | None]:
         """The learning rates, ascending; None for the retriever's own."""
-        return list(read_rates(self.learning_rate)) or [None]
-
-    def more_settings(self) -> dict[str, str]:
-        """{name: value} of the further training settings; ConfigError for others and for an entry without ``=``."""
-        pairs = [entry.partition("=") for entry in self.items("training")]
-        if not all(sign for _, sign, _ in pairs):
-            raise ConfigError("'training' must hold entries like name=value.")
-        given = {name.strip(): value.strip() for name, _, value in pairs}
-        for name in given.keys() & DECIDED.keys():
-            raise ConfigError(
-                f"'training' must not hold {name!r}: the study decides it for each training.",
-                hint=f"Set {DECIDED[name]!r} of the study instead.",
-            )
-        return given
-
-    def numbers(self, field_name: str, *, minimum: int) -> list[int]:
-        """The entries of a list of whole numbers; ConfigError where one is no number or below ``minimum``."""
-        numbers = []
-        for part in self.items(field_name):
-            if not part.isdecimal() or len(part) > LONGEST_NUMBER or int(part) < minimum:
-                raise ConfigError(
-                    f"{field_name!r} must hold whole numbers of at least {minimum}, not {shown(part)}.",
-                    hint=f"A number has at most {LONGEST_NUMBER} digits." if len(part) > LONGEST_NUMBER else "",
-                )
-            numbers.append(int(part))
-        return list(dict.fromkeys(numbers))
+        return [*sorted(self.learning_rate)] or [None]
 
     @property
     def model_name(self) -> str:
         """The model that writes missing queries: as set, or the generator's default; empty where it is no LLM."""
-        generator = registry("generator").named(self.generator)
-        return (self.model or str(generator.model)) if generator.is_llm else ""
+        return self.endpoint.model_name if registry("generator").named(self.endpoint.generator).is_llm else ""
 
     def recorded(self) -> dict[str, Any]:
         """Return the settings that took part: a default must not read as the writer of queries that were there."""
-        values = self.to_dict()
-        if self.items("losses") == [INFONCE]:
+        usual = {name: setting.default for name, setting in Loop.settings().items()}
+        values = {name: value for name, value in self.to_dict().items() if name not in usual or value != usual[name]}
+        if self.losses == (INFONCE,):
             del values["teacher"]
-        if self.items("methods") and self.model_name:
+        if self.methods and self.model_name:
             return {**values, "model": self.model_name}
-        unused = {"model", "base_url"} if self.items("methods") else {"corpus", "generator", "model", "base_url"}
+        unused = {"model", "base_url"} if self.methods else {"corpus", "generator", "model", "base_url"}
         return {name: value for name, value in values.items() if name not in unused}
 
     @property
@@ -237,10 +195,10 @@ class StudyConfig(Config):
 
     def check(self) -> None:
         problems = [f"{name!r} is empty" for name in ("benchmarks", "per_doc", "weightings", "retrievers", "seeds")
-                    if not self.items(name)]  # fmt: skip
-        if not self.items("query_sets") and not self.items("methods"):
+                    if not getattr(self, name)]  # fmt: skip
+        if not self.query_sets and not self.methods:
             problems.append("neither 'query_sets' nor 'methods' names anything to train on")
-        if self.items("methods") and not self.corpus:
+        if self.methods and not self.corpus:
             problems.append("'methods' need a 'corpus' to write queries for")
         if self.design == "equal pairs" and self.budget is None:
             problems.append("equal pairs need a 'budget'")
@@ -250,10 +208,11 @@ class StudyConfig(Config):
             problems.append(f"a 'budget' makes equal pairs, not {self.design}: use 'max_documents' instead")
         if problems:
             raise ConfigError.from_problems(problems)
-        self.more_settings()
-        trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0)) * len(self.rates())
-        trainings *= len(self.items("query_sets")) + len(self.items("methods"))
-        trainings *= math.prod(len(self.items(n)) for n in ("retrievers", "weightings", "losses", "query_sources"))
+
+        compared = (
+            self.retrievers, self.weightings, self.losses, self.query_sources, self.per_doc, self.seeds, self.rates,
+        )  # fmt: skip
+        trainings = math.prod(map(len, compared)) * (len(self.query_sets) + len(self.methods))
         trainings *= 2 if self.design == BOTH else 1
         if trainings > MOST_TRAININGS:
             raise ConfigError(
@@ -274,22 +233,11 @@ def grid(default: float) -> tuple[float, ...]:
     return RATES if default in RATES else tuple(float(f"{factor * default:.3g}") for factor in AROUND)
 
 
-def read_rates(text: str) -> tuple[float, ...]:
-    """``2e-7, 1e-6`` as ascending rates. ConfigError for anything else, for one out of range, or one named twice."""
-    rates = []
-    for word in text.replace(";", ",").split(","):
-        if not word.strip():
-            continue
-        try:
-            value = float(word)
-        except ValueError:
-            raise ConfigError(f"{word.strip()!r} is no learning rate.", hint="Write numbers: 2e-7,5e-7,1e-6.") from None
-        if not 0 < value <= 1:
-            raise ConfigError(f"A learning rate lies above 0 and up to 1, not at {word.strip()}.")
-        rates.append(value)
-    if len(set(rates)) < len(rates):
-        raise ConfigError("A learning rate is named twice.")
-    return tuple(sorted(rates))
+def read_rates(text: str) -> list[float]:
+    """Return ``2e-7, 1e-6`` as ascending rates. ConfigError as for the setting ``learning_rate`` of a study."""
+    return sorted(
+        StudyConfig.from_dict({"benchmarks": "any", "query_sets": "any", "learning_rate": text}).learning_rate
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,11 +267,11 @@ def _plan_files() -> list[Path]:
     return sorted(file for file in PLANS.glob("*.yaml") if file.stem != CLAIMS)
 
 
-def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> StudyConfig:
+def read_plan(source: str | Path, changes: Mapping[str, Any] | None = None) -> StudyConfig:
     """The plan in a YAML file, or a ready-made one by name, with some settings changed.
 
-    Lists may be written as YAML lists. InputError for a file that is not there or is no mapping, ConfigError for
-    unknown settings and values out of range.
+    Lists may be written as YAML lists, members as mappings. InputError for a file that is not there or is no mapping,
+    ConfigError for unknown settings and values out of range.
     """
     file = typed_path(source)
     if not file.is_file() and (PLANS / f"{source}.yaml").is_file():
@@ -334,20 +282,22 @@ def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> S
         values["name"] = file.stem
     if about is not None and not isinstance(about, str):
         raise InputError("'about' must be a sentence.", file=file)
-    plain = {name: _plain(name, value, file) for name, value in values.items() if value not in EMPTY}
-    return StudyConfig.from_dict({**plain, **(changes or {})})
+    given = {name: value for name, value in values.items() if value not in EMPTY}
+    return StudyConfig.from_dict({**given, **(changes or {})})
 
 
 def stored(values: Mapping[str, Any]) -> StudyConfig:
     """The plan of a study that was run, maybe by an earlier version: settings that left do not keep it from being
     read."""
-    known = {n: value for n, value in values.items() if n in StudyConfig.settings() and value is not None}
+    names = {*StudyConfig.settings(), "training"}
+    known = {name: value for name, value in values.items() if name in names and value is not None}
     if known.get("design") not in DESIGNS:
         known.pop("design", None)
     # Of a further setting that the study itself decides nothing was trained.
-    entries = [entry for entry in str(known.get("training", "")).split(",") if entry.strip()]
-    known["training"] = ",".join(entry for entry in entries if entry.partition("=")[0].strip() not in DECIDED)
-    return StudyConfig.from_dict({**known, "learning_rate": str(known.get("learning_rate", ""))})
+    entries = [entry for entry in str(known.pop("training", "")).split(",") if "=" in entry]
+    further = {name.strip(): value for name, _, value in (entry.partition("=") for entry in entries)}
+    known |= {name: value for name, value in further.items() if name in Loop.settings()}
+    return StudyConfig.from_dict(known)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -376,37 +326,23 @@ def _read(file: Path) -> dict[str, Any]:
     return values
 
 
-def _plain(name: str, value: Any, file: Path) -> str:
-    """A YAML value as a setting: a list becomes a text with commas."""
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-        raise InputError(f"{name!r} must be one value or a plain list of values.", file=file)
-    with_comma = [entry for entry in value if "," in entry]
-    if with_comma:
-        raise InputError(f"{name!r} holds {shown(with_comma[0])}: an entry cannot contain a comma.", file=file)
-    return ", ".join(value)
+class Reported(JudgedOn):
+    """The judged queries that a test is reported on."""
+
+    benchmark: str = altered(
+        JudgedOn, "benchmark", default="",
+        help="Whose judged queries decide; empty: the project's, else people's of the corpus, else template queries.",
+    )  # fmt: skip
+    split: str = altered(JudgedOn, "split", help="The split that is reported; empty: test, or the only one.")
 
 
 class TrialConfig(Config):
     """The test on one's own data: what is asked of the user, each with a default."""
 
-    corpus: str = option(REQUIRED, "The corpus to train on (its id).")
-    benchmark: str = option(
-        "", "Whose judged queries decide; empty: the project's, else people's of the corpus, else template queries.",
-        holds="benchmark",
-    )  # fmt: skip
-    split: str = option("", "The split that is reported; empty: test, or the only one.")
-    generator: str = option(
-        "template", "What writes the queries that are missing.", reason=AT_ONCE,
-        choices=Names("generator", leave_out=("transformers",)),
-    )  # fmt: skip
-    model: str = option("", "The model's name at the endpoint (generator openai).", holds="model")
-    base_url: str = BASE_URL
-    retriever: str = option(
-        "static-minilm", "The retriever to train.",
-        reason="It comes with the installation and trains in seconds on a CPU.",
-    )  # fmt: skip
+    corpus: str = CORPUS
+    judged: Reported = member()
+    endpoint: Writer = member()
+    retriever: str = altered(TrainingConfig, "retriever", help="The retriever to train.")
     per_doc: int = option(
         5, "Queries per document (M) that one query is compared with.",
         reason="The paper's gains from diverse queries flatten after five.", unit="queries", minimum=2, maximum=100,
@@ -439,36 +375,3 @@ class TrialConfig(Config):
 def reported_split(splits: Sequence[str]) -> str:
     """The split that results are reported on: test, else one that is named as dev, else the first."""
     return next((name for name in ("test", *DEV_SPLITS) if name in splits), splits[0])
-
-
-def study_of(
-    config: TrialConfig, test: str, dev: str, documents: int, *, human: str = "", name: str = "", spend: bool = False
-) -> StudyConfig:
-    """The study that a test is: on so many documents, reported on ``test`` with checkpoints by ``dev`` (name:split).
-
-    ``human`` is a query set of people that is trained on too; ``spend`` whether the budget is kept, which takes a model
-    with a known price.
-    """
-    return StudyConfig.from_dict(
-        {
-            "benchmarks": test,
-            "dev": dev,
-            "query_sets": human,
-            "corpus": config.corpus,
-            "methods": TESTED_METHODS,
-            "generator": config.generator,
-            **({"model": config.model} if config.model else {}),
-            "base_url": config.base_url,
-            "per_doc": f"1, {config.per_doc}",
-            "design": BOTH,
-            "max_documents": documents,
-            "retrievers": config.retriever,
-            "seeds": ", ".join(map(str, range(config.seeds))),
-            "bm25": True,
-            "hybrid": True,
-            # The untrained retriever by the similarity of the trainings: else the gain holds the switch to it.
-            "protocol": "paper",
-            "spend": config.spend if spend else None,
-            "name": name,
-        }
-    )

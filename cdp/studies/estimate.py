@@ -43,12 +43,12 @@ CONFOUNDS = {
 def limits_of_design(config: StudyConfig, sources: Sequence[StudySource]) -> list[str]:
     """What a study cannot tell by its design: said before the start, and in the report."""
     sentences = [CONFOUNDS[config.held_equal]]
-    if len(config.numbers("seeds", minimum=0)) == 1:
+    if len(config.seeds) == 1:
         sentences.append(
             "With one seed the spread between trainings is unknown: a significant difference over the queries may "
             "still be luck of one training."
         )
-    most = max(config.numbers("per_doc", minimum=1))
+    most = max(config.per_doc)
     for source in sources:
         reached = source.n_with(most)
         if source.counts and reached < source.n_documents and config.budget is None:
@@ -115,7 +115,7 @@ class StudyPlan:
         return {
             "name": self.config.name,
             "trainings": len(self.conditions),
-            "evaluations": (len(self.conditions) + len(self.config.items("retrievers"))) * len(self.benchmarks),
+            "evaluations": (len(self.conditions) + len(self.config.retrievers)) * len(self.benchmarks),
             **{name: getattr(self, name) for name in plain},
             "sources": [asdict(s) for s in self.sources],
             "generations": [asdict(g) for g in self.generations],
@@ -143,13 +143,13 @@ def estimate(
         {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()} if planned else {}
     )
     texts = sum(map(_texts, benchmarks))
-    names = config.items("retrievers")
+    names = config.retrievers
     seconds = STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in names)
     for condition in planned:
         speed = speed_of(condition.cell.retriever, speeds)
         judged = evaluated_on(config, by_label[condition.cell.source], [str(b.get("language", "")) for b in benchmarks])
         encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
-        batch = min(settings[condition.cell.retriever].batch_size or 1, pairs[str(condition)])
+        batch = min(settings[condition.cell.retriever].loop.batch_size or 1, pairs[str(condition)])
         seconds += speed.training_seconds(steps[condition.cell.retriever] * batch)
         seconds += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
     plan = StudyPlan(
@@ -204,9 +204,9 @@ def _notes(plan: StudyPlan) -> Iterator[str]:
             yield f"{b['name']}: {b['empty']:.0%} of the queries have no content word when counted as {b['language']}."
     yield from limits_of_design(config, plan.sources)
     if plan.generations and (config.budget is not None or config.max_documents is not None):
-        seed = config.numbers("seeds", minimum=0)[0]
+        seed = config.seeds[0]
         yield (
             f"Missing queries are written for documents drawn at random (seed {seed}); every training draws from these."
         )
-    if 1 not in config.numbers("per_doc", minimum=1):
+    if 1 not in config.per_doc:
         yield "Without Q/Doc 1 there is nothing to compare more queries per document with."

@@ -24,7 +24,7 @@ from cdp.llm.prices import dollars
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, leakage
 from cdp.studies import planning
-from cdp.studies.config import StudyConfig, TrialConfig, study_of
+from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
 from cdp.studies.estimate import StudyPlan, speed_of
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
@@ -78,7 +78,7 @@ def judged_by(
     workspace: Workspace, manifest: CorpusManifest, config: TrialConfig, own: Sequence[BenchmarkInfo]
 ) -> JudgedBy:
     """What decides a test on a corpus, of whose project ``own`` are. InputError for a benchmark that cannot be used."""
-    info = _named(workspace, config.benchmark) if config.benchmark else best_of(manifest, own)
+    info = _named(workspace, config.judged.benchmark) if config.judged.benchmark else best_of(manifest, own)
     if info is not None:
         return _benchmark(workspace, info, config)
     human = _human(workspace, manifest)
@@ -127,7 +127,7 @@ def best_of(manifest: CorpusManifest, own: Sequence[BenchmarkInfo]) -> Benchmark
 
 
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
-    splits = planning.splits_of(workspace, info, config.split, queries=config.queries, documents=MOST_DOCUMENTS)
+    splits = planning.splits_of(workspace, info, config.judged.split, queries=config.queries, documents=MOST_DOCUMENTS)
     notes = [splits.shared_note] if splits.shared else []
     if splits.benchmark != info.name:
         queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
@@ -269,7 +269,7 @@ def plan_test(
         raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
     documents = min(available, config.documents or MOST_TRAINED)
     trained, note = _trained_human(workspace, manifest, judged, documents)
-    study = study_of_test(config, manifest, judged, documents, trained)
+    study = study_of_test(config, judged.splits, documents, trained, manifest.name)
     study_plan = planning.plan(
         workspace, study, measured, known=facts(workspace, manifest, judged, study),
         dev_texts=judged.splits.n_dev + judged.splits.n_documents,
@@ -282,7 +282,7 @@ def plan_test(
         )
     if study_plan.requests:
         notes.append("The time of the endpoint's answers comes on top.")
-    if config.generator == "template":
+    if config.endpoint.generator == "template":
         notes.append("The template generator stands in for an LLM: what a model's queries would gain may differ.")
     problem = ""
     if seconds > 60 * config.minutes:
@@ -354,8 +354,24 @@ def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
 
 
 def study_of_test(
-    config: TrialConfig, manifest: CorpusManifest, judged: JudgedBy, documents: int, human: str, priced: bool = False
+    config: TrialConfig, splits: Splits, documents: int, human: str | Sequence[str], title: str, priced: bool = False
 ) -> StudyConfig:
-    splits = judged.splits
-    test, dev = f"{splits.benchmark}:{splits.test}", f"{splits.benchmark}:{splits.dev}"
-    return study_of(config, test, dev, documents, human=human, name=f"Test on {manifest.name}", spend=priced)
+    """Return the plan ``own-data`` as a test on so many documents of the corpus ``title``.
+
+    ``human`` are query sets of people that are trained on too; ``priced`` says that the model has a price, so that the
+    budget can be kept.
+    """
+    changes = {
+        "benchmarks": f"{splits.benchmark}:{splits.test}",
+        "dev": f"{splits.benchmark}:{splits.dev}",
+        "query_sets": human,
+        "corpus": config.corpus,
+        "endpoint": config.endpoint,
+        "per_doc": (1, config.per_doc),
+        "max_documents": documents,
+        "retrievers": config.retriever,
+        "seeds": (*range(config.seeds),),
+        "spend": config.spend if priced else None,
+        "name": f"Test on {title}",
+    }
+    return read_plan(OWN_DATA, changes)

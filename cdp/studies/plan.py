@@ -8,14 +8,14 @@ from typing import Any, NamedTuple, Self
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
 from cdp.base.text import name_and_split
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.retrievers import bm25
-from cdp.studies.config import BOTH, DISTIL, INFONCE, LOSSES, StudyConfig
+from cdp.studies.config import BOTH, DISTIL, INFONCE, StudyConfig
 from cdp.training.pairs import PairSet, draw_pairs
 from cdp.training.plan import order_of, rate
 from cdp.training.reasoning import QUERY_ONLY, with_reasoned
@@ -163,16 +163,16 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
         Condition(
             Cell(retriever, source.label, per_doc, weighting, held, peak, loss, query_source), seed, documents, budget
         )
-        for retriever in config.items("retrievers")
+        for retriever in config.retrievers
         for source in sources
-        for per_doc in config.numbers("per_doc", minimum=1)
+        for per_doc in config.per_doc
         if config.budget is not None or not source.counts or source.n_with(per_doc)
         for documents, budget, held in _sizes(config, source, per_doc)
-        for query_source in config.items("query_sources")
-        for loss in config.items("losses")
-        for weighting in config.items("weightings")
-        for peak in config.rates()
-        for seed in config.numbers("seeds", minimum=0)
+        for query_source in config.query_sources
+        for loss in config.losses
+        for weighting in config.weightings
+        for peak in config.rates
+        for seed in config.seeds
     ]
 
 
@@ -208,7 +208,7 @@ def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
     """Why a set cannot meet the budget at every Q/Doc, in a sentence; empty where it can, or is not there yet."""
     if not source.counts or config.budget is None:
         return ""
-    for per_doc in config.numbers("per_doc", minimum=1):
+    for per_doc in config.per_doc:
         needed = documents_at(config, per_doc) or 0
         available = source.n_with(per_doc)
         if config.max_documents is not None:
@@ -252,16 +252,12 @@ def weighs_reasoning(weighting: str) -> bool:
 
 def needs_reasoning(config: StudyConfig) -> bool:
     """Return True if some condition reads the reasoned forms of queries."""
-    return config.items("query_sources") != [QUERY_ONLY] or any(map(weighs_reasoning, config.items("weightings")))
+    return config.query_sources != (QUERY_ONLY,) or any(map(weighs_reasoning, config.weightings))
 
 
 def check_axes(config: StudyConfig) -> None:
-    """Raise ConfigError for a loss or query source that there is not, and for distillation from reasoned queries."""
-    sources = TrainingConfig.settings()["query_source"].choices
-    for field, known in (("losses", LOSSES), ("query_sources", tuple(sources or ()))):
-        if unknown := [entry for entry in config.items(field) if entry not in known]:
-            raise NotFoundError(field, unknown[0], known=known)
-    if DISTIL in config.items("losses") and config.items("query_sources") != [QUERY_ONLY]:
+    """Raise ConfigError for distillation from reasoned queries."""
+    if DISTIL in config.losses and config.query_sources != (QUERY_ONLY,):
         raise ConfigError(
             "A teacher's scores are of the queries themselves, not of their reasoned forms.",
             hint="Compare distil and query_sources in two studies.",
@@ -279,8 +275,8 @@ def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: Trai
     Those that the training with the most pairs takes for its epochs, and never fewer than ``LEAST_STEPS``: with more
     steps for more pairs, a study would measure the length of training.
     """
-    if config.steps is not None:
-        return config.steps
+    if config.training.steps is not None:
+        return config.training.steps
     by_label = {source.label: source for source in sources}
     largest = max(pairs_of(c, by_label[c.cell.source]) for c in conditions(config, sources))
     return max(LEAST_STEPS, order_of(settings.replace(steps=None), max(2, largest)).steps)
@@ -289,7 +285,10 @@ def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: Trai
 def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
     """The training that a condition is, but for its steps (``steps_of``)."""
     weighting, kappa = with_kappa(condition.cell.weighting)
+    given = config.training.hard_negatives
+    negatives = MOST_NEGATIVES if given is None else given
     values: dict[str, Any] = {
+        "loop": config.training,
         "query_set": query_set,
         "retriever": condition.cell.retriever,
         "weighting": weighting,
@@ -300,26 +299,18 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
         "max_documents": config.max_documents,
         "pairs": condition.budget,
         "seed": condition.seed,
-        "epochs": config.epochs,
-        "batch_size": config.batch_size,
         "learning_rate": condition.cell.rate,
-        "max_length": config.max_length,
-        "hard_negatives": MOST_NEGATIVES,
-        "distil": 1.0,
+        # What a plan sets of the two is for the conditions of that loss alone.
+        "hard_negatives": negatives if condition.cell.loss != INFONCE else 0,
+        "distil": (config.training.distil or 1.0) if condition.cell.loss == DISTIL else 0.0,
         "gpus": config.gpus,
     }
-    given = {name: value for name, value in values.items() if value is not None} | config.more_settings()
-    # What else a plan sets of the two is for the conditions of that loss alone.
-    if condition.cell.loss == INFONCE:
-        given["hard_negatives"] = 0
-    if condition.cell.loss != DISTIL:
-        given["distil"] = 0.0
-    return TrainingConfig.from_dict(given)
+    return TrainingConfig.from_dict({name: value for name, value in values.items() if value is not None})
 
 
 def places(config: StudyConfig, field: str = "benchmarks") -> list[tuple[str, str]]:
     """(benchmark, split) of each entry of ``benchmarks`` or ``dev``; the split is empty where none is named."""
-    return [name_and_split(entry) for entry in config.items(field)]
+    return [name_and_split(entry) for entry in getattr(config, field)]
 
 
 def dev_of(source: StudySource, languages: Sequence[str]) -> int:
@@ -337,7 +328,7 @@ STEP_S = 300.0
 
 def untrained(config: StudyConfig) -> list[Cell]:
     """What is evaluated without training, in the order of the report."""
-    names = config.items("retrievers")
+    names = config.retrievers
     return [
         *([Cell(bm25.NAME)] if config.bm25 else []),
         *map(Cell, names),
@@ -424,7 +415,7 @@ def condition_pairs(
         per_doc=condition.cell.per_doc,
         documents=config.max_documents,
         budget=condition.budget,
-        widest=max(config.numbers("per_doc", minimum=1)),
+        widest=max(config.per_doc),
         among=among,
         failures=failures,
     )

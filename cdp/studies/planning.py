@@ -21,7 +21,7 @@ from cdp.corpus import resolve_corpus
 from cdp.query_sets import QuerySet
 from cdp.retrievers import leakage, resolve
 from cdp.studies import records
-from cdp.studies.config import DECIDED, DEV_SPLITS, DISTIL, HARD_NEGATIVES, INFONCE, StudyConfig, reported_split
+from cdp.studies.config import DEV_SPLITS, DISTIL, HARD_NEGATIVES, INFONCE, StudyConfig, reported_split
 from cdp.studies.estimate import PlannedGeneration, StudyPlan, estimate
 from cdp.studies.plan import (
     BY,
@@ -39,7 +39,7 @@ from cdp.studies.plan import (
 from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
-from cdp.training.plan import Speed, complete, rate
+from cdp.training.plan import Speed, complete
 from cdp.training.reasoning import check_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
@@ -48,7 +48,7 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
     """What is trained on, and what has to be written for it first."""
     sources: list[StudySource] = []
     sets: list[QuerySet | None] = []
-    for name in config.items("query_sets"):
+    for name in config.query_sets:
         query_set = query_sets.resolve_query_set(workspace, name)
         kind = "human" if query_set.kind == "human" else query_set.method
         label = query_set.name if kind in ("", "imported") else kind  # which would tell two of them from nothing
@@ -58,11 +58,11 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
             raise InputError(f"The query set {query_set.name} has no queries to train on.")
         sources.append(source)
         sets.append(query_set)
-    most = max(config.numbers("per_doc", minimum=1))
-    for corpus in config.items("corpus") if config.items("methods") else ():
+    most = max(config.per_doc)
+    for corpus in config.corpus if config.methods else ():
         manifest = resolve_corpus(workspace, corpus)
         n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
-        for method in config.items("methods"):
+        for method in config.methods:
             get_method(method)
             existing_set = _existing_set(workspace, manifest.id, method, config, most)
             sets.append(existing_set)
@@ -88,7 +88,7 @@ def _told_apart(
     is there by several, and by name or id where that is not enough. ``sets`` are their query sets as far as there."""
     several = len({source.corpus for source in sources}) > 1
     names = {source.corpus: resolve_corpus(workspace, source.corpus).name for source in sources} if several else {}
-    written_by = [config.generator if q is None else "" if q.imported else q.generator for q in sets]
+    written_by = [config.endpoint.generator if q is None else "" if q.imported else q.generator for q in sets]
     labels = [source.label for source in sources]
     clashing = {
         label
@@ -111,7 +111,7 @@ def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -
     """The set of reasoned forms for a set to train on, where a weighting needs one; ConfigError where none fits."""
     if not needs_reasoning(config):
         return ""
-    named = [query_sets.resolve_query_set(workspace, name) for name in config.items("reasoning")]
+    named = [query_sets.resolve_query_set(workspace, name) for name in config.reasoning]
     reasoned = [q for q in named if q.parameters.get("source") == query_set.id]
     fitting = reasoned or [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
     if len(fitting) != 1 or fitting[0].id == query_set.id:
@@ -126,11 +126,13 @@ def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -
 
 def _generation(workspace: Workspace, config: StudyConfig, source: StudySource) -> PlannedGeneration:
     """What it takes to have the queries of a source written, counted on a sample of the documents."""
-    if not GENERATORS[config.generator].endpoint:
-        return PlannedGeneration(source.label, config.generator)
+    if not GENERATORS[config.endpoint.generator].endpoint:
+        return PlannedGeneration(source.label, config.endpoint.generator)
     cost_estimate = pricing.estimate(workspace, synthesis_of(config, source))
     same = ("requests", "input_tokens", "output_tokens", "cost")
-    return PlannedGeneration(source.label, config.generator, **{name: getattr(cost_estimate, name) for name in same})
+    return PlannedGeneration(
+        source.label, config.endpoint.generator, **{name: getattr(cost_estimate, name) for name in same}
+    )
 
 
 def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
@@ -142,8 +144,8 @@ def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: Stu
         same = (
             query_set.corpus_id == corpus_id
             and query_set.method == method
-            and query_set.generator == config.generator
-            and (not GENERATORS[config.generator].is_llm or query_set.model == config.model_name)
+            and query_set.generator == config.endpoint.generator
+            and (not GENERATORS[config.endpoint.generator].is_llm or query_set.model == config.model_name)
         )
         limit = query_set.parameters.get("limit")
         enough = query_set.per_doc >= most and (limit is None or (needed is not None and limit >= needed))
@@ -159,23 +161,21 @@ def _documents_needed(config: StudyConfig) -> int | None:
     """How many documents the study looks at; None for all."""
     if config.budget is None:
         return config.max_documents
-    most = max(2, config.budget // min(config.numbers("per_doc", minimum=1)))
+    most = max(2, config.budget // min(config.per_doc))
     return most if config.max_documents is None else min(most, config.max_documents)
 
 
 def synthesis_of(config: StudyConfig, source: StudySource) -> SynthesisConfig:
     """The job that writes a source's queries."""
-    n = len(config.items("methods")) * len(config.items("corpus"))
+    n = len(config.methods) * len(config.corpus)
     return SynthesisConfig.from_dict(
         {
             "corpus": source.corpus,
             "method": method_of(source.label),
-            "per_doc": max(config.numbers("per_doc", minimum=1)),
-            "generator": config.generator,
-            "model": config.model,
-            "base_url": config.base_url,
+            "per_doc": max(config.per_doc),
+            "endpoint": config.endpoint,
             "limit": _documents_needed(config),
-            "draw": config.numbers("seeds", minimum=0)[0],
+            "draw": config.seeds[0],
             "budget": config.spend / n if config.spend else None,
         }
     )
@@ -243,14 +243,14 @@ def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, li
     """A plan that names its dev splits; with the splits of its first benchmarks where they were found here."""
     if config.dev:
         return config, []
-    entries = config.items("benchmarks")
+    entries = config.benchmarks
     found = []
     for name, split in places(config)[: len(entries) if config.same_language else 1]:
         info = describe(resolve_benchmark(name, workspace), workspace)
         found.append(splits_of(workspace, info, split))
     test = [f"{splits.benchmark}:{splits.test}" for splits in found]
     dev = [f"{splits.benchmark}:{splits.dev}" for splits in found]
-    return config.replace(benchmarks=", ".join([*test, *entries[len(found) :]]), dev=", ".join(dev)), found
+    return config.replace(benchmarks=[*test, *entries[len(found) :]], dev=dev), found
 
 
 def planned_facts(workspace: Workspace, config: StudyConfig, splits: Splits) -> dict[str, Any]:
@@ -293,23 +293,21 @@ def plan(
         dev_texts = max(each.n_dev + each.n_documents for each in splits)
     if not known and not drawn:
         dev_texts = _dev_texts(workspace, config, benchmark_splits)
-    for weighting in config.items("weightings"):
+    for weighting in config.weightings:
         able = [name for name, known in WEIGHTINGS.items() if known.needs != "column"]
         if with_kappa(weighting)[0] not in able:
             raise NotFoundError("weighting", weighting, known=able)
-    retrievers = {name: resolve(name, workspace) for name in config.items("retrievers")}
+    retrievers = {name: resolve(name, workspace) for name in config.retrievers}
     for source in sources:
         problem = problems_of_budget(config, source)
         if problem:
             raise ConfigError(problem, hint="Lower the budget, leave out the highest Q/Doc, or use equal documents.")
-    names = ("epochs", "batch_size", "max_length")
-    given = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
     study_plan = estimate(
         config,
         sources,
         benchmarks,
         settings={
-            name: complete(TrainingConfig.from_dict({"query_set": "any", **given, **config.more_settings()}), retriever)
+            name: complete(TrainingConfig(query_set="any", loop=config.training), retriever)
             for name, retriever in retrievers.items()
         },
         speeds=measured,
@@ -350,7 +348,7 @@ def _of_first_documents(workspace: Workspace, source: StudySource) -> str:
 
 def _written(config: StudyConfig, source: StudySource) -> bool:
     """Whether a source is what a method writes, for this study or before, and no set that the plan names."""
-    return method_of(source.label) in config.items("methods")
+    return method_of(source.label) in config.methods
 
 
 def stored_sets(sources: Sequence[StudySource]) -> list[str]:
@@ -397,12 +395,8 @@ def _dev_texts(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequ
 
 def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
     """The judged queries among those of ``sets``; without these, of the query sets that the plan names."""
-    names = config.items("query_sets") if sets is None else sets
+    names = config.query_sets if sets is None else sets
     return leakage.find_leaks(workspace, names, places(config) + places(config, "dev"))
-
-
-# Further settings of a training that a sweep passes on in its own way, or that do not tell trainings apart.
-NAMED_BY_SWEEP = {*DECIDED, "epochs", "batch_size", "save_steps"}
 
 
 def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) -> StudyConfig:
@@ -413,34 +407,33 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
     """
     if len(set(rates)) < 2:
         raise ConfigError("A sweep needs at least two learning rates.", hint="Write them as 2e-7,5e-7,1e-6.")
-    if not config.benchmark:
+    if not config.dev.benchmark:
         raise ConfigError("A sweep needs a dev benchmark to choose by.", hint="Set benchmark, as --benchmark NAME.")
-    info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
-    others = [name for name in info.splits if name != config.split]
+    info = describe(resolve_benchmark(config.dev.benchmark, workspace), workspace)
+    others = [name for name in info.splits if name != config.dev.split]
     splits = {}
-    if config.split and others and choose_split(info, config.split):
-        name = config.benchmark
-        splits = {"dev": f"{name}:{config.split}", "benchmarks": f"{name}:{reported_split(others)}"}
+    if config.dev.split and others and choose_split(info, config.dev.split):
+        name = config.dev.benchmark
+        splits = {"dev": f"{name}:{config.dev.split}", "benchmarks": f"{name}:{reported_split(others)}"}
     query_set = counted(workspace, StudySource("", "", query_sets.resolve_query_set(workspace, config.query_set).id))
-    usual = TrainingConfig(query_set="any").to_dict()
-    more = {k: v for k, v in config.to_dict().items() if k not in NAMED_BY_SWEEP and v != usual[k]}
-    capped = "" if config.kappa == usual["kappa"] else f"@{config.kappa:g}"
-    loss = HARD_NEGATIVES if config.hard_negatives else INFONCE
+    capped = "" if config.kappa == config.settings()["kappa"].default else f"@{config.kappa:g}"
+    loss = HARD_NEGATIVES if config.loop.hard_negatives else INFONCE
     return StudyConfig.from_dict(
         {
-            "benchmarks": config.benchmark,
+            "benchmarks": config.dev.benchmark,
             "query_sets": config.query_set,
             "retrievers": config.retriever,
-            "per_doc": str(config.per_doc or max(1, len(query_set.counts))),
+            "per_doc": config.per_doc or max(1, len(query_set.counts)),
             "weightings": f"{config.weighting}{capped}",
-            "losses": DISTIL if config.distil else loss,
+            "losses": DISTIL if config.loop.distil else loss,
             "query_sources": config.query_source,
-            "seeds": str(config.seed),
-            "learning_rate": ", ".join(map(rate, sorted(rates))),
-            "training": ", ".join(f"{name}={value}" for name, value in more.items()),
+            "seeds": config.seed,
+            "learning_rate": sorted(rates),
+            "training": config.loop,
             "name": config.name or f"{resolve(config.retriever, workspace).name}, learning rates",
-            **{name: getattr(config, name) for name in ("max_documents", "epochs", "batch_size", "steps", "max_length",
-                                                        "reasoning", "gpus")},
+            "max_documents": config.max_documents,
+            "reasoning": config.reasoning,
+            "gpus": config.gpus,
             "budget": config.pairs,
             **splits,
         }

@@ -182,8 +182,8 @@ def _findings(report: StudyReport) -> Iterator[str]:
 
 def _rates(report: StudyReport) -> Iterator[str]:
     """The learning rate that the dev split chooses, for each retriever whose trainings differ in it alone."""
-    tried = [value for value in report.config.rates() if value is not None]
-    for retriever in report.config.items("retrievers") if len(tried) > 1 else ():
+    tried = [value for value in report.config.rates if value is not None]
+    for retriever in report.config.retrievers if len(tried) > 1 else ():
         of_retriever = (row for row in report.rows if row.cell.retriever == retriever)
         rows = [row for row in of_retriever if row.cell.rate is not None and row.best_dev]
         if len({row.cell._replace(rate=None) for row in rows}) != 1:
@@ -381,7 +381,7 @@ def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
     trained = dict.fromkeys(c.cell for c in conditions(config, sources))
-    names = [bm25.NAME, *config.items("retrievers")]
+    names = [bm25.NAME, *config.retrievers]
     return sorted([*untrained(config), *trained], key=lambda cell: names.index(cell.retriever))
 
 

@@ -155,7 +155,7 @@ class Study:
 
     def _untrained(self, cell: Cell) -> None:
         """BM25, an untrained retriever, or the fusion of both, on every benchmark that no study has its scores on."""
-        name, hybrid, length = cell.retriever, cell.source == HYBRID, self.config.max_length
+        name, hybrid, length = cell.retriever, cell.source == HYBRID, self.config.training.max_length
         facts: dict[str, Any] = {"retriever": name}
         model: SentenceTransformer | None = None
         base_hash = ""
@@ -252,7 +252,7 @@ class Study:
     def _with_negatives(self, pairs: PairSet, condition: Condition) -> PairSet:
         """``pairs`` with hard negatives, for ``distil`` also with soft labels: the query set's own, else mined."""
         distil = condition.cell.loss == DISTIL
-        wanted = training_config(self.config, condition, "any").hard_negatives
+        wanted = training_config(self.config, condition, "any").loop.hard_negatives
         parameters = pairs.query_set.parameters
         own = pairs.query_set.hard_negatives and (not distil or parameters.get("teacher"))
         mined, labels = (None, None) if own else self._mined(self.sources[condition.cell.source])
@@ -262,7 +262,7 @@ class Study:
     def _mined(self, source: StudySource) -> tuple[Mined, Labels]:
         """The teacher's hard negatives of a source's queries, and its scores of them."""
         if source.label not in self._negatives:
-            workspace, widest = self.job.workspace, max(self.config.numbers("per_doc", minimum=1))
+            workspace, widest = self.job.workspace, max(self.config.per_doc)
             lines = query_sets.read_queries(workspace, source.query_set)
             pairs = [(text.strip(), line.document_id) for line in lines for text in line.queries[:widest]]
             contents = {d.id: d.content for d in iter_documents(workspace, source.corpus) if d.content.strip()}

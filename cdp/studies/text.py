@@ -14,7 +14,7 @@ from cdp.training.plan import rate
 
 def plan_text(plan: StudyPlan) -> str:
     """What would be run, what it costs and how long it takes."""
-    config = plan.config
+    config, listed = plan.config, plan.config.to_dict()
     available = {source.label: source.n_documents for source in plan.sources}
     pairs = []
     once = {(c.cell.source, c.cell.per_doc, c.cell.held): c for c in plan.conditions}
@@ -23,11 +23,11 @@ def plan_text(plan: StudyPlan) -> str:
         pairs.append([f"{source}{held and f', {held}'}", str(per_doc), f"{documents:,}", f"{plan.pairs[str(c)]:,}"])
     lines = [
         f"{config.name or 'study'}: {len(plan.conditions)} trainings "
-        f"({len(plan.sources)} × queries, Q/Doc {config.per_doc}, weighting {config.weightings}, "
-        f"{config.retrievers}, {counted(len(config.items('seeds')), 'seed')}), each evaluated on "
+        f"({len(plan.sources)} × queries, Q/Doc {listed['per_doc']}, weighting {listed['weightings']}, "
+        f"{listed['retrievers']}, {counted(len(config.seeds), 'seed')}), each evaluated on "
         f"{counted(len(plan.benchmarks), 'benchmark')}",
         f"Every training takes {', '.join(f'{n:,} steps ({name})' for name, n in plan.steps.items())} and keeps the "
-        f"checkpoint with the best NDCG@10 on {config.dev}.",
+        f"checkpoint with the best NDCG@10 on {listed['dev']}.",
         "",
         table(["Queries", "Q/Doc", "Documents", "Pairs"], pairs),
         "",

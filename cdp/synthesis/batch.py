@@ -55,7 +55,7 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
     """The batch lines of a job, in corpus order; with a cache, without those whose answer is kept already."""
     method = method_of(config)
     by_schema = config.output == "json"
-    limit = method.document_tokens(config.max_document_tokens)
+    limit = method.document_tokens(config.endpoint.max_document_tokens)
     if method.generator:
         raise ConfigError(f"The method {method.name} needs no LLM, so there is nothing to ask in a batch.")
     corpus = load_manifest(workspace, config.corpus)
@@ -66,10 +66,10 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
         for prompt, sample, _ in method.requests(texts, config.per_doc, item.queries):
             sampling = method.sampling_for(config.per_doc, sample)
             settings = sampling.within(parameters(config))
-            key = cache_key(item.document.content_hash, prompt, config.model_name, settings)
+            key = cache_key(item.document.content_hash, prompt, config.endpoint.model_name, settings)
             if cache is None or cache.get(key) is None:
                 body = request_body(config, prompt, config.per_doc, sampling, by_schema=by_schema)
-                body = {"model": config.model_name, **body}
+                body = {"model": config.endpoint.model_name, **body}
                 yield {"custom_id": PREFIX + key, "method": "POST", "url": URL, "body": body}
 
 

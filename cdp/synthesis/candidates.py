@@ -23,14 +23,14 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> dic
     NotFoundError for an unknown method; ConfigError for a prompt without its fields, a method that cannot be tried on
     single documents, a prompt that nothing reads, fewer than two candidates, or one named twice.
     """
-    methods = [name.strip() for name in config.methods.split(",") if name.strip()]
+    methods = config.methods
     if OWN in methods:
         raise ConfigError("A prompt of your own is given as text, not by the name own.", hint="Give its file or text.")
     for method in map(get_method, methods):
         if method.from_queries or method.joint:
             needs = "several documents" if method.joint else "existing queries"
             raise ConfigError(f"{method.name} needs {needs}, so it is no candidate.", hint="Leave it out.")
-    if config.generator == "template" and len(methods) > 1 and not {*methods} <= {"diverse", "paraphrase"}:
+    if config.endpoint.generator == "template" and len(methods) > 1 and not {*methods} <= {"diverse", "paraphrase"}:
         raise ConfigError(
             "The generator template reads no prompts: of other methods than paraphrase it writes the same queries.",
             hint="Try diverse and paraphrase, or choose a generator that asks a language model.",
@@ -49,10 +49,10 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> dic
             raise ConfigError(f"{name}: {error.message}", hint=error.hint) from error
         if not make_generator(_settings(config, OWN, template)).is_llm:
             raise ConfigError(
-                f"The generator {config.generator} reads no prompts, so yours cannot be tried with it.",
+                f"The generator {config.endpoint.generator} reads no prompts, so yours cannot be tried with it.",
                 hint="Choose one that asks a language model.",
             )
-    sample = {"limit": config.documents, "draw": config.seed}
+    sample = {"limit": config.documents, "draw": config.scoring.seed}
     return {
         name: _settings(
             config, OWN if name in prompts else name, prompts.get(name, ""), name=f"Prompt {name}", **sample
@@ -62,9 +62,8 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> dic
 
 
 def _settings(config: PromptTuningConfig, method: str, prompt: str, **more: Any) -> SynthesisConfig:
-    shared = ("corpus", "per_doc", "generator", "model", "base_url")
-    values = {name: value for name in shared if (value := getattr(config, name)) != ""}
-    return SynthesisConfig.from_dict({**values, "method": method, "prompt": prompt, **more})
+    written = {"corpus": config.corpus, "per_doc": config.per_doc, "endpoint": config.endpoint}
+    return SynthesisConfig.from_dict({**written, "method": method, "prompt": prompt, **more})
 
 
 _CANDIDATE = fields(

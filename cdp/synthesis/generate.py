@@ -285,7 +285,7 @@ def generate(
 
     def queries_of(number: int) -> tuple[int, list[str]]:
         generation = generate_for(
-            records[number], chosen, per_doc, source, max_document_tokens=config.max_document_tokens
+            records[number], chosen, per_doc, source, max_document_tokens=config.endpoint.max_document_tokens
         )
         return number, list(generation.queries)
 

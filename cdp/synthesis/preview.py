@@ -66,7 +66,7 @@ def previews(
             queries = next((line["queries"] for line in lines if line["document_id"] == document_id), [])
             if not queries:
                 raise ConfigError(f"The query set {source_set} has no query for document {document_id!r}.")
-        kind = method.generator or own.generator
+        kind = method.generator or own.endpoint.generator
         source = sources.get(kind) or sources.setdefault(kind, make_generator(own, api_key=api_key))
         source.prepare()
         with failures.item(name, document.content) as attempt:
@@ -82,9 +82,8 @@ def previews(
 def _shown(
     document: Document, config: SynthesisConfig, method: Method, source: Generator, queries: Sequence[str]
 ) -> Shown:
-    generation = generate_for(
-        document, method, config.per_doc, source, max_document_tokens=config.max_document_tokens, queries=queries
-    )
+    longest = config.endpoint.max_document_tokens
+    generation = generate_for(document, method, config.per_doc, source, max_document_tokens=longest, queries=queries)
     return Shown(
         queries=cleaned(list(generation.queries)),
         faults=dict(generation.problems),
@@ -99,8 +98,8 @@ def _shown(
 def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:
     """Return True if one of the methods, or the generator, needs torch or an index of the corpus."""
     chosen = [method_of(config.replace(method=name)) for name in methods]
-    llm = any(not method.generator for method in chosen)
-    return any(method.generator or method.joint for method in chosen) or (llm and GENERATORS[config.generator].local)
+    local = GENERATORS[config.endpoint.generator].local
+    return any(method.generator or method.joint or local for method in chosen)
 
 
 def previews_in_process(

@@ -57,7 +57,7 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     method = method_of(config)
     work = Work.of(workspace, config, method, corpus)
     n = work.documents
-    generator = GENERATORS[config.generator]
+    generator = GENERATORS[config.endpoint.generator]
     free = method.generator or not generator.is_llm
     n_queries, chosen = (0, []) if free else _sample(workspace, config, work)
     if not chosen:
@@ -67,12 +67,12 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
         n = -(-n // 2)
         n_queries = n * config.per_doc
         asked = [(Group.of([document for document, _ in chosen[at : at + 2]]), ()) for at in range(0, len(chosen), 2)]
-    limit = method.document_tokens(config.max_document_tokens)
+    limit = method.document_tokens(config.endpoint.max_document_tokens)
     lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in asked]
     mean, spread = statistics.fmean(lengths), statistics.stdev(lengths) if len(lengths) > 1 else 0.0
     margin = 0.0 if len(lengths) == n else Z_95 * spread / math.sqrt(len(lengths)) * n
     usage = Usage(round(mean * n), round(n_queries * method.tokens_per_query), n_queries if method.one_per_call else n)
-    price = None if generator.local else load_price(config.model_name, workspace)
+    price = None if generator.local else load_price(config.endpoint.model_name, workspace)
     cost = price.cost(usage) if price else 0.0 if generator.local else None
     return Estimate(
         n_documents=work.documents,
@@ -158,10 +158,10 @@ def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
 
     ConfigError for a malformed address of an endpoint, as from the job itself.
     """
-    if GENERATORS[config.generator].endpoint:
-        address.address(config.base_url)
+    if GENERATORS[config.endpoint.generator].endpoint:
+        address.address(config.endpoint.base_url)
     config = resolved(workspace, config)
-    question = ("estimate", config, load_price(config.model_name, workspace))
+    question = ("estimate", config, load_price(config.endpoint.model_name, workspace))
     return ANSWERS.get(workspace.corpora / config.corpus, question, lambda: sampled_estimate(workspace, config))
 
 

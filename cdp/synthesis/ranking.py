@@ -37,14 +37,13 @@ POSITIVE_RANKS = 10
 NEGATIVE_RANKS = (46, 50)
 
 
-def teachers_of(config: SynthesisConfig) -> list[str]:
+def teachers_of(config: SynthesisConfig) -> tuple[str, ...]:
     """The names of the teachers, in sequence; ConfigError where there is none, or one behind an API."""
-    names = [name.strip() for name in config.teachers.split(",") if name.strip()]
-    if not names or any(map(api.parse, names)):
+    if not config.teachers or any(map(api.parse, config.teachers)):
         raise ConfigError(
             "dragon_s_faithful needs a teacher on this machine.", hint="Set teachers to one or more retrievers."
         )
-    return names
+    return config.teachers
 
 
 def label_corpus(job: Job) -> dict[str, Any]:

@@ -137,7 +137,8 @@ class SynthesisRun:
         return self.spent - self._spent_before
 
     def _open_account(self, cache: AnswerCache) -> None:
-        charged = not GENERATORS[self.config.generator].local  # a local model's answers are lost too, and cost nothing
+        # A local model's answers are lost too, and cost nothing.
+        charged = not GENERATORS[self.config.endpoint.generator].local
         lost = cache.take_lost(self.job.id, charged=charged)
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"
@@ -174,7 +175,7 @@ class SynthesisRun:
                 self.method,
                 self.config.per_doc,
                 self.source,
-                max_document_tokens=self.config.max_document_tokens,
+                max_document_tokens=self.config.endpoint.max_document_tokens,
                 cache=cache,
                 account=self.account,
                 queries=item.queries,

@@ -132,7 +132,8 @@ def open_query_set(
     name = query_set_id(job.id, config)
     if query_sets.exists(job.workspace, name):
         return name
-    kept = ["max_document_tokens", "limit", *(key for key in ("prompt", "source") if getattr(config, key))]
+    values = config.to_dict()
+    kept = ["max_document_tokens", "limit", *(key for key in ("prompt", "source") if values[key])]
     kept += ["draw"] if config.limit is not None and config.draw is not None else []
     query_sets.create(
         job.workspace,
@@ -148,7 +149,7 @@ def open_query_set(
             per_doc=config.per_doc,
             prompt_hash=method.prompt_hash,
             language=known_language(corpus),
-            parameters={**parameters, **{key: getattr(config, key) for key in kept}},
+            parameters={**parameters, **{key: values[key] for key in kept}},
             job_id=job.id,
         ),
     )

@@ -86,10 +86,10 @@ class Outcome:
 
 def precision_of(config: TrainingConfig, device: torch.device) -> str:
     """fp32, fp16 or bf16: what ``auto`` means on this device."""
-    if config.precision != "auto":
-        if device.type == "cpu" and config.precision == "fp16":
+    if config.loop.precision != "auto":
+        if device.type == "cpu" and config.loop.precision == "fp16":
             raise ConfigError("'precision' fp16 needs a GPU.", hint="Use auto, fp32 or bf16 on a CPU.")
-        return config.precision
+        return config.loop.precision
     if device.type != "cuda":
         return "fp32"
     return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
@@ -133,7 +133,7 @@ class Training:
         keep: bool = True,
     ) -> None:
         assert config.learning_rate is not None
-        assert config.scale is not None
+        assert config.loop.scale is not None
         self.model, self.order, self.config, self.hooks = model, order, config, hooks
         self.checkpoints, self.evaluate, self.keep = checkpoints, evaluate, keep
         self.device = model.device
@@ -142,22 +142,23 @@ class Training:
         self.process = self.accelerator.process_index
         broadcast_parameters(model)
         torch.manual_seed(config.seed + self.process)
-        if config.gradient_checkpointing:
+        if config.loop.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
         self.data_hash = batches.content_hash
         self.loss = WeightedInfoNCE(
-            config.scale, gather_across_devices=True, ri_kappa=config.ri_kappa, distil=config.distil
+            config.loop.scale, gather_across_devices=True, ri_kappa=config.loop.ri_kappa, distil=config.loop.distil
         )
         self.engine: Engine
         if StaticEngine.fits(model):
             self.engine = StaticEngine(model, batches, self.loss, self.accelerator.backward)
         else:
             self.engine = TransformerEngine(
-                model, batches, self.loss, mini_batch=config.mini_batch, autocast=self.accelerator.autocast,
+                model, batches, self.loss, mini_batch=config.loop.mini_batch, autocast=self.accelerator.autocast,
                 propagate=self.accelerator.backward,
             )  # fmt: skip
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self.optimiser = self.accelerator.prepare_optimizer(adamw(model, config.learning_rate, config.weight_decay))
+        optimiser = adamw(model, config.learning_rate, config.loop.weight_decay)
+        self.optimiser = self.accelerator.prepare_optimizer(optimiser)
         self.eval_steps = eval_steps_of(config, order.steps)
         self.outcome = Outcome(steps=order.steps)
         self._ends = max(1, min(ENDS, order.steps // 2))
@@ -188,7 +189,7 @@ class Training:
             outcome.pairs_seen += self.order.global_rows
             outcome.seconds = before + time.perf_counter() - began
             last = outcome.step == outcome.steps
-            saving = outcome.step % self.config.save_steps == 0 and not last
+            saving = outcome.step % self.config.loop.save_steps == 0 and not last
             judging = self._to_be_evaluated
             # What is kept or judged is checked first: a log line looks at every step since the one before.
             if outcome.step % log_every == 0 or outcome.step == 1 or saving or judging or last:
@@ -221,7 +222,7 @@ class Training:
             group["lr"] = rate
         loss = self.engine.backward(rows)
         average_gradients(self.parameters)
-        norm = self._clip(self.config.clip_norm or math.inf)
+        norm = self._clip(self.config.loop.clip_norm or math.inf)
         if self.device.type == "cpu":  # looking costs nothing here, and spares the weights
             self._check(float(loss), float(norm), self.outcome.step + 1)
         self.optimiser.step()
@@ -286,7 +287,7 @@ class Training:
         )
 
     def _status_line(self) -> str:
-        return f"epoch {self._epoch()}" + (f" of {self.config.epochs}" if self.order.total is None else "")
+        return f"epoch {self._epoch()}" + (f" of {self.config.loop.epochs}" if self.order.total is None else "")
 
     def _epoch(self) -> int:
         """The epoch under way, from 1."""
@@ -340,7 +341,7 @@ class Training:
     def _out_of_patience(self) -> bool:
         """Whether the last ``patience`` evaluations were all no better than the best before them."""
         done = [int(evaluation["step"]) for evaluation in self.outcome.evaluations]
-        patience = self.config.patience
+        patience = self.config.loop.patience
         return patience is not None and sum(step > (self.outcome.best_step or 0) for step in done) >= patience
 
     def _weights(self) -> dict[str, torch.Tensor]:
@@ -403,7 +404,7 @@ def base_model(
 ) -> SentenceTransformer:
     """The untrained model, with the random state that the training's seed gives. ``memo`` as for ``load``."""
     torch.manual_seed(config.seed)
-    return load(retriever, device, config.max_length, memo=memo)
+    return load(retriever, device, config.loop.max_length, memo=memo)
 
 
 @dataclass(frozen=True)
@@ -435,15 +436,15 @@ def make_retriever(
     ``config`` must be complete (``settings.complete``). ConfigError where a batch has no negatives. With
     ``trained_layers`` what the others give is kept where ``states`` says, else computed at each step.
     """
-    if config.lora_rank is not None:
-        add_lora(model, config.lora_rank)
+    if config.loop.lora_rank is not None:
+        add_lora(model, config.loop.lora_rank)
     order = order_of(config, len(pairs), processes)
     queries, documents, reasoned = stores
     read: list[Any] = [queries, documents, reasoned]
-    if config.trained_layers is not None:
-        freeze_below(model, config.trained_layers)
+    if config.loop.trained_layers is not None:
+        freeze_below(model, config.loop.trained_layers)
         if states is not None and LowerLayers.fits(model):
-            read = _with_states(model, config.trained_layers, states, pairs, stores)
+            read = _with_states(model, config.loop.trained_layers, states, pairs, stores)
     batches = Batches(
         read[0],
         read[1],
@@ -457,7 +458,7 @@ def make_retriever(
     )
     training = Training(model, batches, order, config, hooks, checkpoints, evaluate=evaluate)
     training.run()
-    if config.lora_rank is not None:
+    if config.loop.lora_rank is not None:
         # So that the model is saved and loaded like any other.
         model[0].model = model[0].model.merge_and_unload()
     # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.

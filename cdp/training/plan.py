@@ -41,34 +41,30 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
 
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
-    defaults = defaults_for(retriever.defaults, lora=config.lora_rank is not None)
-    filled = {
-        name: defaults[name].value for name in FROM_RETRIEVER if getattr(config, name) is None and name in defaults
-    }
-    complete = config.replace(**filled)
-    if complete.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
+    complete = _filled(config, FROM_RETRIEVER, defaults_for(retriever.defaults, lora=config.loop.lora_rank is not None))
+    if complete.loop.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError(
             "'mini_batch' (GradCache) does not apply to a static retriever, which needs hardly any memory per text.",
             hint="Leave it empty.",
         )
-    if complete.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
+    if complete.loop.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
-    if complete.trained_layers is not None:
+    if complete.loop.trained_layers is not None:
         if retriever.preset is not None and retriever.preset.kind == "static":
             raise ConfigError("'trained_layers' does not apply to a static retriever, which has no layers.")
-        if complete.lora_rank is not None:
+        if complete.loop.lora_rank is not None:
             raise ConfigError("'trained_layers' and 'lora_rank' are two ways to train less.", hint="Set one of them.")
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
     check_reasoned(complete, "")
-    if complete.distil and (complete.query_source != "query-only" or complete.hard_negatives == 0):
+    if complete.loop.distil and (complete.query_source != "query-only" or complete.loop.hard_negatives == 0):
         raise ConfigError(
             "'distil' compares each query's document with its hard negatives, by the labels of the query itself.",
             hint="Leave query_source at query-only, and hard_negatives empty or above 0.",
         )
     if complete.learning_rate == 0:
         raise ConfigError("With 'learning_rate' 0 nothing is learnt.", hint="Leave it empty for the retriever's own.")
-    if complete.patience is not None and not complete.benchmark:
+    if complete.loop.patience is not None and not complete.dev.benchmark:
         raise ConfigError("'patience' needs a 'benchmark' to evaluate on while training.")
     return complete
 
@@ -80,25 +76,27 @@ def on_device(config: TrainingConfig, retriever: ResolvedRetriever, device: str)
     """
     if device != "cuda":
         return config
-    left_open = {"precision": "auto", "gradient_checkpointing": None}
-    filled = {
-        name: retriever.defaults[name].value
-        for name, value in left_open.items()
-        if getattr(config, name) == value and name in retriever.defaults
-    }
-    return config.replace(**filled)
+    return _filled(config, ("precision", "gradient_checkpointing"), retriever.defaults)
+
+
+def _filled(config: TrainingConfig, names: Sequence[str], defaults: Mapping[str, Default]) -> TrainingConfig:
+    """Return ``config`` with the retriever's values for those of the settings that are left open."""
+    values, settings = config.to_dict(), config.settings()
+    left_open = [name for name in names if values[name] == settings[name].default and name in defaults]
+    return config.replace(**{name: defaults[name].value for name in left_open})
 
 
 def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchOrder:
     """The order in which a training with these complete settings sees so many pairs. ConfigError where a batch would
     leave a query without a negative, or a process without a query."""
-    assert settings.batch_size is not None
-    assert settings.epochs is not None
-    order = BatchOrder(pairs, settings.batch_size, settings.epochs, settings.seed, processes, settings.steps)
+    loop = settings.loop
+    assert loop.batch_size is not None
+    assert loop.epochs is not None
+    order = BatchOrder(pairs, loop.batch_size, loop.epochs, settings.seed, processes, loop.steps)
     if order.rows < 1 or order.global_rows < 2:
         shared = f" for {processes} processes" if processes > 1 else ": a pair alone has no negatives"
         raise ConfigError(
-            f"A batch of {min(settings.batch_size, pairs)} is too small{shared}.",
+            f"A batch of {min(loop.batch_size, pairs)} is too small{shared}.",
             hint="Use a larger batch_size or fewer GPUs." if processes > 1 else "Use a larger batch_size.",
         )
     return order
@@ -106,7 +104,7 @@ def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchO
 
 def eval_steps_of(settings: TrainingConfig, steps: int) -> int:
     """Steps between two evaluations of a training of so many."""
-    return settings.eval_steps or max(1, min(MOST_BETWEEN, -(-steps // EVALUATIONS)))
+    return settings.loop.eval_steps or max(1, min(MOST_BETWEEN, -(-steps // EVALUATIONS)))
 
 
 def rate(value: float) -> str:
@@ -155,10 +153,10 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
         budget=settings.pairs,
         failures=failures,
     )
-    pairs = with_negatives(pairs, workspace, settings.hard_negatives)
+    pairs = with_negatives(pairs, workspace, settings.loop.hard_negatives)
     # One form for one recipe: None and 0 are the same training where the set has no hard negatives.
     settings = settings.replace(hard_negatives=0 if pairs.negatives is None else pairs.negatives.shape[1])
-    if settings.distil:
+    if settings.loop.distil:
         pairs = with_teacher(pairs, workspace)
     if uses_reasoned(settings):
         check_reasoned(settings, pairs.query_set.method)
@@ -282,7 +280,7 @@ def plan_of(
 ) -> TrainingPlan:
     """Return the plan of a training on a set with current counts; reads no model and no document."""
     settings = complete(config, retriever)
-    if settings.distil:
+    if settings.loop.distil:
         check_teacher(query_set)
     if query_set.complete and config.per_doc is None:
         pairs, documents = query_set.n_queries, query_set.n_documents
@@ -308,7 +306,7 @@ def plan_of(
         notes.append(unreasoned_note(unreasoned, settings))
     if config.max_documents is not None and there < config.max_documents:
         notes.append(f"The set has {there:,} documents with queries, fewer than the {config.max_documents:,} asked.")
-    if not settings.benchmark and settings.epochs == PAPER_EPOCHS.value:
+    if not settings.dev.benchmark and settings.loop.epochs == PAPER_EPOCHS.value:
         notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
     licences = licence_notes(retriever, query_set, workspace)
     seen = order.steps * order.global_rows

@@ -17,7 +17,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
-from cdp.query_sets import DocumentQueries
+from cdp.query_sets import DocumentQueries, QuerySet
 from cdp.training.pairs import PairSet
 from cdp.training.weightings import WEIGHTINGS
 
@@ -79,6 +79,20 @@ def check_reasoned(config: TrainingConfig, method: str) -> None:
             hint="Set 'query_set' to the queries q, 'reasoning' to this set, and 'query_source' to reasoning-only (or "
             "multi-query).",
         )
+
+
+def resolved_reasoning(workspace: Workspace, config: TrainingConfig, query_set: QuerySet) -> TrainingConfig:
+    """Return the settings of a training on ``query_set`` with the ids of it and of its reasoned queries, if it reads
+    any. ConfigError where those are missing or of another corpus."""
+    reasoning = config.reasoning
+    if reasoning and uses_reasoned(config):
+        reasoned = query_sets.resolve_query_set(workspace, reasoning)
+        check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
+        reasoning = reasoned.id
+
+    with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
+    check_reasoned(with_ids, query_set.method)
+    return with_ids
 
 
 def with_reasoned(

@@ -15,7 +15,7 @@ from cdp.charts.results import GainPoint, gains
 from cdp.results import board, differences, naming, paper
 from cdp.results.board import ResultRow
 from cdp.results.differences import MOST, Comparison
-from cdp.services import commands, evaluation
+from cdp.services import commands, evaluation, jobs
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
@@ -237,7 +237,7 @@ def _baselines(workspace: Workspace, here: Sequence[ResultRow], baseline: str) -
             f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
         ):
             with frame.guarded():
-                started = [evaluation.start(workspace, config) for config in configs]
+                started = [jobs.start(workspace, "evaluation", config) for config in configs]
                 frame.go("jobs", job=started[0])
 
 

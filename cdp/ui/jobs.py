@@ -11,11 +11,11 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.errors import CdpError
+from cdp.base.job_kind import BENCHMARK, CORPUS, QUERY_SET, RESULT, JobKind
 from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
-from cdp.services import commands, evaluation, job_words, jobs
-from cdp.services.job_words import KINDS as KINDS
+from cdp.services import benchmarks, commands, corpora, evaluation, job_words, jobs, queries
 from cdp.services.job_words import doing as doing
 from cdp.services.jobs import JobView
 from cdp.synthesis import pricing
@@ -102,7 +102,7 @@ def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
 
 def _summary(view: JobView) -> None:
     """State, progress with the time left, and what went wrong where something did."""
-    facts = [KINDS.get(view.kind, label_of(view.kind))]
+    facts = [job_words.kind(view.kind)]
     if view.attempt > 1:
         facts.append(f"attempt {view.attempt}")
     if view.started:
@@ -163,6 +163,40 @@ def _curve(workspace: Workspace, job: str) -> bool:
     return True
 
 
+def start_another(workspace: Workspace) -> None:
+    """A form for the kinds of job that have no screen of their own; nothing where no plug-in adds one."""
+    offered = {name: kind for name, kind in jobs.kinds().items() if not kind.command}
+    if not offered:
+        return
+    with st.expander("Start another kind of job", icon=":material/add:", key="start_another"), frame.guarded():
+        name = str(forms.pick("Kind", {name: kind.title for name, kind in offered.items()}, key="start_kind"))
+        kind = offered[name]
+        st.caption(md(kind.help))
+        named = {setting: _named(workspace, kind, setting) for setting in kind.inputs}
+        chosen = forms.fields(kind.settings, key=f"start_{name}", leave_out=kind.inputs)
+        pressed = forms.button("Start the job", key=f"start_{name}_button", icon=":material/play_arrow:")
+        config = kind.settings.from_dict({**chosen, **named})
+        forms.command(jobs.command(kind, config))
+        if pressed:
+            frame.go("jobs", job=jobs.start(workspace, name, config))
+
+
+def _named(workspace: Workspace, kind: JobKind, setting: str) -> str:
+    """The choice of an input among those of the project."""
+    param, listed = LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+    things = state.of_project(workspace, param, listed(workspace))
+    titles = {getattr(thing, "id", thing.name): thing.name for thing in things}
+    about, key = kind.settings.settings()[setting], f"start_{kind.name}_{setting}"
+    none = "" if about.required else "none"
+    return str(forms.pick(label_of(setting), titles, key=key, placeholder=none, help=md(about.help)) or "")
+
+
+# Where a form finds the inputs of a job: the kind of thing in a project, and its list; query sets for all others.
+LISTED_INPUTS: dict[str, tuple[str, Callable[[Workspace], Sequence[Any]]]] = {
+    CORPUS: ("corpus", corpora.list_corpora),
+    BENCHMARK: ("benchmark", benchmarks.list_benchmarks),
+}
+
 RESUMABLE = ("stopped", "failed", "lost")
 # How many jobs the list to choose from holds; the table below it holds all.
 LISTED = 500
@@ -171,7 +205,7 @@ LISTED = 500
 def choose(all_jobs: Sequence[JobView]) -> JobView:
     """The job to open: the address's, the one chosen before, else one that runs, else the newest."""
     ordered = in_order(all_jobs)
-    names = {v.id: f"{v.name} ({KINDS.get(v.kind, v.kind).lower()}, {moment(v.created)})" for v in ordered}
+    names = {v.id: f"{v.name} ({job_words.kind(v.kind).lower()}, {moment(v.created)})" for v in ordered}
     wanted = (st.query_params.get("job"), state.kept("job"))
     offered = {key: name for i, (key, name) in enumerate(names.items()) if i < LISTED or key in wanted}
     picked = state.choose("Job", offered, "job", what="job")
@@ -266,7 +300,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
     def button(page: str, label: str, icon: str, **params: str | list[str]) -> None:
         frame.page_button(page, label, f"next_{view.id}", icon=icon, params=params)
 
-    query_set = str(view.config.get("query_set", ""))
+    query_set, kind = str(view.config.get("query_set", "")), jobs.kinds().get(view.kind)
     if view.kind == "training":
         evaluations = [
             job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config.get("retriever") == view.id
@@ -286,10 +320,10 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         button("queries", "See the measures", "scatter_plot", sets=[query_set], tab="quality")
     elif view.kind == "round-trip":
         button("queries", "See the ranks", "rate_review", query_set=query_set, tab="review")
-    elif view.kind == "filter":
+    elif kind is not None and kind.makes == QUERY_SET:
         made = str(jobs.outcome(workspace, view.id).get("query_set") or query_set)
-        button("queries", "Review the filtered set", "rate_review", query_set=made, tab="review")
-        frame.link("launch", "Train on the filtered set", query_set=made)
+        button("queries", "Review the new set", "rate_review", query_set=made, tab="review")
+        frame.link("launch", "Train on the new set", query_set=made)
     elif view.kind == "judging":
         made = str(jobs.outcome(workspace, view.id).get("benchmark"))
         button("benchmarks", "Label some queries", "edit", tab="label", judged_benchmark=made)
@@ -308,7 +342,9 @@ def _results(workspace: Workspace, job: JobView) -> None:
     """What the command line says of a job that has finished."""
     found = jobs.outcome(workspace, job.id)
     shown = {label_of(name.removeprefix("n_")): value for name, value in job_words.outcome(found)}
-    opened = job.kind in ("evaluation", "import")  # elsewhere another page shows them better
+    kind = jobs.kinds().get(job.kind)
+    # Kinds with a screen of their own show their results there; those of evaluations stand here too.
+    opened = kind is None or not kind.command or kind.makes == RESULT
     if shown:
         with st.expander("Results", icon=":material/fact_check:", key=f"results_{job.id}", expanded=opened):
             tables.show({"Result": list(shown), "Value": list(shown.values())}, alt="The results of this job")
@@ -361,7 +397,7 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         "State": [str(v.state) for v in all_jobs],
         "Queue position": [v.position for v in all_jobs],
         "Job": [v.name for v in all_jobs],
-        "Kind": [KINDS.get(v.kind, label_of(v.kind)) for v in all_jobs],
+        "Kind": [job_words.kind(v.kind) for v in all_jobs],
         # Progress of active jobs is in the live card and the menu; this table is not redrawn.
         "Duration": ["" if v.active else duration(v.seconds) for v in all_jobs],
         "Created": [moment(v.created) for v in all_jobs],

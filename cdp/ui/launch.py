@@ -14,7 +14,7 @@ from cdp.benchmarks import BenchmarkInfo
 from cdp.query_sets import usable
 from cdp.retrievers import leakage, sending
 from cdp.retrievers.leakage import Leak
-from cdp.services import benchmarks, clusters, commands, evaluation, queries, studies, training
+from cdp.services import benchmarks, clusters, commands, evaluation, jobs, queries, studies, training
 from cdp.services.queries import QuerySet
 from cdp.studies.config import DEV_SPLITS, read_rates
 from cdp.training import plan as training_plan
@@ -235,7 +235,7 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
 
 def _rates(workspace: Workspace, config: TrainingConfig) -> str:
     """The learning rates of a sweep as typed; empty for a single training."""
-    grid = ", ".join(map(rate, studies.grid_for(workspace, config.retriever, config.lora_rank is not None)))
+    grid = ", ".join(map(rate, studies.grid_for(workspace, config.retriever, config.loop.lora_rank is not None)))
     typed = st.text_input(
         "Learning rates to compare", key="sweep_rates", placeholder=f"none; for example {grid}",
         help="A sweep: one training per learning rate, separated by commas. The dev benchmark of the training settings "
@@ -267,7 +267,7 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
         with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
             st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
         st.caption(
-            f"Figures of one training. {md(config.benchmark)} chooses among them; the report is on Evidence."
+            f"Figures of one training. {md(config.dev.benchmark)} chooses among them; the report is on Evidence."
             if study
             else "Evaluated before and after, beside BM25. Results that exist are reused."
             if judges
@@ -365,12 +365,12 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
         st.markdown("#### What will happen")
         to_do: list[EvaluationConfig] = []
         for config in configs:
-            wanted = evaluation.checked(workspace, retriever, config.benchmark, config.split, **settings)
+            wanted = evaluation.checked(workspace, retriever, config.judged.benchmark, config.judged.split, **settings)
             evaluated = evaluation.existing(workspace, wanted) is not None
             to_do += [] if evaluated else [wanted]
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
-            st.markdown(f":material/{icon}: **{md(config.benchmark)}** · {md(config.split)} {done}")
+            st.markdown(f":material/{icon}: **{md(config.judged.benchmark)}** · {md(config.judged.split)} {done}")
         for sent in (sent for config in to_do for sent in sending.for_evaluation(workspace, config)):
             st.info(md(sent.sentence), icon=":material/send:")
         if not to_do:
@@ -384,7 +384,7 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
             if _start_button("Start the evaluation", "evaluate_start"):
                 with frame.guarded():
                     with st.spinner("Starting"):
-                        started = [evaluation.start(workspace, config) for config in to_do]
+                        started = [jobs.start(workspace, "evaluation", config) for config in to_do]
                     frame.go("jobs", job=started[0])
     lines = (commands.line("evaluate", retriever, without=("retriever",), wait=True, config=one) for one in configs)
     forms.command(*lines)

@@ -13,7 +13,7 @@ from cdp.base.config import IndexConfig
 from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
 from cdp.retrievers import sending
-from cdp.services import commands, search
+from cdp.services import commands, jobs, search
 from cdp.services.projects import Members
 from cdp.services.search import Hit, SearchAnswer
 from cdp.ui import jobs as job_views
@@ -117,7 +117,7 @@ def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     if not answer.unprepared:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
-    job = search.indexing(workspace, answer.retriever, corpus)
+    job = jobs.running(workspace, "index", retriever=answer.retriever, corpus=corpus)
     sent = " ".join(sent.sentence for sent in sending.for_index(workspace, answer.retriever, corpus))
     st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
     if job is not None:
@@ -126,12 +126,12 @@ def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
         "Index the documents", key=f"index_{answer.retriever}", icon=":material/database:", type="primary"
     ):
         settings = {"retriever": answer.retriever, "corpus": corpus}
-        search.start_index(workspace, IndexConfig.from_dict(settings))
+        jobs.start(workspace, "index", IndexConfig.from_dict(settings))
         st.rerun()
 
 
 def _progress(workspace: Workspace, retriever: str, corpus: str) -> None:
-    job = search.indexing(workspace, retriever, corpus)
+    job = jobs.running(workspace, "index", retriever=retriever, corpus=corpus)
     if job is None:
         st.rerun()
     assert job is not None

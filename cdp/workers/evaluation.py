@@ -1,17 +1,22 @@
 """The evaluation worker (model, BM25, hybrid, reranked; its record): ``python -m cdp.workers.evaluation <job folder>``.
 
-Reads an ``EvaluationConfig`` from the job's ``spec.json`` and writes ``results/evaluation.json`` (means and the score
-of every query) and ``results/run.parquet`` (what was retrieved: query_id, document_id, rank, score).
+Writes ``results/evaluation.json`` (means and the score of every query) and ``results/run.parquet`` (what was retrieved:
+query_id, document_id, rank, score).
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from cdp.base.config import EvaluationConfig
+from cdp.base.errors import ConfigError
+from cdp.base.job_kind import BENCHMARK, RESULT, Device, JobKind, PreparedJob
+from cdp.base.records import JOB_FACTS, whole
 from cdp.base.worker import Job, run
-from cdp.base.workspace import sha256_text
+from cdp.base.workspace import Workspace, sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
@@ -22,6 +27,7 @@ from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, cast, precision_for
+from cdp.retrievers.resolve import check_cross_encoder, is_loaded, resolve_any
 
 
 def main(job: Job) -> None:
@@ -30,8 +36,8 @@ def main(job: Job) -> None:
     language = bm25.language_in(config.retriever)
     retriever = resolve(config.retriever, job.workspace) if language is None else None
     job.progress("reading the benchmark", 0, 0, "")
-    folder = resolve_benchmark(config.benchmark, job.workspace)
-    benchmark = load_benchmark(folder, config.split, allow_unknown=config.allow_unknown)
+    folder = resolve_benchmark(config.judged.benchmark, job.workspace)
+    benchmark = load_benchmark(folder, config.judged.split, allow_unknown=config.allow_unknown)
     for warning in benchmark.warnings:
         print(f"Note: {warning}", flush=True)
     print(
@@ -111,6 +117,43 @@ def combine(
         "kind": combined.RERANKED if config.rerank else combined.HYBRID,
         "hash": who["hash"],
     }
+
+
+def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str] = ()) -> PreparedJob:
+    """Check the retriever, its fusion and the cross-encoder. A training in ``after`` makes the retriever first."""
+    if config.hybrid and bm25.language_in(config.retriever) is not None:
+        raise ConfigError("BM25 cannot be fused with itself.", hint="Name a dense retriever to make a hybrid of.")
+    if config.rerank:
+        check_cross_encoder(workspace, config.rerank)
+
+    name, label = named(workspace, config.retriever, after)
+    title = combined.title(label, config.hybrid, config.rerank)
+    split = "" if config.judged.split == "test" else f" {config.judged.split}"
+    return PreparedJob(config.replace(retriever=name), f"{title} on {Path(config.judged.benchmark).name}{split}")
+
+
+def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[str, str]:
+    """Return a retriever's resolved name and its label in lists. ``bm25`` and ``bm25:<language>`` are no models."""
+    if retriever in after:
+        facts = whole(JOB_FACTS, workspace.job(retriever) / "spec.json") or {}
+        return retriever, str(facts.get("name") or retriever)
+    resolved = resolve_any(retriever, workspace)
+    if resolved is None:
+        return retriever.strip(), retriever.strip()
+    return resolved.name, resolved.title if resolved.origin in ("job", "api") else resolved.name
+
+
+def device(config: EvaluationConfig) -> Device:
+    # BM25 and an API have no use for a GPU; a cross-encoder has.
+    loads = is_loaded(config.retriever)
+    gpus = config.gpus if loads or config.rerank or config.gpus is not None else 0
+    return Device(gpus, pool=loads)
+
+
+KIND = JobKind(
+    "evaluation", "Evaluation", "A retriever, evaluated on a benchmark.", EvaluationConfig, main, prepare,
+    inputs={"benchmark": BENCHMARK}, device=device, makes=RESULT, command="evaluate", word="retriever", order=80,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

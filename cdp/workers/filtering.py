@@ -1,15 +1,14 @@
 """The worker that filters queries (order of tests, reasons, cross-encoder scores):
 ``python -m cdp.workers.filtering <job folder>``.
 
-Settings are ``FilterConfig``. Writes a new query set, whose manifest names its source and the filter, and
-``results/filter.json`` with the number of dropped queries by reason. Ranks and scores are stored beside the source, for
-other thresholds.
+Writes a new query set, whose manifest names its source and the filter, and ``results/filter.json`` with the number of
+dropped queries by reason. Ranks and scores are stored beside the source, for other thresholds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -19,13 +18,15 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import FilterConfig
 from cdp.base.errors import ConfigError
+from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, PreparedJob
 from cdp.base.worker import Job
-from cdp.base.workspace import sha256_text
+from cdp.base.workspace import Workspace, sha256_text
 from cdp.corpus import iter_documents
 from cdp.evaluation import round_trip
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries, QuerySet, store
 from cdp.query_sets.nonsense import REASONS, query_table
+from cdp.retrievers.resolve import check_cross_encoder, is_loaded, resolve_any
 from cdp.workers.metrics import Ledger
 from cdp.workers.round_trip import ranks_of
 
@@ -123,6 +124,26 @@ def _pairs(job: Job, query_set: QuerySet) -> Iterator[tuple[str, str]]:
         content = next((document.content for document in documents if document.id == line.document_id), "")
         for text in line.queries:
             yield text, content
+
+
+def prepare(workspace: Workspace, config: FilterConfig, after: Sequence[str] = ()) -> PreparedJob:
+    if config.round_trip_rank is not None:
+        resolve_any(config.by, workspace)
+    if config.cross_encoder:
+        check_cross_encoder(workspace, config.cross_encoder)
+    return PreparedJob(config)
+
+
+def device(config: FilterConfig) -> Device:
+    loads = bool(config.cross_encoder) or is_loaded(config.by)
+    return Device(config.gpus, at_most=1) if loads else LIGHT
+
+
+KIND = JobKind(
+    "filter", "Filtering queries", "A query set without the queries that fail a test.", FilterConfig, main, prepare,
+    called="Filter {query_set}: {config.text}", inputs={"query_set": WHOLE_SET}, device=device, makes=QUERY_SET,
+    command="queries filter", word="query_set", order=40,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,29 +1,32 @@
 """The worker that reads and scores another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
 
-Settings are ``ResultImportConfig``. The run is scored with our measures and becomes an evaluation like any other.
+The run is scored with our measures and becomes an evaluation like any other.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+from cdp.base import permission
 from cdp.base.config import EvaluationConfig, ResultImportConfig
-from cdp.base.errors import InputError
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.job_kind import BENCHMARK, LIGHT, RESULT, JobKind, PreparedJob
 from cdp.base.text import shown
 from cdp.base.worker import Job, run
-from cdp.base.workspace import sha256_file
+from cdp.base.workspace import Workspace, is_name, sha256_file
 from cdp.benchmarks.beir_files import lines_of
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge, unjudged
 from cdp.evaluation.results import write_result
+from cdp.retrievers.resolve import is_reserved
 
 
 def main(job: Job) -> None:
@@ -31,8 +34,8 @@ def main(job: Job) -> None:
     config = ResultImportConfig.from_dict(job.config)
     source = Path(config.path)
     job.progress("reading the benchmark", 0, 0, "")
-    folder = resolve_benchmark(config.benchmark, job.workspace)
-    benchmark = load_benchmark(folder, config.split)
+    folder = resolve_benchmark(config.judged.benchmark, job.workspace)
+    benchmark = load_benchmark(folder, config.judged.split)
     job.progress("reading the file", 0, 0, "")
     ranking, left_out = ranked(read_run(source, set(benchmark.query_ids)), benchmark, source)
     measures, per_query, absent = judge(benchmark, ranking)
@@ -54,7 +57,7 @@ def main(job: Job) -> None:
             "top_k": ranking.documents.shape[1],
         },
     )
-    settings = EvaluationConfig(retriever=config.retriever, benchmark=config.benchmark, protocol=config.protocol)
+    settings = EvaluationConfig(retriever=config.retriever, judged=config.judged, protocol=config.protocol)
     who = {"id": config.retriever, "name": config.retriever, "kind": "imported", "hash": digest}
     write_result(job, settings, who, benchmark, evaluation, time.perf_counter() - began)
     left = (f"Left out: {n:,} {name.replace('_', ' ')}" for name, n in left_out.items() if n)
@@ -121,6 +124,28 @@ def ranked(run: dict[str, dict[str, float]], benchmark: Benchmark, path: Path) -
         if pairs:
             documents[row, : len(pairs)], values[row, : len(pairs)] = zip(*pairs, strict=True)
     return Ranking(documents, values), {"queries_not_judged": len(run) - len(judged), "excluded_pairs": excluded}
+
+
+def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[str] = ()) -> PreparedJob:
+    name = " ".join(config.retriever.split())
+    own = is_name(name) and workspace.job(name).is_dir()
+    if not name or own or is_reserved(name):
+        raise ConfigError(
+            f"{name!r} is a retriever of this workspace: imported scores would stand as its own.",
+            hint="Choose another name, such as the name of the file.",
+        )
+    source = permission.to_read(workspace, config.path)
+    if not source.is_file():
+        raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
+    config = config.replace(path=str(source.resolve()), retriever=name)
+    return PreparedJob(config, f"{name} on {Path(config.judged.benchmark).name}")
+
+
+KIND = JobKind(
+    "import", "Importing results", "A run of another program, scored as an evaluation.", ResultImportConfig, main,
+    prepare, inputs={"benchmark": BENCHMARK}, device=lambda config: LIGHT, makes=RESULT, command="results import",
+    word="path", order=90,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

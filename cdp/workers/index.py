@@ -1,17 +1,23 @@
 """The worker that indexes a corpus for searching: ``python -m cdp.workers.index <job folder>``.
 
-Reads an ``IndexConfig``; writes the embeddings of all documents, or BM25's index, to ``embeddings/`` of the workspace,
-and ``results/index.json``. A resume continues with the first missing shard.
+Writes the embeddings of all documents, or BM25's index, to ``embeddings/`` of the workspace. A resume continues with
+the first missing shard.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from cdp.base.config import IndexConfig
+from cdp.base.job_kind import CORPUS, Device, JobKind, PreparedJob
 from cdp.base.worker import Job, run
+from cdp.base.workspace import Workspace
+from cdp.corpus import load_manifest
+from cdp.retrievers import bm25
 from cdp.retrievers.api import Payer, record_failed
 from cdp.retrievers.encode import PoolEncoder
+from cdp.retrievers.resolve import is_loaded, resolve_any
 from cdp.serving.engine import DenseIndex, SearchEngine, memory_limit
 
 
@@ -36,6 +42,26 @@ def main(job: Job) -> None:
     job.result("index", {"documents": documents, "seconds": seconds})
     print(f"{documents:,} documents are indexed.", flush=True)
     job.progress("done", documents, documents, "documents")
+
+
+def prepare(workspace: Workspace, config: IndexConfig, after: Sequence[str] = ()) -> PreparedJob:
+    corpus = load_manifest(workspace, config.corpus).name
+    found = resolve_any(config.retriever, workspace)
+    if found is not None and found.origin == "folder":  # the worker may start in another one
+        config = config.replace(retriever=found.source)
+    return PreparedJob(config, f"{found.title if found else bm25.TITLE} on {corpus}")
+
+
+def device(config: IndexConfig) -> Device:
+    loads = is_loaded(config.retriever)
+    return Device(None if loads else 0, at_most=1, pool=loads)
+
+
+KIND = JobKind(
+    "index", "Indexing documents", "A corpus, indexed for searching.", IndexConfig, main, prepare,
+    inputs={"corpus": CORPUS}, device=device, once=("retriever", "corpus"), makes="index", command="search",
+    repeats=False, order=110,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

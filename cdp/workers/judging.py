@@ -1,9 +1,9 @@
 """Judging by a model (pool, target queries, grades, benchmark): ``python -m cdp.workers.judging <job folder>``.
 
-Settings are ``JudgeConfig``; the API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
-Where no queries are given, a model writes them first, as a query set of the corpus. The job's folder holds
-``pool.jsonl`` and ``grades.jsonl`` until all pairs are judged; then they become a benchmark.
-A resumed job skips the pairs that have a grade, and answers that were paid for come from the cache.
+The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files. Where no queries are given, a
+model writes them first, as a query set of the corpus. The job's folder holds ``pool.jsonl`` and ``grades.jsonl`` until
+all pairs are judged; then they become a benchmark. A resumed job skips the pairs that have a grade, and answers that
+were paid for come from the cache.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import Streak, is_fatal, line_of
+from cdp.base.job_kind import BENCHMARK, CORPUS, LIGHT, Device, JobKind, PreparedJob
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
-from cdp.base.workspace import append_jsonl, shuffle_key, write_bytes
+from cdp.base.workspace import Workspace, append_jsonl, shuffle_key, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
@@ -84,7 +85,7 @@ def main(job: Job) -> None:
     written = 0.0
     queries = write_queries(job, config) if config.writes else Path(config.queries)
     target = read_target(job, config, queries)
-    if config.writes and (price := price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).model_name)):
+    if config.writes and (price := price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).endpoint.model_name)):
         with AnswerCache(job.workspace) as cache:
             written = price.cost(cache.spent(job.id))
     left = None if config.budget is None else config.budget - written
@@ -92,7 +93,7 @@ def main(job: Job) -> None:
     if not pool:
         pool = pool_runs(job, config, target.folder) if target.folder else pool_documents(job, config, target, left)
         judged.write_pool(job.folder, pool)
-    embedded = Payer.of(job, None).cost(config.items("retrievers"))
+    embedded = Payer.of(job, None).cost(config.retrievers)
     with AnswerCache(job.workspace) as cache:
         run = JudgingRun(job, config, target, pool, cache, left if left is None else left - embedded)
         run.execute()
@@ -173,14 +174,14 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
     results: dict[str, Evaluation] = {}
     lexical: Evaluation | None = None
     # BM25 first: the others are fused with it.
-    for name in sorted(config.items("retrievers"), key=lambda name: bm25.language_in(name) is None):
+    for name in sorted(config.retrievers, key=lambda name: bm25.language_in(name) is None):
         language = bm25.language_in(name)
         if language is not None:
             results[name] = evaluate_bm25(benchmark, language=language, top_k=depth, watch=job.advance)
             lexical = lexical or results[name]
             continue
         job.loading("the retriever")
-        payer = Payer.of(job, budget, name, config.items("retrievers"))
+        payer = Payer.of(job, budget, name, config.retrievers)
         model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None, payer=payer)
         results[name] = evaluate_model(
             model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
@@ -204,7 +205,7 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
 def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
     """Pool what the named evaluations and studies retrieved, each document under its best rank in each of them."""
     pool: Pool = {}
-    for name in config.items("runs"):
+    for name in config.runs:
         for found in records.retrieved(job.workspace.job(name), folder):
             for query, documents in found.items():
                 for rank, document in enumerate(documents, start=1):
@@ -230,7 +231,7 @@ class JudgingRun:
             known = [*judged.read_grades(target.folder), *known]
         wanted = set(self.pairs)
         self.grades = {pair: grade for grade in known if (pair := (grade.query, grade.document)) in wanted}
-        local = GENERATORS[config.generator].local
+        local = GENERATORS[config.endpoint.generator].local
         self.price = None if local else price_of(job.workspace, self.source.model, config.budget)
         # What wrote the queries is on the job's own account, and may have another price.
         own = f"{job.id}/judge" if config.writes else job.id
@@ -256,7 +257,8 @@ class JudgingRun:
         self.source.prepare()
         self._report()
         # An endpoint's generator has some threads more than requests; each would count as lost at a kill.
-        at_once = self.source.concurrency if GENERATORS[self.config.generator].local else self.config.concurrency
+        endpoint = self.config.endpoint
+        at_once = self.source.concurrency if GENERATORS[endpoint.generator].local else endpoint.concurrency
         workers = min(at_once, len(left))
         judged_pairs = map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
         try:
@@ -281,7 +283,7 @@ class JudgingRun:
     def _judge(self, pair: Pair) -> tuple[Pair, Grade | Exception | None]:
         """Return the pair's grade, the error that kept it from one, or None if the run was cancelled."""
         document = self.target.documents[pair[1]]
-        passage = cut(document.content, self.config.max_document_tokens)
+        passage = cut(document.content, self.config.endpoint.max_document_tokens)
         text = judging.prompt(self.target.queries[pair[0]], passage)
         settings = JUDGE.sampling.within(self.source.parameters)
         key, usual = cache_key(document.content_hash, text, self.source.model, settings), usual_usage(text, JUDGE, 1)
@@ -367,8 +369,8 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Judgin
     pairs = pairs_of(pool)
     grades = [known[pair] for pair in pairs if pair in known]
     facts = {
-        "judge": run.source.model, "generator": config.generator, "model": config.model, "base_url": config.base_url,
-        "prompt": judging.PROMPT_HASH, "depth": config.depth,
+        "judge": run.source.model, "generator": config.endpoint.generator, "model": config.endpoint.model,
+        "base_url": config.endpoint.base_url, "prompt": judging.PROMPT_HASH, "depth": config.depth,
         "retrievers": sorted({name for documents in pool.values() for ranks in documents.values() for name in ranks}),
     }  # fmt: skip
     manifest = replace(
@@ -387,6 +389,24 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Judgin
     if target.folder is not None:
         manifests.write(folder, manifest)
     return folder.name
+
+
+def prepare(workspace: Workspace, config: JudgeConfig, after: Sequence[str] = ()) -> PreparedJob:
+    """Check the name of the new benchmark. What is sent, and at which price, was said before (the judge's plan)."""
+    if not config.benchmark and config.name in library.list_names(workspace):
+        raise ConfigError(
+            f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
+        )
+    return PreparedJob(config)
+
+
+KIND = JobKind(
+    "judging", "Judging by a model", "A benchmark from documents and target queries, graded by a language model.",
+    JudgeConfig, main, prepare, called="{config.name} by {config.synthesis.endpoint.model_name}",
+    inputs={"corpus": CORPUS, "benchmark": BENCHMARK}, makes="benchmark",
+    device=lambda config: Device(config.gpus) if GENERATORS[config.endpoint.generator].local else LIGHT,
+    command="benchmarks judge", order=100,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

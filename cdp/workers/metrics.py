@@ -2,8 +2,6 @@
 
     python -m cdp.workers.metrics <job folder>
 
-Settings are ``MetricsConfig``. What it writes:
-
 ``results/metrics.json``   ``measures``: what the models measured; ``scorer``
 ``checkpoints/*.f32``      values of documents as they are made: a stopped or failed job goes on where it was
 """
@@ -26,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig
+from cdp.base.job_kind import QUERY_SET, JobKind
 from cdp.base.worker import Job
 from cdp.base.workspace import now, read_json_or_none, sha256_text, write_json
 from cdp.metrics.measures.dist_sim import document_dist_sims
@@ -51,20 +50,21 @@ def main(job: Job) -> None:
     query_set = query_sets.load(job.workspace, config.query_set)
     documents, human, sampled_from = select(job, config)
     job.loading("the scorer")
-    scorer = load_scorer(config.scorer, job.workspace, threshold=config.threshold, batch_size=config.batch_size)
+    scoring = config.scoring
+    scorer = load_scorer(scoring.scorer, job.workspace, threshold=config.threshold, batch_size=scoring.batch_size)
     if scorer.note:
         print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
     encode = lazy_encoder(job, config)
     values, _ = measure(job, config, documents, human, scorer, encode, sampled_from=sampled_from)
     values.append(
         _value("embedding_diversity", embed(job, config, documents, encode), config, documents, ONE_QUERY,
-               model=config.encoder, sampled_from=sampled_from)
+               model=config.scoring.encoder, sampled_from=sampled_from)
     )  # fmt: skip
     job.result(
         "metrics",
         {
             "query_set": config.query_set,
-            "human": config.human,
+            "human": config.scoring.human,
             "config": config.to_dict(),
             "created": now(),
             "measures": [asdict(value) for value in values],
@@ -85,12 +85,12 @@ def select(job: Job, config: MetricsConfig) -> tuple[Queries, Queries | None, in
     lines = [line for line in query_sets.read_queries(job.workspace, config.query_set) if line.queries]
     n, sampled_from = len(lines), None
     if config.max_documents is not None and config.max_documents < n:
-        sampled_from, drawn = n, Random(config.seed).sample(range(n), config.max_documents)
+        sampled_from, drawn = n, Random(config.scoring.seed).sample(range(n), config.max_documents)
         lines = [lines[at] for at in sorted(drawn)]
     documents = {line.document_id: line.queries[: config.per_doc] for line in lines}
     human = None
-    if config.human:
-        reference = query_sets.read_queries(job.workspace, config.human)
+    if config.scoring.human:
+        reference = query_sets.read_queries(job.workspace, config.scoring.human)
         human = {line.document_id: line.queries for line in reference if line.document_id in documents}
     return documents, human, sampled_from
 
@@ -112,7 +112,7 @@ def measure(
         similarities = compare_with_human(job, config, documents, human, encode, f"{name}-dist_sim".lstrip("-"))
         values.append(
             _value("dist_sim", similarities, config, documents, "No document has human queries.",
-                   model=config.encoder, sampled_from=sampled_from)
+                   model=config.scoring.encoder, sampled_from=sampled_from)
         )  # fmt: skip
     return values, ratios
 
@@ -122,9 +122,8 @@ def _value(
 ) -> MetricValue:
     """Return a measure from the documents' values; ``reason`` where it is undefined."""
     sizes = [len(queries) for queries in documents.values()]
-    return aggregate(
-        name, column, n_queries=sum(sizes), per_doc=max(sizes, default=0), reason=reason, seed=config.seed, **facts
-    )
+    seed, per_doc = config.scoring.seed, max(sizes, default=0)
+    return aggregate(name, column, n_queries=sum(sizes), per_doc=per_doc, reason=reason, seed=seed, **facts)
 
 
 def scorer_facts(scorer: PairScorer) -> dict[str, Any]:
@@ -140,7 +139,7 @@ def lazy_encoder(job: Job, config: MetricsConfig) -> Encode:
     @cache
     def model() -> Encode:
         job.loading("the model")
-        return load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
+        return load_encoder(config.scoring.encoder, job.workspace, batch_size=config.scoring.batch_size)
 
     return lambda texts: model()(texts)
 
@@ -152,7 +151,7 @@ def score_pairs(job: Job, config: MetricsConfig, scorer: PairScorer, documents: 
         job, kept, "scoring pairs", list(documents), list(documents.values()),
         (scorer.measure.name, scorer.model, str(scorer.threshold), *_texts(documents.values())),
         lambda window: document_ratios(window, scorer.score, scorer.threshold),
-        step=max(1, config.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(most, 2))),
+        step=max(1, config.scoring.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(most, 2))),
     )  # fmt: skip
 
 
@@ -164,7 +163,7 @@ def compare_with_human(
     sides = [(documents[name], human[name]) for name in ids]
     found = _values(
         job, kept, "comparing with human queries", ids, sides,
-        (config.encoder, *_texts(itertools.chain.from_iterable(sides))),
+        (config.scoring.encoder, *_texts(itertools.chain.from_iterable(sides))),
         lambda window: document_dist_sims(window, encode),
     )  # fmt: skip
     of_document = dict(zip(ids, found, strict=True))
@@ -175,7 +174,7 @@ def embed(job: Job, config: MetricsConfig, documents: Queries, encode: Encode) -
     """Return the embedding diversity of each document."""
     return _values(
         job, "diversity", "embedding queries", list(documents), list(documents.values()),
-        (config.encoder, *_texts(documents.values())), lambda window: document_diversities(window, encode),
+        (config.scoring.encoder, *_texts(documents.values())), lambda window: document_diversities(window, encode),
     )  # fmt: skip
 
 
@@ -241,6 +240,13 @@ class Ledger:
     def read(self) -> Values:
         """All values so far: shape (done,)."""
         return np.fromfile(self._path, dtype="<f4").astype(np.float64) if self.done else np.zeros(0)
+
+
+KIND = JobKind(
+    "metrics", "Measuring queries", "The model-based measures of a query set.", MetricsConfig, main,
+    called="Q-D metrics of {query_set}", inputs={"query_set": QUERY_SET, "human": QUERY_SET}, makes="measures",
+    command="metrics", word="query_set", order=20,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """The worker that mines hard negatives and soft labels: ``python -m cdp.workers.mining <job folder>``.
 
-Settings are ``MiningConfig``. Writes a new query set with the negatives (``cdp.training.mining``), and
-``results/mining.json``; with a teacher or a cross-encoder also its scores as soft labels.
+Writes a new query set with the negatives (``cdp.training.mining``), and ``results/mining.json``; with a teacher or a
+cross-encoder also its scores as soft labels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MiningConfig
 from cdp.base.errors import ConfigError
+from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, PreparedJob
 from cdp.base.text import public
 from cdp.base.worker import Job
+from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
 from cdp.retrievers.api import Payer, record_failed
+from cdp.retrievers.resolve import check_cross_encoder, is_loaded, resolve
 from cdp.training.mining import Miner, mine, similarities
 
 BATCH = 64
@@ -101,6 +105,25 @@ def soft_labels(
             width = 1 + len(negatives[text])
             labels[own, text], logits = logits[:width], logits[width:]
     return labels
+
+
+def prepare(workspace: Workspace, config: MiningConfig, after: Sequence[str] = ()) -> PreparedJob:
+    resolve(config.retriever, workspace)
+    if config.cross_encoder:
+        check_cross_encoder(workspace, config.cross_encoder)
+    return PreparedJob(config)
+
+
+def device(config: MiningConfig) -> Device:
+    models = [name for name in (config.retriever, config.teacher) if name and is_loaded(name)]
+    return Device(config.gpus, at_most=1) if models or config.cross_encoder else LIGHT
+
+
+KIND = JobKind(
+    "mining", "Mining hard negatives", "A copy of a query set with hard negatives for its queries.", MiningConfig, main,
+    prepare, called="Hard negatives for {query_set}", inputs={"query_set": WHOLE_SET}, device=device, makes=QUERY_SET,
+    command="queries mine", word="query_set", order=50,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

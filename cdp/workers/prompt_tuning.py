@@ -2,9 +2,8 @@
 
     python -m cdp.workers.prompt_tuning <job folder>
 
-Settings are ``PromptTuningConfig``. The candidates in the job's inputs name the synthesis jobs that wrote their
-queries; this job waits for those. It writes ``results/prompts.json``: ``candidates`` with their measures, the choice
-first.
+The candidates in the job's inputs name the synthesis jobs that wrote their queries; this job waits for those. It writes
+``results/prompts.json``: ``candidates`` with their measures, the choice first.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig, PromptTuningConfig
 from cdp.base.errors import InputError
+from cdp.base.job_kind import CORPUS, QUERY_SET, JobKind
 from cdp.base.worker import Job
 from cdp.base.workspace import now
 from cdp.metrics.query_set import quick
@@ -30,7 +30,7 @@ def main(job: Job) -> None:
     """Measure the candidates and choose one."""
     config = PromptTuningConfig.from_dict(job.config)
     job.loading("the scorer")
-    scorer = load_scorer(config.scorer, job.workspace, batch_size=config.batch_size)
+    scorer = load_scorer(config.scoring.scorer, job.workspace, batch_size=config.scoring.batch_size)
     written = {q.job_id: q for q in query_sets.list_query_sets(job.workspace) if not q.parameters.get("made_from")}
     tried: list[Tried] = []
     records: list[dict[str, Any]] = []
@@ -38,14 +38,13 @@ def main(job: Job) -> None:
         query_set = written.get(candidate["job"])
         if query_set is None:
             raise InputError(f"The queries of {candidate['name']} were not written.", hint="See the job that does.")
-        same = {name: getattr(config, name) for name in ("human", "scorer", "encoder", "batch_size", "seed")}
-        settings = MetricsConfig.from_dict({"query_set": query_set.id, **same})
+        settings = MetricsConfig(query_set=query_set.id, scoring=config.scoring)
         documents, human, sampled_from = select(job, settings)
         values, ratios = measure(
             job, settings, documents, human, scorer, lazy_encoder(job, settings), name=candidate["name"],
             sampled_from=sampled_from,
         )  # fmt: skip
-        people = query_sets.load(job.workspace, config.human) if config.human else None
+        people = query_sets.load(job.workspace, config.scoring.human) if config.scoring.human else None
         kept = quick(job.workspace, query_set, human=people, failures=job.failures(f"measuring {candidate['name']}"))
         values += kept.measures
         self_bleu = np.array([kept.documents.get(name) for name in documents], dtype=np.float64)
@@ -53,7 +52,7 @@ def main(job: Job) -> None:
         qualities = [v for name in ("dist_sim", "len_sim") if (v := by_name.get(name)) is not None]
         found = Tried.of(
             candidate["name"], ratios, self_bleu, config.target,
-            quality=sum(qualities) / len(qualities) if qualities else None, seed=config.seed,
+            quality=sum(qualities) / len(qualities) if qualities else None, seed=config.scoring.seed,
         )  # fmt: skip
         record = {**candidate, "query_set": query_set.id, "measures": [asdict(value) for value in values], "error": ""}
         if found is None:
@@ -70,6 +69,14 @@ def main(job: Job) -> None:
     facts = {"config": config.to_dict(), "scorer": scorer_facts(scorer), "created": now(), "choice": name, "why": why}
     job.result("prompts", {**facts, "candidates": records})
     job.progress("done", len(records), len(records), "prompts")
+
+
+KIND = JobKind(
+    "prompts", "Tuning prompts", "The prompt whose queries come nearest to a target, chosen on a sample.",
+    PromptTuningConfig, main, called="Prompts for {corpus} ({config.target})",
+    inputs={"corpus": CORPUS, "human": QUERY_SET}, makes="prompt", asks=False, command="prompts tune", repeats=False,
+    order=60,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """The worker that ranks queries' own documents (at 1, 10, 100): ``python -m cdp.workers.round_trip <job folder>``.
 
-Settings are ``RoundTripConfig``. The ranks are stored beside the query set, keyed by its content;
-``results/round-trip.json`` has the share of queries that find their document among the first 1, 10 and 100.
+The ranks are stored beside the query set, keyed by its content; ``results/round-trip.json`` has the share of queries
+that find their document among the first 1, 10 and 100.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +15,15 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import RoundTripConfig
 from cdp.base.errors import InputError
+from cdp.base.job_kind import LIGHT, QUERY_SET, Device, JobKind, PreparedJob
 from cdp.base.worker import Job
+from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import round_trip
 from cdp.query_sets import QuerySet, store
 from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
+from cdp.retrievers.resolve import is_loaded, resolve_any
 
 SHOWN = (1, 10, round_trip.DEPTH)
 
@@ -72,6 +77,19 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
         )  # fmt: skip
     store.save_scores(job.workspace, query_set, store.ROUND_TRIP, by, ranks)
     return ranks
+
+
+def prepare(workspace: Workspace, config: RoundTripConfig, after: Sequence[str] = ()) -> PreparedJob:
+    resolve_any(config.by, workspace)
+    return PreparedJob(config)
+
+
+KIND = JobKind(
+    "round-trip", "Measuring round-trip ranks", "At which rank each query finds the document it was written for.",
+    RoundTripConfig, main, prepare, called="Round trip of {query_set} by {config.by}", inputs={"query_set": QUERY_SET},
+    once=("query_set", "by"), device=lambda config: Device(config.gpus, at_most=1) if is_loaded(config.by) else LIGHT,
+    makes="measures", command="queries round-trip", word="query_set", order=30,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """The worker of studies (steps here or on a cluster, facts of benchmarks, families, in-domain by shared documents):
 ``python -m cdp.workers.study <job folder>``.
 
-Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
-condition (``cdp.studies.records``), ``results/about.json`` with what the report needs besides, and
-``results/study.json`` when it ends. A new attempt skips the conditions that are there and tries those again that had
-failed.
+Reads its sources from ``inputs`` of ``spec.json`` and writes one record per condition (``cdp.studies.records``),
+``results/about.json`` with what the report needs besides, and ``results/study.json`` when it ends. A new attempt skips
+the conditions that are there and tries those again that had failed.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
+from cdp.base.job_kind import Device, JobKind
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import Benchmark, manifests, registry
@@ -181,7 +181,7 @@ def kinship(
     }
     documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
     family = families({str(i): origin_of(b) for i, b in enumerate(benchmarks)}, documents)
-    told = set(config.items("in_domain"))
+    told = set(config.in_domain)
 
     def own(i: str, b: Benchmark) -> list[str]:
         return [s.label for s in sources if b.name in told or overlap(documents[i], trained[s.corpus]) >= OVERLAP]
@@ -216,6 +216,13 @@ def origin_of(benchmark: Benchmark) -> str:
         return str(manifest.source.get("of", benchmark.name))
     entry = registry.find(manifest.entry) if manifest.entry else None
     return (entry.part_of or entry.name) if entry is not None else benchmark.name
+
+
+KIND = JobKind(
+    "study", "Study", "Conditions that are trained and evaluated, reported together.", StudyConfig, main,
+    called="{config.name}", device=lambda config: Device(config.gpus, at_most=1, pool=True), makes="report", asks=False,
+    command="study run", repeats=False, order=120,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

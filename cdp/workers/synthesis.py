@@ -5,16 +5,25 @@ The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from cdp import query_sets
 from cdp.base import worker
+from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.failures import describe, is_fatal
+from cdp.base.job_kind import CORPUS, LIGHT, QUERY_SET, Device, JobKind, PreparedJob
 from cdp.base.worker import Job, Stopped
+from cdp.base.workspace import Workspace
+from cdp.corpus import load_manifest
+from cdp.llm.address import NO_KEY
 from cdp.metrics.query_set import quick
-from cdp.synthesis.ranking import label_corpus
+from cdp.synthesis.generators import GENERATORS, make_generator
+from cdp.synthesis.methods import method_of
+from cdp.synthesis.pricing import estimate
+from cdp.synthesis.ranking import label_corpus, teachers_of
 from cdp.synthesis.run import SynthesisRun
 
 
@@ -43,6 +52,32 @@ def measure(job: Job, result: dict[str, Any]) -> None:
         if is_fatal(error) and not isinstance(error, CdpError):
             raise
         print(f"The set could not be measured: {describe(error)}", flush=True)
+
+
+def prepare(workspace: Workspace, config: SynthesisConfig, after: Sequence[str] = ()) -> PreparedJob:
+    """Check method, ranking and generator; the expected cost is kept with the job, to be compared with the actual."""
+    corpus, method = load_manifest(workspace, config.corpus), method_of(config)
+    if method.generator == "ranking":
+        teachers_of(config)
+    make_generator(config, api_key=NO_KEY)
+
+    expected = estimate(workspace, config)
+    facts = {name: getattr(expected, name) for name in ("requests", "input_tokens", "output_tokens", "cost")}
+    name = config.name or f"{corpus.name} {method.name} {config.per_doc}"
+    return PreparedJob(config, name, {"prompt_hash": method.prompt_hash, "estimate": facts})
+
+
+def device(config: SynthesisConfig) -> Device:
+    """Return a device for what is loaded here: a local model, or retrievers that rank."""
+    local = bool(method_of(config).generator) or GENERATORS[config.endpoint.generator].local
+    return Device(config.gpus) if local else LIGHT
+
+
+KIND = JobKind(
+    "synthesis", "Writing queries", "Queries for the documents of a corpus, by a method and a generator.",
+    SynthesisConfig, main, prepare, inputs={"corpus": CORPUS, "source": QUERY_SET}, device=device, makes=QUERY_SET,
+    command="queries generate", order=10,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

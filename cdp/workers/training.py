@@ -1,27 +1,31 @@
 """The training worker (processes, model folder, its card, training.json): ``accelerate launch … -m cdp.workers.training
 <job folder>``, or plain ``python -m``.
 
-Reads a ``TrainingConfig`` from the job's ``spec.json``, trains, writes ``checkpoints/``, ``model/`` (a
-sentence-transformers model with a model card) and ``results/training.json``. A stop keeps what was learnt so far; a new
-attempt in the same folder continues from the last checkpoint.
+Trains, writes ``checkpoints/``, ``model/`` (a sentence-transformers model with a model card) and
+``results/training.json``. A stop keeps what was learnt so far; a new attempt in the same folder continues from the last
+checkpoint.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
 
-from cdp import __version__
+from cdp import __version__, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.job_kind import QUERY_SET, Device, JobKind, PreparedJob
 from cdp.base.text import counted, public
 from cdp.base.worker import BATCH_FOR_S, Job, run
+from cdp.base.workspace import Workspace
 from cdp.evaluation.card import model_card
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
+from cdp.training.reasoning import resolved_reasoning
 
 # Processes wait for the first while it evaluates on a dev benchmark, which may take longer than the libraries' ten
 # minutes. The launcher ends the others if a process dies.
@@ -75,7 +79,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     if state.device.type == "cpu":
         keep_freed_memory()
     config = on_device(config, retriever, state.device.type)
-    memo = TokenMemo() if config.benchmark else None  # its texts are encoded again at each evaluation
+    memo = TokenMemo() if config.dev.benchmark else None  # its texts are encoded again at each evaluation
     model = base_model(retriever, config, str(state.device), memo)
     base_hash = model_hash(model)
 
@@ -91,7 +95,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         return
 
     job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
-    limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.max_length  # inf: no limit
+    limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.loop.max_length  # inf: no limit
     filled = 0 if limit is None else int((documents.lengths >= limit).sum())
     own_notes = leaked_notes(job)
     if outcome.stopped:
@@ -117,7 +121,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "filled_the_limit": filled,
         "steps": outcome.step,
         "steps_planned": outcome.steps,
-        "epochs": config.epochs,
+        "epochs": config.loop.epochs,
         "seconds": round(outcome.seconds, 3),
         **{name: getattr(outcome, name) for name in OUTCOME},
         "pairs_per_second": round(outcome.pairs_seen / outcome.seconds, 1) if outcome.seconds else None,
@@ -164,6 +168,19 @@ def leaked_notes(job: Job) -> list[str]:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> PreparedJob:
+    query_set = query_sets.load(workspace, config.query_set)
+    name = config.name or f"{public(config.retriever)} trained on {query_set.name}"
+    return PreparedJob(resolved_reasoning(workspace, config, query_set), name, {"corpus": query_set.corpus_id})
+
+
+KIND = JobKind(
+    "training", "Training", "A retriever, trained on a query set.", TrainingConfig, main, prepared,
+    inputs={"query_set": QUERY_SET}, device=lambda config: Device(config.gpus), launcher="accelerate", makes="model",
+    command="train", word="query_set", order=70,
+)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -19,3 +19,4 @@ with frame.guarded():
         job = job_views.choose(all_jobs)
         job_views.one(workspace, job)
         job_views.listing(job_views.in_order(all_jobs))
+    job_views.start_another(workspace)

@@ -16,7 +16,7 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.jobs.records import load_spec
 from cdp.results import board
-from cdp.services import corpora, decide, evaluation, jobs
+from cdp.services import corpora, decide, jobs
 from cdp.studies import target_queries
 from tests.browser.conftest import Looker, Server, serve_many
 from tests.corpus.test_office_files import pdf, scanned
@@ -124,7 +124,7 @@ def test_the_answer_fits_and_is_followed(
     task = tales(workspace, tmp_path)
     run_study(workspace, sets_of(task), diverse_helps)
     untrained = EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": "tales", "split": "dev"})
-    evaluation.start(workspace, untrained)  # here: the server's jobs are processes of their own
+    jobs.start(workspace, "evaluation", untrained)  # here: the server's jobs are processes of their own
     tab = look(server, width=1440)
     tab.open(f"decide?corpus={task['corpus']}&target_benchmark=tales").see("Write 5 different queries per document")
     assert height(tab.page) <= 2 * 900

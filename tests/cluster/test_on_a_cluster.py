@@ -19,7 +19,8 @@ from cdp.base.config import IndexConfig, TrainingConfig
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.cli import main
 from cdp.jobs import place
-from cdp.services import search, studies, training
+from cdp.services import jobs as service
+from cdp.services import studies, training
 from cdp.services.jobs import written_set
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
@@ -79,7 +80,7 @@ def start_training(workspace: Workspace, address: str) -> str:
     named, _ = training.named(workspace, config)
     place.choose(workspace, address)
     return jobs.submit(
-        workspace, kind="training", name="two processes", module=training.WORKER, config=named.to_dict(),
+        workspace, kind="training", name="two processes", module="cdp.workers.training", config=named.to_dict(),
         launcher="accelerate", device=jobs.DeviceRequest.cpu(2),
     )  # fmt: skip
 
@@ -171,7 +172,7 @@ def test_embeddings_are_those_of_one_machine_and_made_once(
 
     def index(where: Workspace, address: str) -> dict[str, bytes]:
         place.choose(where, address)
-        ended(where, search.start_index(where, config))
+        ended(where, service.start(where, "index", config))
         return {str(p.relative_to(where.embeddings)): p.read_bytes() for p in where.embeddings.rglob("shard-*.npy")}
 
     one = index(here, "")

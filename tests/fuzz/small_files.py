@@ -71,9 +71,7 @@ def settings(folder: Path, workspace: Workspace, rng: random.Random) -> None:
 
 def _planned(config: StudyConfig) -> None:
     """What the plan of a study leads to before anything is trained."""
-    sources = [
-        StudySource(name, "diverse", n_documents=10) for name in [*config.items("query_sets"), *config.items("methods")]
-    ]
+    sources = [StudySource(name, "diverse", n_documents=10) for name in [*config.query_sets, *config.methods]]
     for condition in conditions(config, sources)[:20]:
         training_config(config, condition, "q")
     places(config)

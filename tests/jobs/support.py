@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from cdp import jobs
+from cdp.base.job_kind import JobKind
+from cdp.base.registry import registry
+from cdp.base.settings import Config
+from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_json_or_none, read_jsonl
 from tests.support import REPOSITORY
 
@@ -29,6 +34,18 @@ def start(workspace: Workspace, worker: str = "count", name: str = "", **options
     return jobs.submit(
         workspace, kind="test", name=name or worker, module=f"tests.jobs.workers.{worker}", config=options, **passed
     )
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, kind: str, module: str, settings: type[Config]) -> None:
+    """Let this module run the jobs of a kind."""
+
+    def main(job: Job) -> None: ...
+
+    main.__module__ = module
+    declared = JobKind(kind, kind.capitalize(), "Of a test.", settings, main, makes="figures")
+    kinds = registry("job kind")
+    assert len(kinds), "loaded before it is changed"
+    monkeypatch.setitem(kinds._items, kind, declared)
 
 
 def run_worker(module: str, folder: Path, seen: Callable[[], int], kill_at: int | None) -> tuple[int, str]:

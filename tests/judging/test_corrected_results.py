@@ -14,7 +14,7 @@ from cdp.benchmarks import judged
 from cdp.cli import main
 from cdp.results import differences
 from cdp.results.board import ResultRow
-from cdp.services import evaluation, jobs, judging
+from cdp.services import jobs, judging
 from tests.judging.made import make
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def folder(workspace: Workspace, tmp_path: Path, jobs_here: None) -> Path:
         run = tmp_path / f"{name}.txt"
         lines = [f"q{q} Q0 d{q}-{d} {rank} {10 - rank} {name}" for q in range(N) for rank, d in enumerate(order)]
         run.write_text("\n".join(lines), encoding="utf-8")
-        job = evaluation.start_import(workspace, ResultImportConfig(path=str(run), retriever=name, benchmark="made"))
+        job = jobs.start(workspace, "import", ResultImportConfig(path=str(run), retriever=name, benchmark="made"))
         assert jobs.show(workspace, job).state == "finished"
     return made
 
@@ -87,7 +87,7 @@ def test_a_retriever_outside_of_the_pool_is_not_corrected_before_its_documents_a
     run = tmp_path / "late.txt"
     # The first document of the next query: in the corpus, in no pool of this query.
     run.write_text("\n".join(f"q{q} Q0 d{(q + 1) % N}-0 1 1 late" for q in range(N)), encoding="utf-8")
-    job = evaluation.start_import(workspace, ResultImportConfig(path=str(run), retriever="late", benchmark="made"))
+    job = jobs.start(workspace, "import", ResultImportConfig(path=str(run), retriever="late", benchmark="made"))
     assert jobs.outcome(workspace, job)["notes"] == [
         "60 documents of the first ten have no judgment and count 0. Have them judged: benchmarks judge --benchmark "
         "NAME --runs JOB."
@@ -99,4 +99,4 @@ def test_a_retriever_outside_of_the_pool_is_not_corrected_before_its_documents_a
     assert differences.unjudged(workspace, differences.compare(workspace, "up")) == [job]
     assert len(judging.missing(workspace, "made", [job])) == N
     again = judging.repeated(workspace, "made", [job])
-    assert (again.benchmark, again.runs) == ("made", job)
+    assert (again.benchmark, again.runs) == ("made", (job,))

@@ -18,7 +18,7 @@ from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
 from cdp.evaluation import labelling as told
 from cdp.llm.prices import Price
-from cdp.services import evaluation, jobs, judging
+from cdp.services import jobs, judging
 from cdp.workers import judging as worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
 from tests.support import write_prices
@@ -163,7 +163,7 @@ def test_labels_stay_whole_when_a_later_run_is_judged(
     people = judged.people_grades(
         judged.read_pool(workspace.benchmark(name)), judged.read_labels(workspace.benchmark(name))
     )
-    first = evaluation.start(workspace, EvaluationConfig(retriever="static-minilm", benchmark=name))
+    first = jobs.start(workspace, "evaluation", EvaluationConfig(retriever="static-minilm", benchmark=name))
     judging.start_again(workspace, judging.repeated(workspace, name, [first]))
     after = told.progress(workspace, name)
     assert after.finished == len(ANIMALS)
@@ -198,7 +198,7 @@ def test_what_a_run_found_is_judged_and_it_is_evaluated_again(
 ) -> None:
     run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
     config = EvaluationConfig(retriever="static-minilm", benchmark="animals-judged")
-    first = evaluation.start(workspace, config)
+    first = jobs.start(workspace, "evaluation", config)
     lacking, asked = judging.missing(workspace, "animals-judged", [first]), len(judge.bodies)
     assert lacking
     made = workspace.benchmark("animals-judged")

@@ -17,7 +17,7 @@ from cdp.corpus import CorpusManifest
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import Price
 from cdp.results import board
-from cdp.services import evaluation, jobs, judging
+from cdp.services import jobs, judging
 from cdp.studies import advice
 from cdp.synthesis import targets
 from cdp.synthesis.methods import METHODS
@@ -85,7 +85,7 @@ def test_documents_alone_become_a_benchmark_that_says_who_wrote_its_queries(
     assert query_set.name == "Target queries of animals-judged"
     assert query_set.model == WRITER
 
-    evaluation.start(workspace, EvaluationConfig.from_dict({"retriever": "bm25", "benchmark": "animals-judged"}))
+    jobs.start(workspace, "evaluation", EvaluationConfig(retriever="bm25", benchmark="animals-judged"))
     [row] = board.list_rows(workspace, board.list_evaluations(workspace))
     assert f"queries written by {WRITER}, judged by {MODEL}" in [badge.word for badge in row.badges]
     basis = advice._judged(source)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import Workspace, append_jsonl, write_json
-from cdp.services.jobs import KINDS
+from cdp.services.jobs import kinds
 
 STAMP = "2026-01-02T03:04:05+00:00"
 
@@ -33,7 +33,7 @@ def ended_job(
             "name": name or job_id,
             "created": STAMP,
             "sequence": len(list(workspace.jobs.glob("*"))),
-            "module": KINDS[kind][0] if kind in KINDS else "none",
+            "module": kinds()[kind].module if kind in kinds() else "none",
             "launcher": "python",
             "device": {"count": 0, "processes": 1},
             "config": config,

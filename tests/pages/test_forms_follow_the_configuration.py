@@ -50,7 +50,7 @@ def test_a_changed_field_is_returned_and_accepted() -> None:
     at.selectbox(key="f_weighting").select("cw").run()
     chosen = at.session_state["chosen"]
     config = TrainingConfig.from_dict({**chosen, "query_set": "q"})
-    assert (config.learning_rate, config.epochs, config.weighting) == (0.003, 2, "cw")
+    assert (config.learning_rate, config.loop.epochs, config.weighting) == (0.003, 2, "cw")
 
 
 def test_a_yes_or_no_that_may_stay_open_has_three_answers() -> None:

@@ -17,6 +17,7 @@ from cdp.jobs import JobSpec, control, submit
 from cdp.jobs.records import Status, load_spec
 from cdp.services import job_words, jobs, queries
 from cdp.ui.shell.tables import md
+from tests.jobs.support import declare
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, trained
 
@@ -117,7 +118,7 @@ def test_a_job_with_a_key_asks_for_it_again(
         folder / "spec.json",
         {**read_json(folder / "spec.json"), "secrets": ["CDP_API_KEY"], "module": "tests.jobs.workers.secret"},
     )
-    monkeypatch.setitem(jobs.KINDS, "synthesis", ("tests.jobs.workers.secret", SynthesisConfig))
+    declare(monkeypatch, "synthesis", "tests.jobs.workers.secret", SynthesisConfig)
     assert jobs.missing_secrets(workspace, "synthesis-1") == ["CDP_API_KEY"]
     at = open_page("jobs", job="synthesis-1")
     assert at.button(key="resume_synthesis-1").disabled
@@ -154,7 +155,7 @@ def test_a_job_of_this_account_goes_on_with_its_folder_its_address_and_its_key(
     private = str(tmp_path_factory.mktemp("private"))
     settings = {"corpus": "c", "generator": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
     started = [
-        submit(workspace, kind=kind, name=kind, module=jobs.KINDS[kind][0], config=config, env_secrets=secrets)
+        submit(workspace, kind=kind, name=kind, module=jobs.kinds()[kind].module, config=config, env_secrets=secrets)
         for kind, config, secrets in (
             ("evaluation", {"retriever": "bm25", "benchmark": private}, {}),
             ("synthesis", settings, {"CDP_API_KEY": "typed-before"}),

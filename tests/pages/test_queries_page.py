@@ -10,8 +10,9 @@ import pytest
 from cdp import cli
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
+from cdp.corpus import load_manifest
 from cdp.llm.prices import Price, dollars
-from cdp.services import queries
+from cdp.services import jobs, queries
 from cdp.synthesis import pricing
 from tests.pages.conftest import Open
 from tests.support import write_prices
@@ -61,7 +62,7 @@ def test_a_method_for_several_documents_is_previewed_on_demand_and_asks_once_for
     at.segmented_control(key="generate_method").set_value("multi_document").run()
     assert not at.exception
     requests = next(m.value for m in at.metric if m.label == "Requests")
-    assert int(requests) == -(-queries.load_manifest(filled, filled_corpus(filled)).n_documents // 2)
+    assert int(requests) == -(-load_manifest(filled, filled_corpus(filled)).n_documents // 2)
 
 
 def filled_corpus(workspace: Workspace) -> str:
@@ -104,7 +105,7 @@ def test_cost_afterwards_stands_beside_its_estimate(
     config = SynthesisConfig(
         corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url, per_doc=2, limit=4, concurrency=2
     )
-    job = queries.generate(filled, config, api_key=KEY)
+    job = jobs.start(filled, "synthesis", config, api_key=KEY)
     assert in_process() == [job]
     made = next(q for q in queries.list_query_sets(filled) if q.job_id == job)
     bill = pricing.bill_of_job(filled, made.job_id)

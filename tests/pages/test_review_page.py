@@ -103,7 +103,7 @@ def test_round_trip_ranks_and_a_filtered_set(
     assert in_process() == [job.id]
     (new,) = [q for q in queries.list_query_sets(filled) if q.parameters.get("made_from") == parent.id]
     assert new.n_queries == int((kept.values == 1).sum())
-    assert "Review the filtered set" in [b.label for b in open_page("jobs", job=job.id).button]
+    assert "Review the new set" in [b.label for b in open_page("jobs", job=job.id).button]
 
 
 def test_words_are_marked_and_every_character_of_the_document_shows() -> None:

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from cdp.base.workspace import Workspace
 from cdp.corpus import looking
 from cdp.retrievers.api import Payer
-from cdp.services import corpora, search
+from cdp.services import corpora, jobs, search
 from cdp.serving import client, engine
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
@@ -88,7 +88,7 @@ def test_an_index_that_takes_long_is_a_job_that_is_offered(
     at = open_page("search", q="number 7", search_with=["bm25"], corpus=corpus)
     assert "has not indexed 500 documents" in at.info[0].proto.title
     assert at.button(key="index_bm25").label == "Index the documents"  # tests/cli runs such a job
-    assert search.indexing(workspace, "bm25", corpus) is None, "nothing is begun unasked"
+    assert jobs.running(workspace, "index", retriever="bm25", corpus=corpus) is None, "nothing is begun unasked"
 
 
 def test_a_link_to_a_document_opens_it_and_says_where_it_is_not(open_page: Open, filled: Workspace) -> None:

@@ -11,7 +11,7 @@ import pytest
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
 from cdp.corpus import looking
-from cdp.services import corpora, metrics, queries
+from cdp.services import corpora, jobs, metrics, queries
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def kept_once(workspace: Workspace, name: str) -> None:
 
 def test_the_worker_that_writes_queries_measures_them(filled: Workspace, in_process: Callable[[], list[str]]) -> None:
     corpus = corpora.list_corpora(filled)[0].id
-    job = queries.generate(filled, SynthesisConfig.from_dict({"corpus": corpus, "per_doc": 3, "name": "three"}))
+    job = jobs.start(filled, "synthesis", SynthesisConfig.from_dict({"corpus": corpus, "per_doc": 3, "name": "three"}))
     assert in_process() == [job]
     kept_once(filled, "three")
 

@@ -12,7 +12,7 @@ from cdp.base.config import MetricsConfig, TrainingConfig
 from cdp.base.workspace import Workspace, append_jsonl, read_json
 from cdp.corpus import read_documents, store
 from cdp.query_sets import QuerySet
-from cdp.services import metrics, training
+from cdp.services import jobs
 from cdp.training.pairs import load_pairs
 
 
@@ -30,8 +30,8 @@ def imported(workspace: Workspace, tmp_path: Path) -> QuerySet:
 @pytest.mark.slow
 def test_job_inputs_and_training_pairs_name_a_set_by_the_same_hash(workspace: Workspace, imported: QuerySet) -> None:
     config = TrainingConfig(query_set=imported.id, retriever="static-minilm", gpus=0, batch_size=4)
-    job = workspace.job(training.submit(workspace, config))
-    measuring = workspace.job(metrics.start(workspace, MetricsConfig(query_set=imported.id, human=imported.id)))
+    job = workspace.job(jobs.start(workspace, "training", config))
+    measuring = workspace.job(jobs.start(workspace, "metrics", MetricsConfig(query_set=imported.id, human=imported.id)))
     named = {read_json(folder / "spec.json")["inputs"]["query_set_hash"] for folder in (job, measuring)}
     assert named | {load_pairs(workspace, imported.id).query_set.content_hash} == {imported.content_hash}
 

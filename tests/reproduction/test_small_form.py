@@ -128,9 +128,9 @@ def test_the_plans_state_what_would_count_before_the_run() -> None:
     for stage in stages.STAGES:
         config = read_plan(stage.plan)
         assert len(config.criteria) > 80, stage.plan
-        assert len(config.items("seeds")) >= 2, stage.plan
+        assert len(config.seeds) >= 2, stage.plan
     assert sum(stage.minutes for stage in stages.STAGES) <= 180
-    judged = set(read_plan("human-queries").items("benchmarks"))
+    judged = set(read_plan("human-queries").benchmarks)
     assert len(judged) >= 8
 
 
@@ -138,7 +138,7 @@ def test_the_dry_run_names_models_downloads_hours_and_dollars() -> None:
     text = full.text()
     for name in ("facebook/contriever", "Shitao/RetroMAE", "Qwen/Qwen3-Embedding-0.6B", "novelhopqa", "dollars", " h "):
         assert name in text
-    assert len(read_plan("paper-full").items("benchmarks")) == 31
+    assert len(read_plan("paper-full").benchmarks) == 31
 
 
 @pytest.mark.soak

@@ -7,10 +7,18 @@ import pytest
 from cdp import jobs
 from cdp.base import permission
 from cdp.base.permission import NotAllowedError, ReadOnlyError
+from cdp.base.settings import REQUIRED, Config, option
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import clusters
 from cdp.services import jobs as service
-from tests.jobs.support import start, until_state
+from tests.jobs.support import declare, start, until_state
+
+
+class Failing(Config):
+    """Settings of a worker that fails."""
+
+    how: str = option(REQUIRED, "How it fails.")
+
 
 STRANGE = "http://strange:8265"
 
@@ -31,7 +39,7 @@ def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A workspace may come from a stranger: it may say that its job ran on a cluster of the stranger's."""
-    monkeypatch.setitem(service.KINDS, "test", ("tests.jobs.workers.fail", None))
+    declare(monkeypatch, "test", "tests.jobs.workers.fail", Failing)
     job_id = start(workspace, "fail", how="data")
     until_state(workspace, job_id, "failed")
     for name in ("status.json", "spec.json"):

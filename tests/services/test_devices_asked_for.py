@@ -10,8 +10,10 @@ import pytest
 
 from cdp import jobs
 from cdp.base.config import EvaluationConfig, TrainingConfig
+from cdp.base.job_kind import LIGHT, Device
 from cdp.base.workspace import Workspace
-from cdp.services import clusters, evaluation, queries, training
+from cdp.services import clusters, queries, training
+from cdp.services import jobs as service
 
 pytestmark = pytest.mark.slow
 
@@ -33,10 +35,11 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_gpus")
 def test_a_number_of_gpus_or_one(workspace: Workspace) -> None:
-    assert clusters.request(workspace, None).count == 1
-    assert clusters.request(workspace, 2).count == 2
-    assert clusters.request(workspace, 2, at_most=1).count == 1
-    assert clusters.request(workspace, 0).lane == "cpu"
+    assert clusters.request(workspace, Device(None)).count == 1
+    assert clusters.request(workspace, Device(2)).count == 2
+    assert clusters.request(workspace, Device(2, at_most=1)).count == 1
+    assert clusters.request(workspace, Device(0)).lane == "cpu"
+    assert clusters.request(workspace, LIGHT).lane == "light"
 
 
 @pytest.mark.usefixtures("two_gpus")
@@ -44,7 +47,7 @@ def test_a_number_of_gpus_or_one(workspace: Workspace) -> None:
 @pytest.mark.usefixtures("with_demo")
 def test_an_evaluation_takes_one_gpu_or_none(workspace: Workspace, asked: dict[str, object], count: int) -> None:
     config = {"retriever": "static-minilm", "benchmark": "demo", **asked}
-    job_id = evaluation.start(workspace, EvaluationConfig.from_dict(config))
+    job_id = service.start(workspace, "evaluation", EvaluationConfig.from_dict(config))
     spec = jobs.load_spec(workspace, job_id)
     assert (spec.launcher, spec.device.count) == ("python", count)
 

@@ -167,7 +167,7 @@ def test_what_stands_behind_the_server_is_asked_by_nothing(workspace: Workspace,
     config = {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m"}
     permission.in_dashboard(shared=True)
     for call in (
-        lambda: queries.generate(workspace, SynthesisConfig.from_dict(config), api_key=TYPED),
+        lambda: jobs.start(workspace, "synthesis", SynthesisConfig.from_dict(config), api_key=TYPED),
         lambda: tuning.start(workspace, PromptTuningConfig.from_dict({**config, "documents": 2}), api_key=TYPED),
         lambda: studies.run(
             workspace, StudyConfig.from_dict({**config, "benchmarks": "demo", "methods": "sap"}), api_key=TYPED
@@ -229,13 +229,13 @@ def test_a_job_and_its_resume_do_not_get_the_servers_key(
         {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m", "limit": 1, "per_doc": 2,
          "output": "list", "retries": 0}
     )  # fmt: skip
-    job = queries.generate(workspace, config)
+    job = jobs.start(workspace, "synthesis", config)
     room.wait(workspace, job, timeout_s=SECONDS)
     assert listener.keys
     assert set(listener.keys) == {"Bearer none"}
 
     held: HeldJobs = request.getfixturevalue("held_jobs")
-    typed = queries.generate(workspace, config, api_key=TYPED)
+    typed = jobs.start(workspace, "synthesis", config, api_key=TYPED)
     held.end()
     room.stop(workspace, typed)
     assert jobs.missing_secrets(workspace, typed) == ["CDP_API_KEY"]

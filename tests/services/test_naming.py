@@ -116,4 +116,5 @@ def test_no_training_takes_the_name_of_a_retriever(workspace: Workspace, name: s
 
 def test_an_evaluation_keeps_the_id(sea: Workspace) -> None:
     """A name may be given anew; what is written is the id."""
-    assert evaluation._named(sea, "lake")[0] == "training-2-lake"
+    asked = EvaluationConfig(retriever="lake", benchmark="demo")
+    assert access.checked(sea, asked).retriever == "training-2-lake"

@@ -17,7 +17,7 @@ from cdp.base.errors import CdpError, InputError
 from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace
 from cdp.corpus import looking
-from cdp.services import access, adding, benchmarks, corpora, evaluation, metrics, queries, studies, training, tuning
+from cdp.services import access, adding, benchmarks, corpora, evaluation, jobs, queries, studies, training, tuning
 from cdp.studies import target_queries
 from cdp.studies.config import StudyConfig
 from tests.support import REPOSITORY
@@ -181,14 +181,14 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "benchmarks.add": lambda: benchmarks.add(workspace, path),
         "evaluation.checked benchmark": lambda: evaluation.checked(workspace, "static-minilm", path),
         "evaluation.checked retriever": lambda: evaluation.checked(workspace, path, "demo"),
-        "evaluation.start": lambda: evaluation.start(
-            workspace, EvaluationConfig.from_dict({"retriever": path, "benchmark": "demo"})
+        "evaluation.start": lambda: jobs.start(
+            workspace, "evaluation", EvaluationConfig.from_dict({"retriever": path, "benchmark": "demo"})
         ),
-        "evaluation.start benchmark": lambda: evaluation.start(
-            workspace, EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": path})
+        "evaluation.start benchmark": lambda: jobs.start(
+            workspace, "evaluation", EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": path})
         ),
-        "benchmarks.start_download": lambda: benchmarks.start_download(
-            workspace, DownloadConfig.from_dict({"benchmark": "scifact", "folder": path})
+        "benchmarks.start_download": lambda: jobs.start(
+            workspace, "download", DownloadConfig.from_dict({"benchmark": "scifact", "folder": path})
         ),
         "training.plan": lambda: training.plan(workspace, TrainingConfig.from_dict({**train, "retriever": path})),
         "training.plan benchmark": lambda: training.plan(
@@ -205,8 +205,8 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "studies.sweep": lambda: studies.sweep(
             workspace, TrainingConfig.from_dict({**train, "benchmark": path}), [1e-3, 1e-4]
         ),
-        "metrics.start scorer": lambda: metrics.start(
-            workspace, MetricsConfig.from_dict({"query_set": sets[0], "scorer": path})
+        "metrics.start scorer": lambda: jobs.start(
+            workspace, "metrics", MetricsConfig.from_dict({"query_set": sets[0], "scorer": path})
         ),
         "complexity.profile_benchmark": lambda: target_queries.profile_benchmark(workspace, path),
         "studies.plan": lambda: studies.plan(
@@ -221,10 +221,10 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "synthesis.batch_read": lambda: queries.batch_read(workspace, path),
         "synthesis.batch_write": lambda: queries.batch_write(workspace, of({"corpus": "demo"}), path),
         "synthesis.export": lambda: queries.export(workspace, sets[0], "beir", path),
-        "queries.generate": lambda: queries.generate(workspace, of({**own, "model": path})),
-        "queries.generate ranker": lambda: queries.generate(workspace, of({"corpus": "demo", "ranker": path})),
-        "queries.generate teachers": lambda: queries.generate(
-            workspace, of({"corpus": "demo", "teachers": f"minilm, {path}"})
+        "queries.generate": lambda: jobs.start(workspace, "synthesis", of({**own, "model": path})),
+        "queries.generate ranker": lambda: jobs.start(workspace, "synthesis", of({"corpus": "demo", "ranker": path})),
+        "queries.generate teachers": lambda: jobs.start(
+            workspace, "synthesis", of({"corpus": "demo", "teachers": f"minilm, {path}"})
         ),
         "queries.preview": lambda: queries.preview(
             workspace, "demo", looking.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path

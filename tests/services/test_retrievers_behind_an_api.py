@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cdp.base import permission
-from cdp.base.config import EvaluationConfig, JudgeConfig, MiningConfig, TrainingConfig
+from cdp.base.config import EvaluationConfig, JudgeConfig, MiningConfig, RoundTripConfig, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.permission import NotAllowedError
 from cdp.base.settings import Config
@@ -77,7 +77,7 @@ def test_it_is_evaluated_at_a_price_that_is_said_before(
     assert row.ndcg == pytest.approx(87.69766)
     assert sum(endpoint.embedded.values()) == 7
     again = EvaluationConfig.from_dict({"retriever": NAME, "benchmark": benchmark, "protocol": "paper"})
-    evaluation.start(workspace, again)
+    jobs.start(workspace, "evaluation", again)
     assert sum(endpoint.embedded.values()) == 7, "nothing is paid for again"
     log = next(workspace.jobs.glob("evaluation-*")) / "spec.json"
     assert KEY not in log.read_text()
@@ -191,7 +191,7 @@ def test_it_cannot_be_trained(workspace: Workspace, endpoint: ChatServer, query_
         lambda: training.start(workspace, wanted),
         lambda: access.checked(workspace, StudyConfig.from_dict({"retrievers": f"minilm, {NAME}", "corpus": "c",
                                                                   "benchmarks": benchmark, "methods": "diverse"})),
-        lambda: queries.start_round_trip(workspace, query_set.id, NAME),
+        lambda: jobs.start(workspace, "round-trip", RoundTripConfig(query_set=query_set.id, by=NAME)),
         lambda: evaluation.checked(workspace, "minilm", benchmark, rerank=NAME),
     ]  # fmt: skip
     for start in refused:
@@ -264,7 +264,7 @@ def test_a_strangers_job_is_not_resumed_at_an_unknown_address(
     workspace: Workspace, endpoint: ChatServer, other: ChatServer, benchmark: str
 ) -> None:
     endpoint.script = ["quota"]
-    job = evaluation.start(workspace, EvaluationConfig.from_dict({"retriever": NAME, "benchmark": benchmark}))
+    job = jobs.start(workspace, "evaluation", EvaluationConfig.from_dict({"retriever": NAME, "benchmark": benchmark}))
     assert str(jobs.show(workspace, job).state) == "failed"
     spec = workspace.job(job) / "spec.json"
     told = read_json(spec)
@@ -284,7 +284,7 @@ def test_a_used_up_budget_says_so_and_keeps_what_was_paid(
     workspace: Workspace, endpoint: ChatServer, benchmark: str
 ) -> None:
     config = EvaluationConfig.from_dict({"retriever": NAME, "benchmark": benchmark, "budget": 1e-5})
-    job = evaluation.start(workspace, config)
+    job = jobs.start(workspace, "evaluation", config)
     assert "budget" in read_json(workspace.job(job) / "failure.json")["message"]
     with AnswerCache(workspace) as cache:
         assert len(cache) == sum(endpoint.embedded.values())

@@ -11,7 +11,7 @@ from cdp.base.config import IndexConfig
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import list_corpora
-from cdp.services import search
+from cdp.services import jobs, search
 from cdp.serving import client
 from tests.pages.support import ended_job
 
@@ -75,7 +75,7 @@ def test_a_read_only_dashboard_searches_and_starts_no_job(
     permission.in_dashboard()
     assert found(workspace, "bees", ["bm25"], corpus).answers[0].hits
     with pytest.raises(permission.ReadOnlyError):
-        search.start_index(workspace, IndexConfig.from_dict({"retriever": "bm25", "corpus": corpus}))
+        jobs.start(workspace, "index", IndexConfig.from_dict({"retriever": "bm25", "corpus": corpus}))
 
 
 def test_a_visitor_names_no_path_and_no_model_to_download(

@@ -274,7 +274,7 @@ def test_every_place_to_allow_is_named_at_once(workspace: Workspace, private: Pa
     job_id = job(workspace, "study", {**STUDY, "benchmarks": f"b, {private}, {private.parent}/more"})
     refused(workspace, job_id, "benchmarks", f"--allow {private} --allow {private.parent}/more")
     job_id = job(workspace, "study", {**STUDY, "training": f"weights={private}/weights.csv"})
-    assert "must not hold 'weights'" in run("jobs", "resume", job_id, code=2).stderr
+    assert "'weights' is not a setting" in run("jobs", "resume", job_id, code=2).stderr
 
 
 def test_a_job_asks_for_keys_that_we_know_and_for_no_other_variable(

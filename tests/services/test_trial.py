@@ -62,7 +62,7 @@ def test_a_dev_split_decides_and_recorded_queries_are_used(workspace: Workspace)
     assert (planned.plan.requests, planned.plan.cost) == (0, 0.0)
     assert planned.plan.generations == ()
     assert planned.documents == 96
-    assert planned.plan.config.dev == "demo:dev"
+    assert planned.plan.config.dev == ("demo:dev",)
     assert planned.problem == ""
     assert "study test --corpus" in trial.command(planned.config)
 

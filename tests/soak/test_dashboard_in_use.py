@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, Error, TimeoutError
 from cdp import jobs
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries
+from cdp.services import corpora
 from cdp.services import jobs as job_service
 from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server, browser, serve  # noqa: F401  (fixtures)
@@ -94,7 +94,7 @@ class Visitor:
     def _generate(self) -> None:
         corpus = self.rng.choice(corpora.list_corpora(self.workspace))
         config = {"corpus": corpus.id, "generator": "template", "per_doc": 3}
-        queries.generate(self.workspace, SynthesisConfig.from_dict(config))
+        job_service.start(self.workspace, "synthesis", SynthesisConfig.from_dict(config))
 
     def _train(self) -> None:
         start(self.workspace, steps=200, step_s=0.05, name=f"visitor {self.number}")

@@ -5,18 +5,20 @@ from __future__ import annotations
 import pytest
 
 from cdp.base.errors import ConfigError
-from cdp.studies.config import TrialConfig, reported_split, study_of
+from cdp.studies.config import TrialConfig, reported_split
+from cdp.studies.own_test import study_of_test
+from cdp.studies.planning import Splits
 
 
 def test_the_study_of_a_test_holds_documents_and_pairs_equal_beside_bm25() -> None:
-    config = TrialConfig(corpus="c", generator="openai", model="m", per_doc=4)
-    study = study_of(config, "b:test", "b:dev", 300, human="asked", spend=True)
-    assert (study.held_equal, study.bm25, study.items("methods"), study.max_documents) == (
-        "documents and pairs", True, ["diverse", "paraphrase"], 300,
+    config = TrialConfig.from_dict({"corpus": "c", "generator": "openai", "model": "m", "per_doc": 4})
+    study = study_of_test(config, Splits("b", 1, 1, 1), 300, "asked", "mine", priced=True)
+    assert (study.held_equal, study.bm25, study.methods, study.max_documents) == (
+        "documents and pairs", True, ("diverse", "paraphrase"), 300,
     )  # fmt: skip
-    assert (study.model, study.spend, study.query_sets, study.per_doc) == ("m", 1.0, "asked", "1, 4")
-    assert (study.benchmarks, study.dev) == ("b:test", "b:dev")
-    assert study_of(TrialConfig(corpus="c"), "b:test", "b:dev", 300).spend is None
+    assert (study.endpoint.model, study.spend, study.query_sets, study.per_doc) == ("m", 1.0, ("asked",), (1, 4))
+    assert (study.benchmarks, study.dev) == (("b:test",), ("b:dev",))
+    assert study_of_test(TrialConfig(corpus="c"), Splits("b", 1, 1, 1), 300, "", "mine").spend is None
 
 
 def test_test_is_reported_where_it_is_there() -> None:

@@ -58,7 +58,7 @@ def test_the_key_is_on_no_surface_and_a_stop_keeps_what_arrives_within_its_grace
     server.script = ["malformed", "500", "429"]
     server.latency = 0.5
     server.answered.clear()
-    job = queries.generate(workspace, config, api_key=KEY)
+    job = jobs.start(workspace, "synthesis", config, api_key=KEY)
     sent = len(server.bodies)
     seen: list[bytes] = []
     while len(server.bodies) < sent + 8 and jobs.show(workspace, job).active:
@@ -102,7 +102,7 @@ def test_a_refused_key_is_in_no_message(server: ChatServer, workspace: Workspace
         queries.preview(workspace, corpus.id, "d1", api_key=wrong, **settings)  # type: ignore[arg-type]
     assert KEY not in str(caught.value)
     config = SynthesisConfig(corpus=corpus.id, **settings)  # type: ignore[arg-type]
-    job = queries.generate(workspace, config, api_key=wrong)
+    job = jobs.start(workspace, "synthesis", config, api_key=wrong)
     view = jobs.wait(workspace, job)
     assert view.state == "failed"
     assert KEY not in json.dumps(view.to_dict()) + jobs.log(workspace, job)
@@ -116,7 +116,7 @@ def test_a_key_in_the_address_is_refused_before_anything_is_written(
     for address in (f"http://user:{KEY}@localhost/v1", f"http://localhost/v1?key={KEY}"):
         config = SynthesisConfig(corpus=corpus.id, generator="openai", base_url=address)
         with pytest.raises(ConfigError) as caught:
-            queries.generate(workspace, config, api_key="x")
+            jobs.start(workspace, "synthesis", config, api_key="x")
         assert KEY not in str(caught.value)
     assert holding(workspace.root) == []
 

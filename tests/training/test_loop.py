@@ -53,14 +53,17 @@ def train(
 ) -> tuple[SentenceTransformer, Outcome]:
     values = {"learning_rate": 3e-3, "batch_size": 6, "epochs": 5, "scale": 20.0, "save_steps": 4, "weight_decay": 0.01}
     reasoned, weights = settings.pop("reasoned", None), settings.pop("weights", np.arange(24.0) % 5)
-    config = TrainingConfig(query_set="q").model_copy(update={**values, **settings})
+    values |= settings
+    # Beyond what may be set: some of these runs are to fail.
+    rate = {"learning_rate": values.pop("learning_rate")}
+    config = TrainingConfig.from_dict({"query_set": "q", **values}).model_copy(update=rate)
     model = SentenceTransformer(str(source), device="cpu")
     queries, documents, thought = (t and tokenise(model, t) for t in (QUERIES, DOCUMENTS, reasoned))
-    if config.lora_rank:
+    if config.loop.lora_rank:
         torch.manual_seed(config.seed)
-        add_lora(model, config.lora_rank)
+        add_lora(model, config.loop.lora_rank)
     batches = Batches(queries, documents, DOCUMENT_OF, weights, thought)
-    order = BatchOrder(len(QUERIES), config.batch_size or 1, config.epochs or 1, config.seed)
+    order = BatchOrder(len(QUERIES), config.loop.batch_size or 1, config.loop.epochs or 1, config.seed)
     training = Training(model, batches, order, config, hooks or Recorder(), folder, evaluate=evaluate)
     return model, training.run()
 

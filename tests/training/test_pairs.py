@@ -45,7 +45,9 @@ def test_documents_and_pairs_are_drawn_by_seed_alike_for_every_set_of_a_corpus(
     config = TrainingConfig.from_dict({"query_set": query_set, "seed": 3, "max_documents": 4, "pairs": 7})
     drawn = prepare(config, workspace)
     assert drawn.pairs.content_hash == budget.content_hash
-    assert drawn.settings.hard_negatives == 0, "one form for a recipe: None and 0 are the same without hard negatives"
+    assert drawn.settings.loop.hard_negatives == 0, (
+        "one form for a recipe: None and 0 are the same without hard negatives"
+    )
 
 
 def test_what_cannot_be_used_is_counted(workspace: Workspace, query_set: str) -> None:

@@ -98,7 +98,7 @@ def test_the_paper_s_retrievers_train_in_fp16_with_checkpointing_on_a_gpu(name: 
     config = TrainingConfig(query_set="q", retriever=name)
     assert on_device(config, retriever, "cpu") == config
     found = on_device(config, retriever, "cuda")
-    assert (found.precision, found.gradient_checkpointing) == ("fp16", True)
+    assert (found.loop.precision, found.loop.gradient_checkpointing) == ("fp16", True)
     own = config.replace(precision="bf16", gradient_checkpointing=False)
     assert on_device(own, retriever, "cuda") == own
     assert on_device(config, found_as(PRESETS["minilm"]), "cuda") == config

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import iter_documents, read_documents, store
 from cdp.query_sets import QuerySet, import_queries
 from cdp.retrievers import load, resolve
-from cdp.services import queries
+from cdp.services import jobs
 from cdp.training.plan import prepare
 from tests.corpus.files import jsonl
 from tests.metrics.models import tiny_cross_encoder
@@ -98,4 +98,4 @@ def test_what_cannot_be_mined_is_said_at_once(workspace: Workspace, parent: Quer
     with pytest.raises(ConfigError, match="fewer than 5 documents"):
         MiningConfig(query_set=parent.id, range_min=10, range_max=12)
     with pytest.raises(ConfigError, match="embeds single texts"):
-        queries.start_mining(workspace, MiningConfig(query_set=parent.id, cross_encoder="minilm"))
+        jobs.start(workspace, "mining", MiningConfig(query_set=parent.id, cross_encoder="minilm"))

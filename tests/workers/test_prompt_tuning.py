@@ -105,7 +105,8 @@ def test_candidates_that_cannot_be_tried_are_refused_in_one_sentence(filled: Wor
     reader = {"generator": "openai", "base_url": "http://127.0.0.1:9/v1"}
     refused(NotFoundError, "nosuch", methods="diverse,nosuch")
     refused(ConfigError, "at least two", methods="diverse")
-    refused(ConfigError, "called diverse", methods="diverse,diverse")
+    refused(ConfigError, "at least two", methods="diverse,diverse")
+    refused(ConfigError, "called diverse", {"diverse": OWN}, methods="diverse,sap", **reader)
     refused(ConfigError, "reads no prompts", {"mine": OWN})
     refused(ConfigError, "mine: Your prompt lacks", {"mine": "Ask {M} things."}, **reader)
     refused(ConfigError, "called diverse", {"diverse": OWN}, **reader)

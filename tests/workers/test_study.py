@@ -13,7 +13,7 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
-from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
+from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl, write_json
 from cdp.results import board
 from cdp.retrievers.leakage import LEAKAGE, Leak
 from cdp.services import evaluation, studies
@@ -134,7 +134,7 @@ def test_diverging_training_is_such_a_failure(
 ) -> None:
     folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0", per_doc="1")
     spec = dict(Job(folder).spec)
-    spec["config"]["batch_size"] = 1000000
+    spec["config"]["batch_size"] = 65536
     spec["config"]["max_documents"] = 1
     write_json(folder / "spec.json", spec)
     with pytest.raises(ConfigError, match="1 of 2 conditions failed"):
@@ -168,6 +168,21 @@ def test_a_stop_keeps_what_is_done_and_a_resume_ends_equal(
     assert studies.report(workspace, "study-2").finished < 2
     run(stopped)
     assert {row.name: dict(row.scores) for row in studies.report(workspace, "study-2").rows} == expected
+
+
+def test_a_specification_of_before_settings_nested_is_resumed_and_keeps_what_is_done(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0", weight_decay=0.02)
+    run(folder)
+    done = stored(folder)
+    assert done
+    spec = read_json(folder / "spec.json")
+    before = read_json(REPOSITORY / "tests" / "base" / "settings_of_before.json")["StudyConfig"]["spec"]
+    known = {name: spec["config"].get(name) for name in before}
+    write_json(folder / "spec.json", {**spec, "config": {**known, "training": "weight_decay=0.02"}})
+    run(folder)
+    assert stored(folder) == done
 
 
 def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_domain(

@@ -94,7 +94,7 @@ def make_generator(config: SynthesisConfig, *, api_key: str = "") -> Generator:
     """
     method = METHODS.get(config.method)
     own = method.generator if method else ""
-    return GENERATORS.named(own if own in GENERATORS else config.generator).make(config, api_key)
+    return GENERATORS.named(own if own in GENERATORS else config.endpoint.generator).make(config, api_key)
 
 
 # A plug-in that is a generator needs Answer and Usage.

@@ -72,13 +72,13 @@ class LocalModelGenerator(Generator):
     is_llm = True
 
     def __init__(self, config: SynthesisConfig) -> None:
-        self.model = config.model_name
-        self.concurrency = LOOK_AHEAD * config.batch_size
+        self.model = config.endpoint.model_name
+        self.concurrency = LOOK_AHEAD * config.endpoint.batch_size
         self._config = config
         self._lock, self._turn = threading.Lock(), threading.Lock()
         self._cancelled = threading.Event()
         self._loaded: tuple[Any, Any] | None = None
-        self._largest = config.batch_size
+        self._largest = config.endpoint.batch_size
         self._waiting: list[_Request] = []
 
     @property
@@ -86,7 +86,7 @@ class LocalModelGenerator(Generator):
         config = self._config
         return {
             "temperature": config.temperature,
-            "max_output_tokens": config.max_output_tokens,
+            "max_output_tokens": config.endpoint.max_output_tokens,
             "seed": config.seed,
             "generator": self.name,
         }

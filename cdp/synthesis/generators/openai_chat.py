@@ -50,13 +50,13 @@ class OpenAIGenerator(Generator):
     def __init__(self, config: SynthesisConfig, api_key: str = "") -> None:
         from cdp.llm.client import ChatClient
 
-        self.model = config.model_name
+        self.model = config.endpoint.model_name
         # A few more calls than requests, so that reading one answer does not keep the next request waiting.
-        self.concurrency = min(MAX_THREADS, config.concurrency + max(2, config.concurrency // 4))
+        self.concurrency = min(MAX_THREADS, config.endpoint.concurrency + max(2, config.endpoint.concurrency // 4))
         self._config = config
         self._client = ChatClient(
-            resolve(config.base_url, api_key), self.model,
-            concurrency=config.concurrency, timeout_s=config.timeout, retries=config.retries,
+            resolve(config.endpoint.base_url, api_key), self.model,
+            concurrency=config.endpoint.concurrency, timeout_s=config.endpoint.timeout, retries=config.endpoint.retries,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -96,9 +96,9 @@ def parameters(config: SynthesisConfig) -> dict[str, object]:
     # Not the seed 0: answers that were kept before seeds were sent stay what they are.
     return {
         **({"seed": config.seed} if config.seed else {}),
-        "base_url": address(config.base_url),
+        "base_url": address(config.endpoint.base_url),
         "temperature": config.temperature,
-        "max_output_tokens": config.max_output_tokens,
+        "max_output_tokens": config.endpoint.max_output_tokens,
         "output": config.output,
         **({"logprobs": True} if config.logprobs else {}),
     }
@@ -113,7 +113,7 @@ def request_body(
     ``schema`` is the method's own, which its prompt asks for already.
     """
     sent = sampling.within(parameters(config))
-    tokens = "max_completion_tokens" if COUNTS_THOUGHTS.search(config.model_name) else "max_tokens"
+    tokens = "max_completion_tokens" if COUNTS_THOUGHTS.search(config.endpoint.model_name) else "max_tokens"
     json_prompt = (prompt if schema else asking_for_json(prompt, m)) if by_schema else None
     body: dict[str, Any] = {
         "messages": [{"role": "user", "content": (json_prompt or prompt).encode("utf-8", "replace").decode("utf-8")}],
@@ -126,7 +126,7 @@ def request_body(
 
 def unsent(config: SynthesisConfig) -> tuple[str, ...]:
     """Return the parameters that this model refuses, so that none is sent: at the endpoint, or in a batch."""
-    return NOT_SENT if REASONING.search(config.model_name) else ()
+    return NOT_SENT if REASONING.search(config.endpoint.model_name) else ()
 
 
 GENERATOR = GeneratorType(

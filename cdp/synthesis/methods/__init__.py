@@ -188,9 +188,9 @@ def method_of(config: SynthesisConfig) -> Method:
             f"The method {method.name} asks for all queries at once, so none has a log-probability of its own.",
             hint=f"Those with one query per call: {single}.",
         )
-    settings, fixed = config.settings(), method.sampling_for(config.per_doc).to_dict()
+    settings, values, fixed = config.settings(), config.to_dict(), method.sampling_for(config.per_doc).to_dict()
     for name in sorted(method.fixed & set(settings)):
-        if getattr(config, name) not in (settings[name].default, fixed.get(name)):
+        if values[name] not in (settings[name].default, fixed.get(name)):
             raise ConfigError(
                 f"{name} has no effect: the method {method.name} sets it to {fixed.get(name)}.",
                 hint=f"Leave {name} out, or choose another method.",

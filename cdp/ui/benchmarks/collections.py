@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp.base.config import DownloadConfig
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks, commands, projects
+from cdp.services import benchmarks, commands, jobs, projects
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, number, size
@@ -100,7 +100,7 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
     if pressed:
         with frame.guarded():
             config = DownloadConfig.from_dict({"benchmark": entry.name, **settings})
-            frame.go("jobs", job=benchmarks.start_download(workspace, config))
+            frame.go("jobs", job=jobs.start(workspace, "download", config))
 
 
 def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:

@@ -99,7 +99,7 @@ def after(workspace: Workspace, name: str, runs: list[str]) -> None:
         planned = judging.plan(workspace, judging.repeated(workspace, judged, runs))
         with st.popover("Judge the missing documents", icon=":material/gavel:"):
             st.markdown(md(planned.sentence))
-            api_key = "" if planned.local else writing.ask_key(planned.config.base_url, f"again_{judged}")
+            api_key = "" if planned.local else writing.ask_key(planned.config.endpoint.base_url, f"again_{judged}")
             if forms.button("Start judging", type="primary", key=f"again_{judged}"):
                 frame.go("jobs", job=judging.start_again(workspace, planned.config, api_key=api_key))
             forms.command(commands.line("benchmarks", "judge", config=planned.config, wait=True))

@@ -199,7 +199,7 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         label = "Measure again" if results else "Measure with models"
         if forms.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
             for config in wanted:
-                metrics.start(workspace, config)
+                jobs.start(workspace, "metrics", config)
             st.rerun()
         one = partial(commands.line, "metrics", without=("query_set",), wait=True)
         forms.command(*(one(config.query_set, config=config) for config in configs))

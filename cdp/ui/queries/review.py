@@ -10,13 +10,13 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from cdp.base.config import FilterConfig
+from cdp.base.config import BM25, FilterConfig, RoundTripConfig
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
 from cdp.query_sets import usable
 from cdp.query_sets.nonsense import QueryTable
 from cdp.query_sets.usable import ReviewedDocument, ReviewedQuery
-from cdp.services import commands, jobs, queries, review
+from cdp.services import commands, jobs, review
 from cdp.services.queries import QuerySet
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state, tables, workbench
@@ -253,7 +253,7 @@ KEEP = ("round_trip_rank", "by", "cross_encoder", "at_least", "usable", "name")
 def filters(workspace: Workspace, query_set: QuerySet) -> None:
     """The section below the workbench."""
     st.subheader("Round trip", anchor=False, help=frame.DEFINITIONS["round_trip"])
-    kinds = (queries.RANK_KIND, queries.FILTER_KIND)
+    kinds = ("round-trip", "filter")
     views = [v for v in jobs.list_active(workspace) if v.kind in kinds and v.config.get("query_set") == query_set.id]
     job_views.running_note(workspace, views)
     _ranks(workspace, query_set)
@@ -281,14 +281,14 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.text_input(
             "Search with",
-            value=queries.BM25 if queries.BM25 not in scores else "static-minilm",
+            value=BM25 if BM25 not in scores else "static-minilm",
             key=f"round_trip_by_{query_set.id}",
             help=md(FilterConfig.settings()["by"].help),
             width=320,
         )
         if forms.button("Measure round-trip rank", icon=":material/sync_alt:", key="round_trip_start"):
             with frame.guarded():
-                queries.start_round_trip(workspace, query_set.id, by.strip())
+                jobs.start(workspace, "round-trip", RoundTripConfig(query_set=query_set.id, by=by.strip()))
                 st.rerun()
     forms.command(commands.line("queries", "round-trip", query_set.id, by=by.strip(), wait=True))
 
@@ -300,7 +300,7 @@ def _filter(workspace: Workspace, query_set: QuerySet) -> None:
     forms.command(commands.line("queries", "filter", query_set.id, **words, wait=True))
     if pressed:
         config = FilterConfig.from_dict({**given, "query_set": query_set.id})
-        frame.go("jobs", job=queries.start_filter(workspace, config))
+        frame.go("jobs", job=jobs.start(workspace, "filter", config))
     made = usable.made_from(workspace, query_set)
     if made:
         st.caption(f"Made from this set: {count(len(made), 'query set')}.")

@@ -15,7 +15,7 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.corpus import looking
 from cdp.llm.prices import dollars
-from cdp.services import access, commands, completeness, queries
+from cdp.services import access, commands, completeness, jobs, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.synthesis import pricing
@@ -153,7 +153,7 @@ def cost_before(workspace: Workspace, config: SynthesisConfig, unit: str) -> Non
         ("Cost as a batch", dollars(estimate.batch_cost)) if batch else None,
     )
     if estimate.cost is None:
-        st.caption(f"{md(config.model_name)} has no price. Write it into `prices.json` in the workspace.")
+        st.caption(f"{md(config.endpoint.model_name)} has no price. Write it into `prices.json` in the workspace.")
     elif estimate.price is not None:
         st.caption(f"Prices as of {md(estimate.price.as_of)}. Output tokens are {ASSUMED}.")
 
@@ -202,7 +202,7 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
         cost_before(workspace, config, manifest.unit)
         st.caption("Runs in the background. If you stop it, the finished queries are kept.")
         if forms.button("Start writing queries", type="primary", icon=":material/play_arrow:", key="generate_start"):
-            frame.go("jobs", job=queries.generate(workspace, config, api_key=chosen.api_key))
+            frame.go("jobs", job=jobs.start(workspace, "synthesis", config, api_key=chosen.api_key))
         forms.command(commands.line("queries", "generate", config=config, wait=True))
 
 

@@ -133,7 +133,7 @@ def widget(
         title += f" ({setting.unit})"
     about = help_text(setting.help if preset else setting.about, preset)
     widget_key = f"{key}_{name}"
-    if setting.choices:
+    if setting.choices and not setting.entries:
         choices = {choice: choice or "automatic" for choice in setting.choices}
         return pick(title, choices, key=widget_key, first=first, help=about)
     if setting.kind is bool and setting.optional:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cdp import jobs
+from cdp import jobs as room
 from cdp.base.workspace import Workspace, read_json, read_json_or_none
 from tests.jobs.support import logged
 
@@ -69,26 +69,26 @@ def small_ground(
 
 def _count(ground: Ground, number: int) -> str:
     config = {"steps": 20, "step_s": 0.02}
-    return jobs.submit(ground.workspace, kind="test", name="count", module="tests.jobs.workers.count", config=config)
+    return room.submit(ground.workspace, kind="test", name="count", module="tests.jobs.workers.count", config=config)
 
 
 def _synthesis(ground: Ground, number: int) -> str:
     from cdp.base.config import SynthesisConfig
-    from cdp.services import queries
+    from cdp.services import jobs
 
     config = {"corpus": ground.corpus, "per_doc": 5, "generator": "template", "name": f"set {number}"}
-    return queries.generate(ground.workspace, SynthesisConfig.from_dict(config))
+    return jobs.start(ground.workspace, "synthesis", SynthesisConfig.from_dict(config))
 
 
 def _metrics(ground: Ground, number: int) -> str:
     from cdp.base.config import MetricsConfig
-    from cdp.services import metrics
+    from cdp.services import jobs
 
     config = {
         "query_set": ground.query_set, "human": ground.query_set, "scorer": ground.models["cross-encoder"],
         "encoder": ground.models["static"], "threshold": 0.5,
     }  # fmt: skip
-    return metrics.start(ground.workspace, MetricsConfig.from_dict(config))
+    return jobs.start(ground.workspace, "metrics", MetricsConfig.from_dict(config))
 
 
 def _training(ground: Ground, number: int) -> str:
@@ -104,10 +104,10 @@ def _training(ground: Ground, number: int) -> str:
 
 def _evaluation(ground: Ground, number: int) -> str:
     from cdp.base.config import EvaluationConfig
-    from cdp.services import evaluation
+    from cdp.services import jobs
 
     config = {"retriever": ground.models["bert"], "benchmark": ground.benchmark, "gpus": 0, "allow_unknown": True}
-    return evaluation.start(ground.workspace, EvaluationConfig.from_dict(config))
+    return jobs.start(ground.workspace, "evaluation", EvaluationConfig.from_dict(config))
 
 
 def _study(ground: Ground, number: int) -> str:
@@ -135,9 +135,9 @@ def _tuning(ground: Ground, number: int) -> str:
 
 def _download(ground: Ground, number: int) -> str:
     from cdp.base.config import DownloadConfig
-    from cdp.services import benchmarks
+    from cdp.services import jobs
 
-    return benchmarks.start_download(ground.workspace, DownloadConfig.from_dict({"benchmark": "nanoscifact"}))
+    return jobs.start(ground.workspace, "download", DownloadConfig.from_dict({"benchmark": "nanoscifact"}))
 
 
 SUBMIT: dict[str, Callable[[Ground, int], str]] = {
