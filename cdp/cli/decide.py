@@ -134,10 +134,10 @@ def decide(
 
 
 def _answered(answer: Decision) -> str:
-    """Return the headline, what it rests on, its corrected figure, its limits and the other findings."""
+    """Return the headline, what it rests on, its limits and the other findings."""
     by = answer.basis.written_by if answer.basis else ""
     lines = [answer.headline, f"[{answer.badge}{f'; training queries by {by}' if by else ''}]", answer.rests_on]
-    lines += [answer.corrected, *(f"! {text}" for text in answer.limits)]
+    lines += [f"! {text}" for text in answer.limits]
     lines += [answer.settling.text] if answer.settling else []
     lines += [f"- {text}" for text in answer.findings]
     lines += [answer.rule, f"Study: study report {answer.basis.study}" if answer.measured and answer.basis else ""]
