@@ -14,7 +14,10 @@ from cdp.jobs import JobView
 from cdp.services import access, commands, job_words, projects, studies
 from cdp.services.jobs import running as running_job
 from cdp.studies.config import TrialConfig
-from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of, study_of_test
+from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of
+
+# The longest that a test may be allowed: to plan one with every retriever in it.
+MOST_MINUTES = 1440.0
 
 
 def of_project(workspace: Workspace, manifest: CorpusManifest) -> list[BenchmarkInfo]:
@@ -83,7 +86,18 @@ def _documents(workspace: Workspace, manifest: CorpusManifest, wanted: Set[str],
 def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     """What the test would take: everything that can be wrong is found here, and nothing is started."""
     own = of_project(workspace, resolve_corpus(workspace, config.corpus))
-    return plan_test(workspace, config, own, studies.speeds(workspace))
+    return plan_test(workspace, config, own, studies.speeds(workspace), gpu=bool(jobs.list_gpus()))
+
+
+@access.runs
+def measure(workspace: Workspace, config: TrialConfig) -> None:
+    """Time a few steps of the retrievers that a test may train and that have not run here, so that it can promise.
+
+    A GPU is not measured: its trainings take seconds, and starting it as long.
+    """
+    trial = plan(workspace, config.replace(minutes=MOST_MINUTES))
+    if not trial.plan.measured and not jobs.list_gpus():
+        studies.measure(workspace, trial.plan.speed_keys, trial.config.corpus)
 
 
 @access.runs
@@ -95,6 +109,8 @@ def start(
     ConfigError where it takes longer or costs more than ``config`` allows: the person says whether to wait or to test
     on fewer documents.
     """
+    if not plan(workspace, config).problem:
+        measure(workspace, config)
     trial = plan(workspace, config)
     if trial.problem:
         smaller = f", or test on fewer documents: --documents {trial.fitting}" if trial.fitting else ""
@@ -102,8 +118,7 @@ def start(
     manifest = resolve_corpus(workspace, config.corpus)
     make(workspace, manifest, trial.judged)
     priced = bool(trial.plan.requests) and trial.plan.cost is not None
-    human = trial.plan.config.query_sets
-    study = study_of_test(trial.config, trial.judged.splits, trial.documents, human, manifest.name, priced)
+    study = trial.plan.config.replace(spend=config.spend if priced else None)
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
 
 
