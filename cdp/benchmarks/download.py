@@ -24,9 +24,8 @@ from urllib.request import HTTPRedirectHandler, build_opener
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
-from cdp.base.text import typed_path
+from cdp.base.text import Progress, silent, typed_path
 from cdp.base.workspace import Workspace, now, sha256_file, write_bytes
 from cdp.benchmarks import library, manifests
 from cdp.benchmarks.beir_files import batched, write_beir

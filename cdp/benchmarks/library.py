@@ -16,11 +16,10 @@ from typing import Any
 
 from cdp.base import permission
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
+from cdp.base.locks import staging
 from cdp.base.permission import Action
-from cdp.base.progress import silent
 from cdp.base.records import Document
-from cdp.base.staging import staging
-from cdp.base.text import name_and_split, typed_folder, typed_path
+from cdp.base.text import name_and_split, silent, typed_folder, typed_path
 from cdp.base.workspace import (
     Workspace,
     checked_name,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.progress import PhaseProgress, silent
+from cdp.base.text import PhaseProgress, silent
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.evaluate import Evaluation, Ranking, in_trec_order, judge
 

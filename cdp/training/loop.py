@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.failures import Streak
-from cdp.base.progress import Progress
+from cdp.base.text import Progress
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
 from cdp.training.engine import (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.progress import Progress
+from cdp.base.text import Progress
 from cdp.base.workspace import Workspace
 from cdp.corpus.passages import neighbours
 from cdp.retrievers import load, model_hash, resolve

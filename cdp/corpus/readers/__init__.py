@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cdp.base.errors import InputError
-from cdp.base.progress import PhaseProgress, silent
 from cdp.base.registry import Registered, Registry
+from cdp.base.text import PhaseProgress, silent
 from cdp.corpus.losses import words
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block

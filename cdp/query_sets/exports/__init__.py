@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.registry import Registered, Registry
-from cdp.base.staging import staging
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.query_sets import iter_lines, load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.preset import (
+from cdp.retrievers.presets import (
     DOT_AS_PUBLISHED,
     PAPER_BATCH,
     PAPER_CHECKPOINTING,

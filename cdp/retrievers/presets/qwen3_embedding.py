@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.preset import COSINE, PAPER_CHECKPOINTING, PAPER_PRECISION, SCALE, Default, Retriever
+from cdp.retrievers.presets import COSINE, PAPER_CHECKPOINTING, PAPER_PRECISION, SCALE, Default, Retriever
 
 TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
