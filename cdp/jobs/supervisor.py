@@ -57,7 +57,7 @@ class Supervisor:
                 end = self._run_on_cluster()
             else:
                 devices = self._wait_for_turn()
-                end = None if devices is None else Attempt(self).run(devices)
+                end = None if devices is None else self._run_here(devices)
             if end is None:
                 self.status.ended("stopped", message="It was stopped before it started.")
             else:
@@ -150,20 +150,12 @@ class Supervisor:
             tail = log_tail(self.folder / "worker.log")
             self.status.ended("failed", failure=classify(code, reported, tail), **facts)
 
-
-class Attempt:
-    """The worker of one attempt on this machine."""
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self.supervisor = supervisor
-        self.folder, self.spec = supervisor.folder, supervisor.spec
-        self.number = supervisor.status.attempt
-
-    def run(self, devices: tuple[str, ...]) -> End:
+    def _run_here(self, devices: tuple[str, ...]) -> End:
         """Start the worker, its output at the end of ``worker.log``, and wait until no process of it is left."""
+        number = self.status.attempt
         with open(self.folder / "worker.log", "ab") as log:
-            if self.number > 1:
-                log.write(f"\n--- attempt {self.number} ---\n".encode())
+            if number > 1:
+                log.write(f"\n--- attempt {number} ---\n".encode())
                 log.flush()
             worker = subprocess.Popen(
                 command(self.spec, self.folder, devices),
@@ -171,11 +163,10 @@ class Attempt:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=starting_folder(self.spec, self.folder),
-                env=environment(self.spec, devices, self.number, os.environ),
+                env=environment(self.spec, devices, number, os.environ),
                 process_group=0,
             )
-        ask = self.supervisor
-        ask.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
+        self.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
         code: int | None = None
         deadline: float | None = None
         forced = stopping = left_behind = False
@@ -188,7 +179,7 @@ class Attempt:
             if code is not None and not left:
                 return End(code, forced)
             moment = time.monotonic()
-            if not stopping and ask.stop_requested():
+            if not stopping and self.stop_requested():
                 stopping, deadline = True, moment + self.spec.grace_s
                 # To the workers themselves: launchers would kill workers that are saving.
                 targets = children_of(worker.pid) if is_launched(self.spec) else [worker.pid]
@@ -197,10 +188,10 @@ class Attempt:
                 left_behind = True
                 deadline = moment + min(self.spec.grace_s, 10.0)
                 send_signal(left, signal.SIGTERM)
-            elif deadline is None and outcome_of(self.folder, self.number) is not None:
+            elif deadline is None and outcome_of(self.folder, number) is not None:
                 deadline = moment + LEAVE_WITHIN_S
             if deadline is not None and moment >= deadline:
-                forced = forced or (stopping and outcome_of(self.folder, self.number) is None)
+                forced = forced or (stopping and outcome_of(self.folder, number) is None)
                 send_signal(left, signal.SIGKILL)
             time.sleep(POLL_S)
 

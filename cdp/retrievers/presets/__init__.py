@@ -99,12 +99,17 @@ class Retriever(Registered):
 
 
 SCALE = Default(20.0, "The paper's InfoNCE: cosine times 20, a temperature of 0.05.")
-PAPER_BATCH = Default(128, "The paper trains with batches of 128 pairs: each query sees 127 in-batch negatives.")
 PAPER_EPOCHS = Default(
     100, "The paper trains up to 100 epochs and keeps the checkpoint with the best NDCG@10 on the dev set."
 )
-PAPER_PRECISION = Default("fp16", "The paper trains in FP16 mixed precision. On a GPU only.")
-PAPER_CHECKPOINTING = Default(True, "The paper trains with gradient checkpointing. On a GPU only.")
+# How the paper trains its three retrievers, but for the learning rate.
+PAPER_TRAINING: Mapping[str, Default] = {
+    "batch_size": Default(128, "The paper trains with batches of 128 pairs: each query sees 127 in-batch negatives."),
+    "epochs": PAPER_EPOCHS,
+    "scale": SCALE,
+    "precision": Default("fp16", "The paper trains in FP16 mixed precision. On a GPU only."),
+    "gradient_checkpointing": Default(True, "The paper trains with gradient checkpointing. On a GPU only."),
+}
 
 # Defaults for models that are not presets.
 GENERAL_DEFAULTS: Mapping[str, Default] = {
