@@ -39,7 +39,8 @@ WORDS = Path(__file__).with_name("words.md")
 LIMITS = (
     "The retrievers are small and the judged sets are samples, not whole collections: what fails here may hold for the "
     "paper's retrievers, and the other way round.",
-    "Each criterion is judged at its own level, without a correction for their number.",
+    "Each verdict is at its own level; the advice follows one only where it survives Holm's correction over all "
+    "claims.",
 )
 
 
@@ -82,6 +83,7 @@ def _pages(
         *warning,
         "## What to do on Monday",
         "",
+        *_sizes(studies),
         *_advice(judged),
         *_lexical(studies),
         *(f"- {text}" for text in LIMITS),
@@ -103,6 +105,30 @@ def _pages(
         "",
         *_again(judged, studies),
     ]
+
+
+def _sizes(studies: Mapping[str, Kept]) -> list[str]:
+    """How small the trainings were that all of it rests on."""
+    trained = [t for kept in studies.values() for t in kept.trainings if t.get("condition") and t.get("training")]
+    if not trained:
+        return []
+    names = " and ".join(dict.fromkeys(str(t["retriever"]) for t in trained))
+    documents, steps = (
+        sorted(int(t["training"][what]) for t in trained if t["training"].get(what)) for what in ("documents", "steps")
+    )
+    if not documents or not steps:
+        return []
+    return [
+        f"All of it was seen with {names}, trained on {_range(documents)} documents for {_range(steps)} steps. What "
+        "was not seen there may hold elsewhere.",
+        "",
+    ]
+
+
+def _range(values: Sequence[int]) -> str:
+    """``24 to 800 (median 250)`` of ascending values."""
+    low, high = values[0], values[-1]
+    return f"{low:,}" if low == high else f"{low:,} to {high:,} (median {values[len(values) // 2]:,})"
 
 
 def _advice(judged: Sequence[Judged]) -> list[str]:

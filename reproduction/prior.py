@@ -1,9 +1,11 @@
 """What to expect on a new dataset: the published differences and those of the kept studies, in one model.
 
 A difference is a mean plus an effect of its dataset, one of its way of training (retriever and training queries) and a
-rest, all normal; datasets and ways of training are crossed. The variances are estimated by restricted maximum
-likelihood (Patterson & Thompson 1971), the prediction for a new dataset and a new way of training adds all three to the
-error of the mean, its degrees of freedom are Satterthwaite's. What came of it is checked by leaving each dataset out.
+rest, all normal; datasets and ways of training are crossed. The paper's differences have their own variances, for they
+lie four times as far apart. The variances are estimated by restricted maximum likelihood (Patterson & Thompson 1971),
+the prediction for a new dataset and a new way of training adds all three of the own studies (of the paper where there
+are too few) to the error of the mean, its degrees of freedom are Satterthwaite's. What came of it is checked by leaving
+out each dataset, and each way of training.
 
 ``make reproduction`` writes the table that the product reads (``cdp.principle.recommend``) from studies that are kept.
 """
@@ -27,9 +29,11 @@ from cdp.base.workspace import REPOSITORY, write_bytes
 from cdp.principle.correlation import ALL, MULTI_HOP, PARAPHRASE, SCALING, differences
 from cdp.principle.decide import SAME_STEPS
 from cdp.principle.evidence import EQUAL_PAIRS, TEMPLATE
+from cdp.principle.evidence import PARAPHRASE as METHOD_PARAPHRASE
 from cdp.principle.recommend import EQUAL_DOCUMENTS, FILE, INFONCE, Prior, priors
 from cdp.principle.tables import read
 from cdp.studies.gains import controls
+from cdp.studies.plan import method_of
 from cdp.studies.report import StudyReport
 from cdp.studies.text import table
 from cdp.training.reasoning import QUERY_ONLY
@@ -94,6 +98,9 @@ def own(report: StudyReport) -> Iterator[Observation]:
         usual = (g.cell.weighting, g.cell.rate, g.cell.query_source) == ("none", None, QUERY_ONLY)
         if g.comparison not in (SCALING, PARAPHRASE) or not usual or TEMPLATE in written[g.cell.source]:
             continue
+        # Several paraphrases over one say nothing of several different queries.
+        if g.comparison == SCALING and method_of(g.cell.source) == METHOD_PARAPHRASE:
+            continue
         if b.language != "en" or b.in_domain or g.cell.source in b.in_domain_of:
             continue
         both = [steps[g.cell], steps[dict(controls(g.cell, steps))[g.comparison]]]
@@ -123,20 +130,29 @@ def _row(kind: Kind, observations: Sequence[Observation]) -> Prior:
     datasets, setups = (np.array(names) for names in zip(*cells, strict=True))
     y = np.array([np.mean([o.points for o in cell]) for cell in cells.values()])
     cw = np.array([np.mean([np.log(o.cw + 1) for o in cell]) for cell in cells.values()])
-    fit = Fit.of(y, datasets, setups)
-    mean, sd, degrees = fit.predict()
-    held: list[float] = []
+    papers = np.array([cell[0].published for cell in cells.values()])
+    few = len(np.unique(datasets[~papers])) < FEWEST
+    fit = Fit.of(y, datasets, setups, papers=papers)
+    mean, sd, degrees = fit.predict(papers=few)
+    held: dict[str, list[float]] = {}
     errors: dict[bool, list[float]] = {False: [], True: []}
-    for left_out in np.unique(datasets):
-        inside = datasets == left_out
-        for with_cw in errors:
-            x = cw[~inside] if with_cw else None
-            other = Fit.of(y[~inside], datasets[~inside], setups[~inside], x, start=fit.variances)
-            found = np.array([other.predict(at) for at in cw[inside]])
-            errors[with_cw].append(float(np.mean((y[inside] - found[:, 0]) ** 2)))
-            if not with_cw:
-                reach = stdtrit(found[:, 2], 0.975) * found[:, 1]
-                held.append(float(np.mean(abs(y[inside] - found[:, 0]) <= reach)))
+    for what, names in (("dataset", datasets), ("setup", setups)):
+        held[what] = []
+        for left_out in np.unique(names):
+            inside = names == left_out
+            rest = ~inside
+            if len(np.unique(datasets[rest])) < FEWEST - 1:
+                continue
+            for with_cw in (False, True) if what == "dataset" else (False,):
+                other = Fit.of(
+                    y[rest], datasets[rest], setups[rest], cw[rest] if with_cw else None, fit.variances, papers[rest]
+                )
+                found = np.array([other.predict(x, paper) for x, paper in zip(cw[inside], papers[inside], strict=True)])
+                if what == "dataset":
+                    errors[with_cw].append(float(np.mean((y[inside] - found[:, 0]) ** 2)))
+                if not with_cw:
+                    reach = stdtrit(found[:, 2], 0.975) * found[:, 1]
+                    held[what].append(float(np.mean(abs(y[inside] - found[:, 0]) <= reach)))
     return Prior(
         **kind._asdict(),
         points=mean,
@@ -145,7 +161,8 @@ def _row(kind: Kind, observations: Sequence[Observation]) -> Prior:
         datasets=len(np.unique(datasets)),
         published=len({o.dataset for o in observations if o.published}),
         setups=len(np.unique(setups)),
-        covered=float(np.mean(held)),
+        covered=float(np.mean(held["dataset"])),
+        covered_setups=float(np.mean(held["setup"])) if held["setup"] else float("nan"),
         error=float(np.sqrt(np.mean(errors[False]))),
         error_with_cw=float(np.sqrt(np.mean(errors[True]))),
     )
@@ -153,11 +170,13 @@ def _row(kind: Kind, observations: Sequence[Observation]) -> Prior:
 
 @dataclass(frozen=True)
 class Fit:
-    """The model fitted: ``variances`` are of datasets, setups and the rest, as far as the data tell them apart, and
-    ``degrees`` the degrees of freedom of their sum; ``covariance`` is of the ``coefficients``."""
+    """The model fitted: ``variances`` are of datasets, setups and the rest, as far as the data tell them apart, of the
+    own differences and then of the paper's (``of_paper`` marks these); ``degrees`` are the degrees of freedom of the
+    sum of the own ones and of the paper's; ``covariance`` is of the ``coefficients``."""
 
     variances: Floats
-    degrees: float
+    of_paper: NDArray[np.bool_]
+    degrees: tuple[float, float]
     coefficients: Floats
     covariance: Floats
     centre: float = 0.0
@@ -170,15 +189,25 @@ class Fit:
         setups: NDArray[Any],
         x: Floats | None = None,
         start: Floats | None = None,
+        papers: NDArray[np.bool_] | None = None,
     ) -> Fit:
-        """Fit ``y`` (n,), on the covariate ``x`` (n,) where there is one, with effects of datasets and setups (n,).
+        """Fit ``y`` (n,), on the covariate ``x`` (n,) where there is one, with effects of datasets and setups (n,);
+        ``papers`` (n,) marks the paper's, which have their own variances.
 
         ``start`` are the variances of a similar fit."""
         from scipy import optimize
 
-        # An effect with a single level is the mean, one with a level for each observation the rest.
-        effects = [names for names in (datasets, setups) if 1 < len(set(names)) < len(y)]
-        kernels = (*((names[:, None] == names).astype(float) for names in effects), np.eye(len(y)))
+        papers = np.zeros(len(y), bool) if papers is None else papers
+        kernels, origins = [], []
+        for origin in np.unique(papers):
+            there = papers == origin
+            for names in (datasets, setups):
+                # An effect with a single level is the mean, one with a level for each observation the rest.
+                if 1 < len(set(names[there])) < there.sum():
+                    kernels.append((names[:, None] == names) * np.outer(there, there).astype(float))
+                    origins.append(bool(origin))
+            kernels.append(np.diag(there.astype(float)))
+            origins.append(bool(origin))
         x = None if x is None or np.ptp(x) < 1e-9 else x
         centre = 0.0 if x is None else float(x.mean())
         design = np.ones((len(y), 1)) if x is None else np.stack([np.ones(len(y)), x - centre], 1)
@@ -207,17 +236,26 @@ class Fit:
         _, covariance, projection, coefficients = solved(variances)
         # Satterthwaite: the summed variance against the error of its estimate, from REML's expected information. A
         # variance at zero stays there and adds no error.
-        kept = [k for v, k in zip(variances, kernels, strict=True) if v > 1e-4 * variances.sum()]
-        products = [projection @ k for k in kept]
-        information = np.array([[np.sum(a * b.T) / 2 for b in products] for a in products])
-        degrees = max(1.0, 2 * float(variances.sum()) ** 2 / float(np.linalg.inv(information).sum()))
-        return cls(variances, degrees, coefficients, covariance, centre)
+        of_paper = np.array(origins)
+        degrees = []
+        for origin in (False, True):
+            total = float(variances[of_paper == origin].sum())
+            kept = variances > 1e-4 * max(total, 1e-12)
+            products = [projection @ k for k, used in zip(kernels, kept, strict=True) if used]
+            information = np.array([[np.sum(a * b.T) / 2 for b in products] for a in products])
+            inside = of_paper[kept] == origin
+            error = float(np.linalg.pinv(information)[np.ix_(inside, inside)].sum()) if inside.any() else 0.0
+            degrees.append(max(1.0, 2 * total**2 / error) if error > 0 else 1.0)
+        return cls(variances, of_paper, (degrees[0], degrees[1]), coefficients, covariance, centre)
 
-    def predict(self, x: float = 0.0) -> tuple[float, float, float]:
-        """Return (mean, standard deviation, degrees of freedom) of a new dataset in a new way of training, at ``x``."""
+    def predict(self, x: float = 0.0, papers: bool = False) -> tuple[float, float, float]:
+        """Return (mean, standard deviation, degrees of freedom) of a new dataset in a new way of training, at ``x``;
+        with the paper's variances where asked, or where there are no others."""
         row = np.array([1.0, x - self.centre])[: len(self.coefficients)]
-        variance = row @ self.covariance @ row + self.variances.sum()
-        return float(row @ self.coefficients), float(np.sqrt(variance)), self.degrees
+        own = self.of_paper == papers if (self.of_paper == papers).any() else ~(self.of_paper == papers)
+        variance = row @ self.covariance @ row + self.variances[own].sum()
+        degrees = self.degrees[int(self.of_paper[own][0])]
+        return float(row @ self.coefficients), float(np.sqrt(variance)), degrees
 
 
 def write(reports: Iterable[StudyReport]) -> Path:
@@ -236,7 +274,7 @@ def write(reports: Iterable[StudyReport]) -> Path:
 
 
 HEAD = ("Comparison", "Held equal", "Loss", "Q/Doc", "New dataset (95%)", "df", "Datasets (published)",
-        "Ways of training", "Held", "Error", "With CW")  # fmt: skip
+        "Ways of training", "Held", "Held, ways", "Error", "With CW")  # fmt: skip
 SHORT = {SCALING: "Q/Doc minus one", PARAPHRASE: "diverse minus paraphrase"}
 
 
@@ -246,7 +284,8 @@ def text() -> str:
         [
             SHORT[p.comparison], p.design, p.loss, str(p.per_doc),
             f"{signed(p.points, 1)} ({signed(p.low, 1)} to {signed(p.high, 1)})", f"{p.degrees:.1f}",
-            f"{p.datasets} ({p.published})", str(p.setups), f"{p.covered:.0%}", f"{p.error:.1f}",
+            f"{p.datasets} ({p.published})", str(p.setups), f"{p.covered:.0%}",
+            "–" if np.isnan(p.covered_setups) else f"{p.covered_setups:.0%}", f"{p.error:.1f}",
             f"{p.error_with_cw:.1f}",
         ]
         for p in priors()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cdp.base.statistics import Coefficient
+from cdp.base.statistics import Coefficient, holm
 from cdp.base.text import counted, interval, signed
 from cdp.principle.tables import PublishedRow
 from cdp.principle.tables import read as read_published
@@ -32,6 +32,8 @@ from reproduction.kept import Kept
 
 SUPPORTED, CONTRADICTED, EQUIVALENT, CANNOT_TELL = "supported", "contradicted", "equivalent", "cannot tell"
 VERDICTS = (SUPPORTED, CONTRADICTED, EQUIVALENT, CANNOT_TELL)
+
+SIGNIFICANT = 0.05
 
 # Columns of the published results that tell no two conditions apart.
 _OF_VALUE = ("value", "value_printed", "bold", "underlined", "dagger", "llm_cost_pct")
@@ -99,12 +101,26 @@ def advice(judged: Sequence[Judged], question: str) -> str:
     """What the claims that answer a question say by their verdicts. In their sentences ``{figure}`` is the claim's own,
     ``{F}`` that of claim F, ``{F in-domain}`` that of its criterion or control of this name."""
     known = {name: told for j in judged for name, told in j.figures().items()}
+    after = advised(judged)
     said = [
-        j.claim.then[j.verdict].format_map({**known, "figure": known[j.claim.id]})
-        for j in judged
-        if j.claim.question == question and j.verdict in j.claim.then
+        j.claim.then[verdict].format_map({**known, "figure": known[j.claim.id]})
+        for j, verdict in zip(judged, after, strict=True)
+        if j.claim.question == question and verdict in j.claim.then
     ]
     return " ".join(said)
+
+
+def advised(judged: Sequence[Judged]) -> list[str]:
+    """The verdicts that advice follows: of a shown difference only where it survives Holm's correction over all claims
+    with a figure, by the largest p of a claim's criteria."""
+    largest = [max((d.figure.coefficient.p for d in j.criteria if d.figure.coefficient), default=1.0) for j in judged]
+    measured = [number for number, j in enumerate(judged) if any(d.figure.coefficient for d in j.criteria)]
+    corrected = dict(zip(measured, holm([largest[number] for number in measured]), strict=True))
+    shown = (SUPPORTED, CONTRADICTED)
+    return [
+        CANNOT_TELL if j.verdict in shown and corrected.get(number, 1.0) >= SIGNIFICANT else j.verdict
+        for number, j in enumerate(judged)
+    ]
 
 
 def judge(claim: Claim, studies: Mapping[str, Kept]) -> Judged:

@@ -345,6 +345,9 @@ class JudgeConfig(Config):
         "The target queries: a file (one per line, CSV with a column query, JSON Lines) or a query set's id. Empty: a "
         "model writes them.",
     )
+    query_field: str = option(
+        "", "In a file with columns: the one with the queries. Empty: query, queries, question, text … by their names.",
+    )
     benchmark: str = option(
         "", "Instead of corpus and queries, with runs: a benchmark that a model judged.", holds="benchmark",
     )

@@ -351,8 +351,8 @@ def cluster_regression(
     is left out: two corpora do not tell how corpora differ.
 
     ``extra`` {name: (variance, its degrees of freedom)} adds what all clusters share, such as the training seeds, to
-    the variance of a coefficient. InputError for fewer than three clusters, as many columns as clusters, or dependent
-    columns.
+    the variance of a coefficient, and lengthens its interval. InputError for fewer than three clusters, as many columns
+    as clusters, or dependent columns.
     """
     if not columns:
         raise InputError("No covariate varies, so there is nothing to explain with.")
@@ -387,7 +387,8 @@ def cluster_regression(
             degrees = min(degrees, robust[1][1][number])
         if extra and name in extra and extra[name][0] > 0:
             shared, free = extra[name]
-            degrees = (spread + shared) ** 2 / (spread**2 / degrees + shared**2 / free)
+            # More variance never shortens an interval: the sum keeps at most the clusters' degrees of freedom.
+            degrees = min(degrees, (spread + shared) ** 2 / (spread**2 / degrees + shared**2 / free))
             spread += shared
         found.append(_coefficient(name, float(estimate[number]), spread**0.5, degrees))
     return found

@@ -18,8 +18,9 @@ from typing import Any
 
 from cdp.base.errors import SHOWN_PROBLEMS, InputError
 from cdp.base.records import Document
-from cdp.corpus.checks import storable
+from cdp.corpus.checks import GUESSES, column_named, storable
 from cdp.corpus.collector import SeenIds
+from cdp.corpus.grades import A_GRADE, grade_of
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import BadRow, Row
 from cdp.corpus.readers.jsonl import json_rows
@@ -204,45 +205,59 @@ def _columns(line: str) -> list[str]:
     parts = line.rstrip("\r\n").split("\t")
     if len(parts) < 3:
         parts = line.split()
-    if len(parts) == 4:
-        del parts[1]
     return [part.strip() for part in parts]
 
 
-_GRADE_TITLES = ("score", "grade", "rel", "relevance", "relevant", "label", "judgment", "judgement", "rating", "qrel")
+# The places of query, document and grade without a header; of TREC's four columns the second means nothing.
+_PLACES = {3: (0, 1, 2), 4: (0, 2, 3)}
 
 
-LARGEST_GRADE = 10**9
-
-
-def grade_of(text: str) -> int | None:
-    """A grade written as a whole number below a billion (``2`` or ``2.0``), else None."""
-    try:
-        number = float(text)
-    except ValueError:
+def _header(columns: list[str]) -> tuple[int, int, int] | None:
+    """The places of query, document and grade by the names of a header; None where a line is none."""
+    grade = column_named(columns, GUESSES["grade"])
+    others = [name for name in columns if name != grade]
+    document = column_named(others, GUESSES["document"])
+    query = column_named([name for name in others if name != document], GUESSES["query-id"])
+    # "relevant" is a name and a grade: beside it one of the others is known, too.
+    if grade is None or (grade_of(grade) is not None and not (query or document)):
         return None
-    return int(number) if abs(number) < LARGEST_GRADE and number.is_integer() else None
+    if query and document:
+        return columns.index(query), columns.index(document), columns.index(grade)
+    if len(columns) not in _PLACES:
+        return None
+    first, second, last = _PLACES[len(columns)]
+    if len(columns) == 3:  # what is not named is what is left
+        rest = [at for at in range(3) if columns[at] not in (query, document, grade)]
+        first = columns.index(query) if query else rest.pop(0)
+        second = columns.index(document) if document else rest.pop(0)
+        last = columns.index(grade)
+    return first, second, last
 
 
 def read_qrels(path: Path) -> Judgments:
     """The judgments of one split. InputError naming every bad line, and for a file without judgments.
 
-    A first line is a header if its last column is a word for a grade.
+    A first line is a header if one of its columns is called a grade; then the names say which column holds what.
     """
     problems, judgments = Problems(path.name), Judgments(path.name)
-    first = True
+    first, places, n_columns = True, None, 0
     for number, line in lines_of(path):
         columns = _columns(line) if line is not None else []
+        if first:
+            first, places, n_columns = False, _header(columns), len(columns)
+            if places:
+                continue
+        if places and len(columns) == n_columns:
+            columns = [columns[at] for at in places]
+        elif len(columns) in _PLACES:
+            columns = [columns[at] for at in _PLACES[len(columns)]]
         grade = grade_of(columns[2]) if len(columns) == 3 else None
-        is_header, first = first and len(columns) == 3 and columns[2].lower() in _GRADE_TITLES, False
-        if is_header:
-            continue
         if len(columns) != 3 or not columns[0] or not columns[1]:
             problems.add(number, "This is not a query id, a document id and a grade.")
             continue
         query, document = columns[0], columns[1]
         if grade is None:
-            problems.add(number, f"The grade {columns[2]!r} is not a whole number.")
+            problems.add(number, f"The grade {columns[2]!r} is not {A_GRADE}.")
             continue
         grades = judgments.grades.setdefault(query, {})
         if document in grades:

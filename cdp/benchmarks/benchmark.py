@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from cdp.base.errors import InputError
-from cdp.base.text import silent, typed_path
+from cdp.base.text import counted, silent, typed_path
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.manifests import Manifest
@@ -57,9 +57,9 @@ class Benchmark:
     the judged queries in the order of the queries file. ``qrels`` {query: {document: grade}} names no other query; a
     document may be missing from the corpus only where ``allow_unknown`` was asked for. ``excluded`` {query: documents}
     are never retrieved for that query. ``relevant_from`` is the lowest grade that the binary measures count as relevant
-    (2 for TREC-DL); NDCG uses every grade. ``hash`` covers the whole benchmark: documents, queries, the judgments of
-    all its splits, and what its protocol asks for; ``documents_hash`` covers the documents' texts alone, so that equal
-    texts share embeddings.
+    (2 for TREC-DL); NDCG uses every grade. With ``passages``, documents are passages of files. ``hash`` covers the
+    whole benchmark: documents, queries, the judgments of all its splits, and what its protocol asks for;
+    ``documents_hash`` covers the documents' texts alone, so that equal texts share embeddings.
     """
 
     name: str
@@ -76,6 +76,7 @@ class Benchmark:
     licence: str = ""
     warnings: tuple[str, ...] = ()
     relevant_from: int = 1
+    passages: bool = False
     language: str = ""
     """As its manifest says or its texts tell; empty where neither does."""
 
@@ -241,6 +242,11 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
     if judgments.repeated:
         warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
     qrels = {query: judgments.grades[query] for query in queries if query in judgments.grades}
+    if barren := [query for query, grades in qrels.items() if max(grades.values()) <= 0]:
+        warnings.append(
+            f"{judgments.file}: {len(barren):,} of {counted(len(qrels), 'judged query', 'judged queries')} have no "
+            f"relevant document (first: {', '.join(barren[:_NAMED])}): they score 0 with every retriever."
+        )
     excluded, notes = _exclusions(queries, qrels, known_documents, manifest.self_match)
     return Benchmark(
         name=parts.folder.resolve().name,
@@ -257,6 +263,7 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
         licence=f"{manifest.licence} ({manifest.licence_source})" if manifest.licence_source else manifest.licence,
         warnings=(*parts.warnings, *warnings, *notes, *subset_note(manifest)),
         relevant_from=manifest.relevant_from,
+        passages=manifest.of_passages,
         language=benchmark_language(manifest.language, (line.text for line in queries.values()), parts.texts),
     )
 

@@ -71,6 +71,12 @@ class Manifest:
         return {str(name): str(commit) for name, commit in commits.items()} if isinstance(commits, dict) else {}
 
     @property
+    def of_passages(self) -> bool:
+        """Return True if it was made of a corpus of files that were cut: ids of others may look like a passage's."""
+        # Earlier versions kept the corpus's id without its unit.
+        return bool(self.source.get("unit", "passage" if self.source.get("corpus") else "") == "passage")
+
+    @property
     def protocol(self) -> tuple[str, ...]:
         """What changes scores beside the files, as words to be hashed; empty where the rules for all hold."""
         return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,10 @@ from cdp.corpus.storage import Growth
 QUERIES, DOCUMENTS = 50, 2000
 
 
+# Whether each text asks the same as one of the others.
+Repeats = Callable[[Sequence[str], Sequence[str]], Sequence[bool]]
+
+
 def sample(
     name: str,
     workspace: Workspace,
@@ -40,6 +45,7 @@ def sample(
     called: str = "",
     dev: int = 0,
     dev_split: str = "",
+    repeats: Repeats | None = None,
 ) -> tuple[BenchmarkInfo, bool]:
     """Draw a subset of a benchmark of the workspace and store it: (what it is, whether it was there already).
 
@@ -47,8 +53,8 @@ def sample(
     them and others up to that number. Queries and documents are chosen by a hash of their ids and the ``seed``: the
     same benchmark always gives the same subset, and a larger one holds the smaller one's queries. A benchmark with
     fewer is taken whole. With ``dev`` the queries become the split test, and so many others, of ``dev_split`` or of the
-    same split, the split dev: no query is in both. ConfigError where the relevant documents alone are more than
-    ``documents``, or the name is taken.
+    same split, the split dev: no query is in both, nor one that ``repeats`` it in other words. ConfigError where the
+    relevant documents alone are more than ``documents``, or the name is taken.
     """
     source = library.resolve_benchmark(name, workspace)
     info = library.describe(source, workspace)
@@ -78,6 +84,10 @@ def sample(
     drawn = {("test" if dev else split): set(heapq.nsmallest(queries, answered[split], key=order))}
     if dev:
         others = [query for query in answered[dev_split or split] if query not in drawn["test"]]
+        if repeats is not None:
+            reported = [parts.queries[query].text for query in drawn["test"]]
+            same = repeats([parts.queries[query].text for query in others], reported)
+            others = [query for query, repeated in zip(others, same, strict=True) if not repeated]
         drawn["dev"] = set(heapq.nsmallest(dev, others, key=order))
     chosen = [query for query in qrels if any(query in name for name in drawn.values())]
     relevant = set().union(*(relevant_for[query] for query in chosen))
@@ -112,6 +122,7 @@ def sample(
         licence=manifest.licence or info.licence,
         source={
             **{key: manifest.source[key] for key in ("judge", "written_by") if key in manifest.source},
+            **({"unit": "passage"} if manifest.of_passages else {}),
             "kind": "subset", "of": info.name, "hash": info.content_hash, "commits": manifest.commits,
         },
         files=(), counts={}, subset=subset, notes=(), created=now(),
@@ -171,7 +182,7 @@ def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifes
             taken, stem = set(library.list_names(workspace)), re.sub(r"-v\d+$", "", slug(name))
             numbers = range(growth.number, growth.number + len(taken) + 1)
             free = next(f"{stem}-v{n}" for n in numbers if f"{stem}-v{n}" not in taken)
-            facts = {**manifest.source, "corpus": corpus.id, "grown_from": name}
+            facts = {**manifest.source, "corpus": corpus.id, "unit": corpus.unit, "grown_from": name}
             made = library.make(
                 workspace, free, iter_documents(workspace, corpus.id), {q: texts[q] for q in kept}, judged,
                 dataclasses.replace(manifest, source=facts, counts={}, files=()),

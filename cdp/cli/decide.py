@@ -28,6 +28,7 @@ class TargetQueries(Config):
 
     query_set: str = option("", "A query set.")
     file: str = option("", "A text file with one query per line, or JSONL with a text field.", holds="path")
+    query_field: str = option("", "In a file with columns: the one with the queries, where its name does not tell.")
     benchmark: str = option("", "The queries of a benchmark.")
     split: str = option("", "The benchmark's split.")
     language: str = option("", "Language of the queries, as en, fr, zh; detected if omitted.")
@@ -50,7 +51,7 @@ def _profiled(run: Run, target: TargetQueries) -> Profiled:
     """Return the target queries, counted. ConfigError unless exactly one source is named."""
     refuse_unless(target.named == 1, NAME_ONE)
     if target.file:
-        texts = target_queries.read_queries(target.file)
+        texts = target_queries.read_queries(target.file, target.query_field)
         return target_queries.profile_texts(texts, name=Path(target.file).name, language=target.language)
     if target.benchmark:
         return target_queries.profile_benchmark(
@@ -133,10 +134,10 @@ def decide(
 
 
 def _answered(answer: Decision) -> str:
-    """Return the headline, what it rests on, its corrected figure, its limits and the other findings."""
+    """Return the headline, what it rests on, its limits and the other findings."""
     by = answer.basis.written_by if answer.basis else ""
     lines = [answer.headline, f"[{answer.badge}{f'; training queries by {by}' if by else ''}]", answer.rests_on]
-    lines += [answer.corrected, *(f"! {text}" for text in answer.limits)]
+    lines += [f"! {text}" for text in answer.limits]
     lines += [answer.settling.text] if answer.settling else []
     lines += [f"- {text}" for text in answer.findings]
     lines += [answer.rule, f"Study: study report {answer.basis.study}" if answer.measured and answer.basis else ""]

@@ -126,9 +126,10 @@ def import_(
 ) -> int:
     """Import queries that exist."""
     done = queries.import_file(run.workspace, path, corpus, name=name, options=options)
-    more = {"n_rejected": done.n_rejected, "rejected": done.rejected}
+    more = {"n_rejected": done.n_rejected, "rejected": done.rejected, "notes": done.notes}
     view = {
         **_set(done.query_set),
+        "how it was read": "\n".join(done.notes),
         "rejected rows": display.first_of(done.n_rejected, done.rejected),
     }
     return run.say(display.plain(done.query_set, **more), view)

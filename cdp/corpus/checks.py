@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from cdp.base.errors import InputError, offer
 from cdp.base.workspace import SHIPPED_DATA
@@ -113,10 +115,15 @@ def type_name(value: Any) -> str:
 
 
 def checked_id(value: Any, field: str) -> str:
-    """A text or a whole number as an id; RefusedValueError otherwise. Tabs and line breaks would break qrels files."""
-    if type(value) is int:
+    """A text, a whole number (also as 1.0) or a UUID as an id; RefusedValueError otherwise.
+
+    Tabs and line breaks would break qrels files.
+    """
+    if type(value) is int or isinstance(value, UUID):
         return str(value)
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if isinstance(value, (float, Decimal)) and value == value and value % 1 == 0:
+        return str(int(value))
+    if value is None or value != value or (isinstance(value, str) and not value.strip()):
         raise RefusedValueError("no id", f"the field {field!r} is empty")
     if not isinstance(value, str):
         raise RefusedValueError("unusable id", f"the id must be text or a whole number, but it is {type_name(value)}")
@@ -145,9 +152,9 @@ def checked_text(value: Any, field: str) -> str:
 
 def checked_title(value: Any, field: str) -> str:
     """The title; empty for null, a number as its digits; RefusedValueError for anything else than text."""
-    if value is None:
+    if value is None or value != value:  # NaN stands for nothing
         return ""
-    if type(value) in (int, float):
+    if type(value) in (int, float, Decimal):
         return str(value)
     if not isinstance(value, str):
         raise RefusedValueError("title is not text", f"the field {field!r} is {type_name(value)}, not text")
@@ -222,12 +229,18 @@ GUESSES = {
 GUESSES["queries"] = ("queries", "query")
 
 
-def column_named(names: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """The column that is called one of ``wanted``, but for case, spaces, underscores, and a dot or colon at the end."""
+def columns_named(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The columns called one of ``wanted``, in that order, but for case, spaces, underscores, and a dot or colon at the
+    end."""
     plain = {unicodedata.normalize("NFC", name).strip().lower().rstrip(".:"): name for name in reversed(names)}
     joined = {re.sub(r"[\s_]", "", name): plain[name] for name in plain}
     found = (plain.get(name) or joined.get(re.sub(r"[\s_]", "", name)) for name in wanted)
-    return next(filter(None, found), None)
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def column_named(names: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """The first of ``columns_named``."""
+    return next(iter(columns_named(names, wanted)), None)
 
 
 @dataclass(frozen=True)
@@ -238,6 +251,7 @@ class FieldMap:
     id: str | None = None
     title: str | None = None
     queries: str | None = None
+    grade: str | None = None
 
 
 LOOKED_THROUGH = 1_000
@@ -251,6 +265,12 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (", …" if len(names) > 20 else "")
 
 
+def not_taken(columns: Sequence[str]) -> str:
+    """``Columns that were not taken: a, b.``, of many the first ten; empty where there are none."""
+    more = f" and {len(columns) - 10:,} more" if len(columns) > 10 else ""
+    return f"Columns that were not taken: {', '.join(columns[:10])}{more}." if columns else ""
+
+
 def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> FieldMap:
     """The user's choice, else the first guess that is there (upper and lower case alike).
 
@@ -258,10 +278,10 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
     """
     present = set(names)
     chosen: dict[str, str | None] = {}
-    for role in ("id", "title", "text", "query"):
+    for role in ("id", "title", "text", "query", "grade"):
         option = getattr(options, f"{role}_field")
         if option is None:
-            chosen[role] = None if role == "query" else column_named(names, GUESSES[role])
+            chosen[role] = None if role in ("query", "grade") else column_named(names, GUESSES[role])
         elif option in present:
             chosen[role] = option
         elif option == NO_FIELD and role in ("id", "title"):
@@ -285,4 +305,6 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
         raise InputError(problem, hint=hint, file=file)
     assigned = {name for name in chosen.values() if name is not None}
     queries = chosen["query"] or column_named([name for name in names if name not in assigned], GUESSES["queries"])
-    return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries)
+    others = [name for name in names if name not in assigned | {queries}]
+    grade = chosen["grade"] or (column_named(others, GUESSES["grade"]) if queries else None)
+    return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries, grade=grade)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from cdp.corpus.checks import EXCERPT_CHARACTERS, Rejected, Rejections, excerpt
-from cdp.corpus.documents import (
-    ROW_GROUP_CHARACTERS,
-    ROW_GROUP_ROWS,
-    DocumentFile,
-    DocumentWriter,
-    count_words,
-)
+from cdp.corpus.columns import buffers, word_counts
+from cdp.corpus.documents import ROW_GROUP_CHARACTERS, ROW_GROUP_ROWS, DocumentFile, DocumentWriter
 
 
 class Earlier(NamedTuple):
@@ -40,12 +37,12 @@ class SeenIds:
     def __init__(self) -> None:
         self._runs: list[NDArray[np.int64]] = []
 
-    def add(self, ids: Sequence[str], positions: Sequence[int], contents: Sequence[int]) -> dict[int, Earlier]:
+    def add(self, ids: Sequence[str], positions: Any, contents: Sequence[int]) -> dict[int, Earlier]:
         """Add a batch; return {row: first row} of those whose id came before, in this batch or an earlier one.
 
         ``positions`` and ``contents`` are numbers of the caller's, one per id, kept for the first of each.
         """
-        if not ids:
+        if not len(ids):
             return {}
         rows = np.empty((3, len(ids)), np.int64)
         rows[0] = np.fromiter(map(hash, ids), np.int64, len(ids))
@@ -89,6 +86,45 @@ class CheckedRow(NamedTuple):
     queries: list[str]
 
 
+class Columns(NamedTuple):
+    """Checked rows as columns. ``places`` are their files and lines, ``words`` those of their texts, and ``queries`` is
+    {number of a row: what came with it}."""
+
+    ids: pa.StringArray
+    titles: pa.StringArray
+    texts: pa.StringArray
+    words: NDArray[np.int64]
+    places: NDArray[np.int64]
+    queries: Mapping[int, list[str]]
+
+    def slice(self, start: int, stop: int) -> Columns:
+        """Return some of rows that came without queries."""
+        ids, titles, texts, words, places = (column[start:stop] for column in self[:5])
+        return Columns(ids, titles, texts, words, places, {})
+
+    @classmethod
+    def of(cls, rows: Sequence[CheckedRow]) -> Columns:
+        ids, titles, texts = (pa.array(values, pa.string()) for values in list(zip(*rows, strict=True))[:3])
+        places = np.array([place(row.file, row.line or 0) for row in rows], np.int64)
+        queries = {i: row.queries for i, row in enumerate(rows) if row.queries}
+        return cls(ids, titles, texts, word_counts(texts), places, queries)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Columns]) -> Columns:
+        if len(parts) == 1:
+            return parts[0]
+        begins = itertools.accumulate((len(part.ids) for part in parts), initial=0)
+        queries = {begin + i: q for begin, part in zip(begins, parts, strict=False) for i, q in part.queries.items()}
+        ids, titles, texts = (pa.concat_arrays([part[at] for part in parts]) for at in range(3))
+        words, places = (np.concatenate([part[at] for part in parts]) for at in (3, 4))
+        return cls(ids, titles, texts, words, places, queries)
+
+
+def place(file: int, line: Any) -> Any:
+    """Return a file's number and a line, or an array of lines, as one number each; line 0 where the file is the row."""
+    return (file << _LINE_BITS) + line
+
+
 class Collector:
     """Memory stays at one batch, 32 bytes per document, its queries, and a sample for the language guess."""
 
@@ -101,8 +137,10 @@ class Collector:
         self._seen = SeenIds()
         self._hash = hashlib.sha256()
         self._random = random.Random(0)
-        self._batch: list[CheckedRow] = []
-        self._batch_characters = 0
+        # Of the row group that is filled: rows, and before them columns.
+        self._rows: list[CheckedRow] = []
+        self._parts: list[Columns] = []
+        self._n = self._n_characters = 0
         self.n_documents = self.n_added = 0
         self.characters = array("I")
         self.words = array("I")
@@ -115,52 +153,80 @@ class Collector:
 
     def add(self, row: CheckedRow) -> None:
         """Take one row."""
-        self.n_added += 1
-        self._batch.append(row)
-        self._batch_characters += len(row.title) + len(row.text)
-        if len(self._batch) >= ROW_GROUP_ROWS or self._batch_characters >= ROW_GROUP_CHARACTERS:
+        self._rows.append(row)
+        self._count(1, len(row.title) + len(row.text))
+
+    def add_columns(self, columns: Columns) -> None:
+        """Take rows that came without queries; row groups end where they end for single rows."""
+        import pyarrow.compute as pc
+
+        if self._rows:
+            self._parts.append(Columns.of(self._rows))
+            self._rows = []
+        lengths = pc.add(pc.utf8_length(columns.titles), pc.utf8_length(columns.texts)).to_numpy()
+        totals = np.cumsum(lengths, dtype=np.int64)
+        at = done = 0
+        while at < len(totals):
+            full = int(np.searchsorted(totals, done + ROW_GROUP_CHARACTERS - self._n_characters)) + 1
+            end = min(full, at + ROW_GROUP_ROWS - self._n, len(totals))
+            self._parts.append(columns.slice(at, end))
+            self._count(end - at, int(totals[end - 1]) - done)
+            at, done = end, int(totals[end - 1])
+
+    def _count(self, n: int, n_characters: int) -> None:
+        self.n_added += n
+        self._n += n
+        self._n_characters += n_characters
+        if self._n >= ROW_GROUP_ROWS or self._n_characters >= ROW_GROUP_CHARACTERS:
             self._flush()
 
     def _flush(self) -> None:
-        batch, self._batch, self._batch_characters = self._batch, [], 0
-        contents = [hash((row.title, row.text)) for row in batch]
-        positions = [(row.file << _LINE_BITS) + (row.line or 0) for row in batch]
-        repeated = self._seen.add([row.id for row in batch], positions, contents)
-        fresh = [row for i, row in enumerate(batch) if i not in repeated] if repeated else batch
-        if fresh:
-            ids = [row.id for row in fresh]
-            titles, texts = [row.title for row in fresh], [row.text for row in fresh]
-            self._documents.write(ids, titles, texts)
-            self._hash.update(hashed(ids, titles, texts))
-            self.characters.extend(map(len, texts))
-            self.words.extend(map(count_words, texts))
-            self._sample(texts)
-        self.queries |= {row.id: list(row.queries) for row in fresh if row.queries}
-        for i, earlier in sorted(repeated.items()):
-            same = earlier.content == contents[i]
-            self._rejections.add(self._duplicate(batch[i], earlier, same))
-            if same and batch[i].queries:
-                self.queries.setdefault(batch[i].id, []).extend(batch[i].queries)
+        import pyarrow.compute as pc
 
-    def _sample(self, texts: list[str]) -> None:
+        if self._rows:
+            self._parts.append(Columns.of(self._rows))
+        batch = Columns.joined(self._parts)
+        self._rows, self._parts, self._n, self._n_characters = [], [], 0, 0
+
+        ids = batch.ids.to_numpy(zero_copy_only=False)
+        contents = _content_hashes(batch.titles, batch.texts)
+        repeated = self._seen.add(ids, batch.places, contents)
+        documents, words = list(batch[:3]), batch.words
+        if repeated:
+            fresh = np.setdiff1d(np.arange(len(ids)), list(repeated))
+            documents, words = [column.take(fresh) for column in documents], words[fresh]
+        if len(words):
+            self._documents.write(*documents)
+            self._hash.update(hashed(*documents))
+            self.characters.frombytes(pc.utf8_length(documents[2]).to_numpy().astype(np.uint32).tobytes())
+            self.words.frombytes(words.astype(np.uint32).tobytes())
+            self._sample(documents[2])
+        self.queries |= {ids[i]: list(queries) for i, queries in batch.queries.items() if i not in repeated}
+        for i, earlier in sorted(repeated.items()):
+            same, queries = earlier.content == contents[i], batch.queries.get(i, [])
+            shown = excerpt(f"{ids[i]} | {batch.texts[i].as_py()[:EXCERPT_CHARACTERS]}")
+            self._rejections.add(self._duplicate(int(batch.places[i]), shown, earlier, same, bool(queries)))
+            if same and queries:
+                self.queries.setdefault(ids[i], []).extend(queries)
+
+    def _sample(self, texts: pa.StringArray) -> None:
         # Reservoir sampling: every document has the same chance, the same import gives the same sample.
         sample, n, draw = self.language_sample, self.n_documents, self._random.random
-        for text in texts:
+        for i in range(len(texts)):
             n += 1
             if n <= LANGUAGE_SAMPLE:
-                sample.append(text[:SAMPLE_CHARACTERS])
-            elif (i := int(draw() * n)) < LANGUAGE_SAMPLE:
-                sample[i] = text[:SAMPLE_CHARACTERS]
+                sample.append(texts[i].as_py()[:SAMPLE_CHARACTERS])
+            elif (at := int(draw() * n)) < LANGUAGE_SAMPLE:
+                sample[at] = texts[i].as_py()[:SAMPLE_CHARACTERS]
         self.n_documents = n
 
-    def _duplicate(self, row: CheckedRow, earlier: Earlier, same: bool) -> Rejected:
-        file, before = divmod(earlier.place, 1 << _LINE_BITS)  # the line is 0 where the file is the row
-        where = "" if file == row.file else f" in {self._files[file]}"
-        where += f" on line {before}" if before else ""
+    def _duplicate(self, at: int, shown: str, earlier: Earlier, same: bool, queries: bool) -> Rejected:
+        (row_file, line), (file, before) = (divmod(placed, 1 << _LINE_BITS) for placed in (at, earlier.place))
+        where = "" if file == row_file else f" in {self._files[file]}"
+        where += f" on line {before}" if before else ""  # 0 where the file is the row
         what = "the same document stands" if same else "another document has this id"
-        remark = "; its queries were kept" if same and row.queries else ""
-        shown = excerpt(f"{row.id} | {row.text[:EXCERPT_CHARACTERS]}")
-        return Rejected(self._files[row.file], row.line, "duplicate id", f"{what}{where}{remark}", shown)
+        remark = "; its queries were kept" if same and queries else ""
+        return Rejected(self._files[row_file], line or None, "duplicate id", f"{what}{where}{remark}", shown)
 
     def close(self) -> None:
         """Close the file."""
@@ -168,13 +234,22 @@ class Collector:
 
     def finish(self) -> tuple[DocumentFile, str]:
         """Return the documents, and the content hash (hex SHA-256 over id, title, text in order)."""
-        if self._batch:
+        if self._n:
             self._flush()
         self.close()
         return DocumentFile(self._documents_path), self._hash.hexdigest()
 
 
-def hashed(ids: list[str], titles: list[str], texts: list[str]) -> bytes:
-    """What is hashed of documents: each text as UTF-8 after its length, so that the boundaries count."""
-    encoded = (text.encode("utf-8") for row in zip(ids, titles, texts, strict=True) for text in row)
-    return b"".join(b"%d:%b" % (len(data), data) for data in encoded)
+def _content_hashes(titles: pa.StringArray, texts: pa.StringArray) -> list[int]:
+    """``hash((title, text))`` of each row, by which a repeated id is told from a repeated document."""
+    return list(map(hash, zip(*(column.to_numpy(zero_copy_only=False) for column in (titles, texts)), strict=True)))
+
+
+def hashed(*columns: pa.StringArray) -> pa.Buffer:
+    """What is hashed of ids, titles and texts: each as UTF-8 after its length, so that the boundaries count."""
+    import pyarrow.compute as pc
+
+    parts = [part for column in columns for part in (pc.binary_length(column).cast(pa.string()), ":", column)]
+    joined = pc.binary_join_element_wise(*parts, "")
+    offsets, _ = buffers(joined)
+    return joined.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))

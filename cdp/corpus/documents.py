@@ -34,9 +34,10 @@ class DocumentWriter:
             path, SCHEMA, compression="zstd", use_dictionary=["title"], write_statistics=["id"]
         )
 
-    def write(self, ids: list[str], titles: list[str], texts: list[str]) -> None:
-        columns = [pa.array(values, pa.string()) for values in (ids, titles, texts)]
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=SCHEMA), row_group_size=max(1, len(ids)))
+    def write(self, *columns: pa.StringArray | list[str]) -> None:
+        """Write ids, titles and texts as a row group."""
+        arrays = [pa.array(values, pa.string()) if isinstance(values, list) else values for values in columns]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), row_group_size=max(1, len(arrays[0])))
 
     def close(self) -> None:
         self._writer.close()

@@ -9,10 +9,11 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from cdp.base.errors import InputError
 from cdp.corpus.checks import UNREADABLE, Rejected
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, file_suffixes
@@ -31,11 +32,12 @@ NEWER = {
 
 @dataclass
 class FileList:
-    """The files to read, those that cannot be read, and notes on those left out."""
+    """The files to read, those that cannot be read, and notes on those left out; opened zips of a folder by name."""
 
     sources: list[Source] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    archives: dict[str, Path] = field(default_factory=dict)
 
 
 def is_single(path: Path) -> bool:
@@ -50,7 +52,8 @@ def contents_of(path: Path, options: ReadOptions) -> Iterator[FileList]:
     if is_single(path):
         yield FileList([Source.of_file(path, path.name, budget)])
     elif path.is_dir():
-        yield _of_folder(path, options, budget)
+        with ExitStack() as opened:
+            yield _of_folder(path, options, budget, opened)
     else:
         with open_zip(path) as archive:
             yield _of_zip(archive, options, budget)
@@ -127,8 +130,11 @@ def _left_out(names: Sequence[str], why: str) -> list[str]:
     return [f"{len(names):,} {'file' if len(names) == 1 else 'files'} left out, {why}: {shown}."]
 
 
-def _of_folder(path: Path, options: ReadOptions, budget: Budget) -> FileList:
-    """Every readable file, in natural order of the relative paths; links to folders are not followed."""
+def _of_folder(path: Path, options: ReadOptions, budget: Budget, opened: ExitStack) -> FileList:
+    """Every readable file, in natural order of the relative paths; links to folders are not followed.
+
+    Zips among them are ``opened``; their files stand under the zip's name.
+    """
     closed: list[OSError] = []
     names: list[str] = []
     for folder, _, files in os.walk(path, onerror=closed.append):
@@ -143,7 +149,19 @@ def _of_folder(path: Path, options: ReadOptions, budget: Budget) -> FileList:
     for fault in closed:
         name = shown_name(os.path.relpath(fault.filename or path, path))
         contents.rejected.append(Rejected(name, None, UNREADABLE, f"{fault.strerror}"))
-    _choose(names, options, contents, lambda name: Source.of_file(path / name, name, budget))
+    members: dict[str, Source] = {}
+    for name in [name for name in names if _suffix(name) == ".zip" and not hidden(name)]:
+        try:
+            archive = opened.enter_context(open_zip(path / name))
+        except InputError as error:
+            reason = error.message.removeprefix(f"{PurePosixPath(name).name}: ")
+            contents.rejected.append(Rejected(shown_name(name), None, UNREADABLE, reason))
+        else:
+            contents.archives[name] = path / name
+            found = _members(archive, contents, f"{name}/")
+            members |= {f"{name}/{at}": zip_member(archive, info, budget, f"{name}/") for at, info in found.items()}
+        names.remove(name)
+    _choose([*names, *members], options, contents, lambda n: members.get(n) or Source.of_file(path / n, n, budget))
     return contents
 
 
@@ -153,18 +171,24 @@ _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 def _of_zip(archive: zipfile.ZipFile, options: ReadOptions, budget: Budget) -> FileList:
     """The members as streams. The bytes that really come out are counted, not what the archive's index says."""
     contents = FileList()
+    members = _members(archive, contents)
+    _choose(list(members), options, contents, lambda name: zip_member(archive, members[name], budget))
+    return contents
+
+
+def _members(archive: zipfile.ZipFile, contents: FileList, prefix: str = "") -> dict[str, zipfile.ZipInfo]:
+    """The members that can be read, by name; the others are rejected under the archive's ``prefix``."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         problem = "" if hidden(info.filename) else _unreadable(info)
         if info.filename in members:
             problem = "the archive holds another file of the same name, which was read"
         if problem:
-            name = shown_name(info.filename) or "(a file without a name)"
+            name = prefix + (shown_name(info.filename) or "(a file without a name)")
             contents.rejected.append(Rejected(name, None, UNREADABLE, problem))
         elif not info.is_dir():
             members[info.filename] = info
-    _choose(list(members), options, contents, lambda name: zip_member(archive, members[name], budget))
-    return contents
+    return members
 
 
 def _unreadable(info: zipfile.ZipInfo) -> str:

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from cdp.base.workspace import SHIPPED_DATA
 
@@ -37,6 +38,9 @@ _SCRIPTS = {
     "Georgian": "\u10a0-\u10ff",
     "Armenian": "\u0531-\u058f",
 }
+# Of ASCII, letters as small ones and apostrophes; blanks for all else.
+_WORDS_OF_ASCII = bytes(ord(c.lower()) if (c := chr(byte)).isalpha() or c == "'" else 32 for byte in range(256))
+_ASCII, _NO_ASCII_LETTERS = re.compile(r"[\x00-\x7f]+"), re.compile(r"[^A-Za-z]+")
 _LETTERS = {script: re.compile(f"[{letters}]") for script, letters in _SCRIPTS.items()}
 _WORDS = {script: re.compile(f"[{_SCRIPTS[script]}\u0300-\u036f'’]+") for script in FUNCTION_WORDS}
 
@@ -79,9 +83,14 @@ MIN_LEAD = 1.2
 
 def guess_language(text: str) -> str:
     """A two-letter ISO 639-1 code, or ``unknown``."""
-    # Most texts are ASCII and need one look.
-    scripts = ("Latin",) if text.isascii() else _LETTERS
-    counts = {script: n for script in scripts if (n := len(_LETTERS[script].findall(text)))}
+    if text.isascii():  # as most are
+        words = text.encode("ascii").translate(_WORDS_OF_ASCII)
+        letters = len(words) - words.count(b" ") - words.count(b"'")
+        return _by_function_words(words.decode().split(), "Latin") if letters >= MIN_LETTERS else UNKNOWN
+    by_script = Counter({"Latin": len(_NO_ASCII_LETTERS.sub("", text))})
+    for letter, n in Counter(_ASCII.sub("", text)).items():
+        by_script[_script_of(letter)] += n
+    counts = {script: by_script[script] for script in _LETTERS if by_script[script]}
     syllabic = sum(counts.get(script, 0) for script in _EAST_ASIAN)
     weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in _EAST_ASIAN}
     weights["East Asian"] = SYLLABIC_WEIGHT * syllabic
@@ -95,7 +104,15 @@ def guess_language(text: str) -> str:
         hiragana, katakana = counts.get("Hiragana", 0), counts.get("Katakana", 0)
         japanese = hiragana >= MIN_HIRAGANA_SHARE * syllabic or katakana >= MIN_KATAKANA_SHARE * syllabic
         return "ja" if japanese else "zh"
-    return _ONE_LANGUAGE.get(script) or _by_function_words(text, script)
+    if language := _ONE_LANGUAGE.get(script):
+        return language
+    return _by_function_words(_WORDS[script].findall(text.lower().replace("’", "'")), script)
+
+
+@lru_cache(maxsize=1 << 14)
+def _script_of(letter: str) -> str:
+    """The script of a letter; empty for any other character."""
+    return next((script for script, letters in _LETTERS.items() if letters.match(letter)), "")
 
 
 def main_script(text: str) -> str:
@@ -115,17 +132,16 @@ def script_letters(text: str, script: str) -> int:
     return sum(len(_LETTERS[part].findall(text)) for part in parts)
 
 
-def _by_function_words(text: str, script: str) -> str:
-    found = _WORDS[script].findall(text.lower().replace("’", "'"))
-    words, total, listed_by = Counter(found), len(found), _LISTED_BY[script]
+def _by_function_words(found: list[str], script: str) -> str:
+    total, listed_by = len(found), _LISTED_BY[script]
+    words = Counter(word for word in found if word in listed_by)
     hits = dict.fromkeys(FUNCTION_WORDS[script], 0)
     scores = dict.fromkeys(FUNCTION_WORDS[script], 0.0)
     for word, n in words.items():
-        listed = listed_by.get(word)
-        if listed:
-            for language in listed:
-                hits[language] += n
-                scores[language] += n / len(listed)
+        listed = listed_by[word]
+        for language in listed:
+            hits[language] += n
+            scores[language] += n / len(listed)
     best, second = sorted(scores, key=lambda language: -scores[language])[:2]
     n_best = hits[best]
     if n_best < 2 or n_best < MIN_FUNCTION_WORD_SHARE * total or scores[best] < MIN_LEAD * scores[second]:

@@ -20,16 +20,14 @@ from cdp.corpus import CorpusManifest, get_documents, iter_documents, open_corpu
 from cdp.corpus.checks import GUESSES, RefusedValueError, Rejected, column_named, is_html, without_tags
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
-from cdp.corpus.options import ReadOptions
+from cdp.corpus.grades import grade_columns, mapping
+from cdp.corpus.options import ROWS_FOR_FIELDS, ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
 from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, file_suffixes, format_of
-from cdp.corpus.reading import REPEATED, ROWS_FOR_FIELDS
+from cdp.corpus.reading import REPEATED
 from cdp.corpus.sources import Budget, Source, existing
 
-# How many rows a look keeps.
-ROWS = 10
-
-# How many rows the columns and their gaps are taken from.
+# How many rows a look keeps, and takes the columns and their gaps from.
 LOOKED_AT = 200
 
 # How many blocks of a document are looked at, and how many documents are tried.
@@ -44,11 +42,6 @@ MOST_REASONS, SHOWN = 10, 5
 
 # Characters of a value that are shown.
 LONGEST_CELL = 300
-
-QUERIES = GUESSES["question"]
-DOCUMENTS = ("document_id", "doc_id", "docid", "corpus-id", "corpus_id", "passage_id", "pid")
-SPLITS = ("split", "subset", "partition")
-GRADES = ("score", "grade", "relevance", "label", "judgment")
 
 
 @dataclass(frozen=True)
@@ -104,12 +97,40 @@ class Glimpse:
     @property
     def queries(self) -> str | None:
         """The column with queries."""
-        return self.guess(QUERIES)
+        return self.guess(GUESSES["question"])
+
+    @property
+    def asked(self) -> str | None:
+        """In a file of queries: the column with them."""
+        return self.queries or self.guess(("text",))
+
+    @property
+    def document_id(self) -> str | None:
+        """In a file of queries: the column with the id of each one's document."""
+        return self.guess((*GUESSES["document"], "_id", "id"))
+
+    @property
+    def split(self) -> str | None:
+        """In a file of queries: the column that names the split of each."""
+        return self.guess(GUESSES["split"])
+
+    @property
+    def grade(self) -> str | None:
+        """The first column with grades."""
+        return next(iter(grade_columns(self.rows)), None)
+
+    def grades(self, column: str) -> dict[str, int | None]:
+        """{value of a column in the first rows: the grade that it is read as, None for no grade}."""
+        return mapping(row.get(column) for row in self.rows)
 
     @property
     def of_queries(self) -> bool:
         """Return True if the rows are queries for documents that stand elsewhere."""
-        return self.guess(DOCUMENTS) is not None and self.queries is not None and self.guess(GUESSES["text"]) is None
+        return (
+            self.guess(GUESSES["document"]) is not None
+            and self.queries is not None
+            and self.guess(GUESSES["text"]) is None
+        )
 
 
 def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str] = ()) -> Glimpse:
@@ -138,7 +159,7 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
         file=sources[0].name if table is None else table.name,
         n_files=len(sources),
         columns=columns,
-        rows=tuple(cells[:ROWS]),
+        rows=tuple(cells),
         looked_at=len(seen),
         gaps={name: sum(not row.get(name) for row in cells) for name in columns},
         unreadable=len(seen) - len(rows),

@@ -13,6 +13,9 @@ from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
 from cdp.base.settings import Config, option
 
+# The fields of a file are those of its first rows, for JSON objects need not all have the same.
+ROWS_FOR_FIELDS = 100
+
 # A longer line of a row file is not held in memory: JSONL and TSV report it as rejected, quoted CSV stops there.
 MAX_LINE_CHARACTERS = 32 * 2**20
 
@@ -57,6 +60,10 @@ class ReadOptions(Config):
     )  # fmt: skip
     query_field: str | None = option(
         None, "The field with queries for the document, a text or a list of texts; auto tries queries, query.",
+    )  # fmt: skip
+    grade_field: str | None = option(
+        None, "Beside a field with queries: the field that judges them, with numbers, yes/no, true/false or relevant/"
+        "not relevant; queries of 0, below and no are left out. auto tries grade, score, relevance, label …",
     )  # fmt: skip
     passages: int | None = option(
         None,

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+import pyarrow as pa
+
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
 from cdp.base.text import Progress, counted, silent
@@ -35,19 +37,23 @@ from cdp.corpus.checks import (
     storable,
     without_tags,
 )
-from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector
+from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector, Columns, place
+from cdp.corpus.columns import odd_rows, word_counts
 from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
-from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
+from cdp.corpus.folders import BEIR_CORPUS, FileList, contents_of, is_single
+from cdp.corpus.grades import Grades, grade_columns
 from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.losses import described
-from cdp.corpus.options import AUTO, PASSAGE_WORDS, ReadOptions
+from cdp.corpus.options import AUTO, PASSAGE_WORDS, ROWS_FOR_FIELDS, ReadOptions
 from cdp.corpus.passages import LONGEST_HEADING, cut
 from cdp.corpus.readers import (
     READERS,
     BadRow,
     Block,
+    Chunk,
     DocumentFormat,
+    Item,
     Report,
     Row,
     RowFormat,
@@ -59,8 +65,8 @@ from cdp.corpus.sources import Source, existing
 # The kind of a row that our own code could not handle.
 UNEXPECTED = "unexpected error"
 
-# The fields of a file are those of its first rows, for JSON objects need not all have the same.
-ROWS_FOR_FIELDS = 100
+# Of rows that were parsed together, the share of odd ones above which all are taken singly.
+MOST_ODD = 0.25
 
 # Values of a rejected row that are shown, as far as there is room.
 SHOWN_VALUES = 20
@@ -216,6 +222,7 @@ class _Reading:
         self.alone = is_single(path)
         self.place = (0.0, 0.0)
         self.sample = ""
+        self.grades = Grades(())
         self.tagged, self.stayed = set[str](), set[str]()
 
     def run(self, earlier: Collection[int]) -> ReadResult:
@@ -236,7 +243,7 @@ class _Reading:
         queries = self.collector.queries
         return ReadResult(
             source=self.path.name,
-            source_sha256=_source_hash(self.path, contents.sources),
+            source_sha256=_source_hash(self.path, contents),
             options=self.options.to_dict(),
             formats=tuple(self.formats),
             n_documents=len(documents),
@@ -385,37 +392,80 @@ class _Reading:
             yield Row(line, {"_id": id, "title": " › ".join([spooled.title, *sections]), "text": passage.text})
 
     def _take_rows(self, source: Source, reader: RowFormat, file: int) -> None:
-        numbered = enumerate(reader.rows(source, self.options), start=1)
-        number = 0
-        head: list[tuple[int, Row]] = []
-        for number, row in numbered:
-            if isinstance(row, BadRow):
-                self.rejections.add(Rejected(source.name, *row))
+        items = (reader.stream or reader.rows)(source, self.options)
+        looked: list[Item] = []
+        head: list[Row] = []
+        for item in items:
+            looked.append(item)
+            if isinstance(item, BadRow):
+                self.rejections.add(Rejected(source.name, *item))
+            elif isinstance(item, Row):
+                head.append(item)
             else:
-                head.append((number, row))
+                head += map(item.row, range(min(len(item.lines), ROWS_FOR_FIELDS - len(head))))
             if len(head) == ROWS_FOR_FIELDS:
                 break
-        if not number:
+        if not looked:
             raise InputError(EMPTY, hint="Check that the right file was chosen.", file=source.name)
         if not head:
             return
-        names = list(dict.fromkeys(name for _, row in head for name in row.values))
+        names = list(dict.fromkeys(name for row in head for name in row.values))
         fields = resolve_fields(names, self.options, source.name)
+        graded = grade_columns([row.values for row in head], self.options.grade_field) if fields.grade else ()
+        self.grades = Grades((fields.grade,) if fields.grade in graded else ())
         self.found_fields.update(dict.fromkeys(names))
         if fields.id is None:
             self.numbered.append(source.name)
         beir = PurePosixPath(source.name).name in BEIR_CORPUS  # published as it is
         columns = (fields.text, fields.title)
-        self.tagged = {name for name in columns if name and not beir and is_html([r.values.get(name) for _, r in head])}
+        self.tagged = {name for name in columns if name and not beir and is_html([r.values.get(name) for r in head])}
         if self.tagged:
             self.notes.append(f"HTML tags were removed from {listed(sorted(self.tagged))} in {source.name}.")
         prefix = "" if self.alone else f"{source.plain_name.removesuffix(source.suffix)}-"
-        for number, row in itertools.chain(head, numbered):
-            self.n_rows += 1
-            if isinstance(row, BadRow):
-                self.rejections.add(Rejected(source.name, *row))
+        number = 1
+        for n, item in enumerate(itertools.chain(looked, items)):
+            if isinstance(item, BadRow):
+                if n >= len(looked):  # else rejected above
+                    self.n_rows += 1
+                    self.rejections.add(Rejected(source.name, *item))
+            elif isinstance(item, Row):
+                self.n_rows += 1
+                self._take(source, item, fields, file, f"{prefix}{number}")
             else:
-                self._take(source, row, fields, file, f"{prefix}{number}")
+                self.n_rows += len(item.lines)
+                self._take_chunk(source, item, fields, file, prefix, number)
+            number += len(item.lines) if isinstance(item, Chunk) else 1
+        if said := self.grades.sentence():
+            self.notes.append(f"{source.name}: {said}")
+
+    def _take_chunk(self, source: Source, chunk: Chunk, fields: FieldMap, file: int, prefix: str, number: int) -> None:
+        """Take rows as columns, the odd ones singly. The first has this ``number``."""
+        import pyarrow.compute as pc
+
+        n = len(chunk.lines)
+        odd: Sequence[int] = range(n)
+        if not self.tagged:
+            made = [] if fields.id else [f"{prefix}{at}" for at in range(number, number + n)]
+            ids = chunk.columns[fields.id] if fields.id else pa.array(made, pa.string())
+            texts, none = chunk.columns[fields.text], pa.nulls(n, pa.string())
+            titles = chunk.columns[fields.title] if fields.title else none
+            words = word_counts(texts)
+            found = odd_rows(ids if fields.id else None, titles, texts, words)
+            odd = odd if len(found) > n * MOST_ODD else found.tolist()
+        if len(odd) < n:
+            places = place(file, chunk.lines)
+            taken = Columns(ids, pc.fill_null(titles, ""), texts, words, places, {})
+        begin = 0
+        for at in (*odd, n):
+            if begin < at:
+                self.collector.add_columns(taken.slice(begin, at))
+                self.failures.done(at - begin)
+                while begin < at and len(self.sample) < SAMPLE_CHARACTERS:
+                    self.sample += texts[begin].as_py()[:SAMPLE_CHARACTERS] + "\n"
+                    begin += 1
+            if at < n:
+                self._take(source, chunk.row(at), fields, file, f"{prefix}{number + at}")
+            begin = at + 1
 
     def _take(self, source: Source, row: Row, fields: FieldMap, file: int, made_id: str) -> None:
         try:
@@ -444,14 +494,18 @@ class _Reading:
         if fields.title is not None:
             title, title_repaired = storable(checked_title(values.get(fields.title), fields.title))
         queries, unusable, n_repaired = queries_of(values.get(fields.queries)) if fields.queries else ([], 0, 0)
+        if queries and (self.grades.of(values) or 0) <= 0:
+            queries = []
         self.n_unusable_queries += unusable
         self.n_repaired += text_repaired or title_repaired or n_repaired > 0
         return CheckedRow(id, title, text, file, row.line, queries)
 
     def _parts(self, entry: CheckedRow) -> list[CheckedRow]:
         """A row; the passages of a long one where a length was chosen. Its queries are about all of it."""
+        if not self.options.passages:
+            return [entry]
         blocks = (Block(text) for text in entry.text.split("\n\n") if text.strip())
-        passages = list(cut(blocks, self.options.passages or 0))
+        passages = list(cut(blocks, self.options.passages))
         if len(passages) < 2:
             return [entry]
         self.n_cut += 1
@@ -492,9 +546,10 @@ def _shown(row: Row) -> str:
     return excerpt(" | ".join(shown))
 
 
-def _source_hash(path: Path, sources: list[Source]) -> str:
-    """SHA-256 of the file as it was given; for a folder, of the names and hashes of the files read."""
+def _source_hash(path: Path, contents: FileList) -> str:
+    """SHA-256 of the file as it was given; for a folder, of the names and hashes of the files read and zips opened."""
     if path.is_file():
         return sha256_file(path)
-    files = [(source.name, source.path) for source in sources if source.path is not None]
+    files = [(source.name, source.path) for source in contents.sources if source.path is not None]
+    files += contents.archives.items()
     return sha256_text(*(part for name, path in files for part in (name, sha256_file(path))))

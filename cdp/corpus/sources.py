@@ -19,6 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
+import numpy as np
+import pyarrow as pa
+
 from cdp.base.errors import InputError
 from cdp.base.workspace import folder_size
 from cdp.corpus.languages import guess_language
@@ -92,7 +95,7 @@ def _first_fault(source: Source, encoding: str, blocks: int = sys.maxsize) -> _F
             block = probe.read_block(stream, BLOCK)
             pending = len(decoder.getstate()[0])
             try:
-                decoder.decode(block, final=not block)
+                _decode(decoder, block, encoding == "utf-8" and not pending)
             except UnicodeDecodeError as error:
                 at = error.start - pending
                 what = f"byte 0x{error.object[error.start]:02X} at offset {offset + at:,} does not fit"
@@ -105,6 +108,29 @@ def _first_fault(source: Source, encoding: str, blocks: int = sys.maxsize) -> _F
             offset += len(block)
             line += block.count(b"\n")
     return None
+
+
+def _decode(decoder: codecs.IncrementalDecoder, block: bytes, of_utf8: bool) -> None:
+    """Decode a block, the last if it is empty. Of whole characters of UTF-8 only the last three bytes."""
+    end = len(block)
+    while end > max(0, len(block) - 3) and block[end - 1] >= 0x80:
+        end -= 1
+    if of_utf8 and end and is_utf8(block[:end]):
+        with suppress(UnicodeDecodeError):
+            decoder.decode(block[end:])
+            return
+        decoder.reset()
+    decoder.decode(block, final=not block)
+
+
+def is_utf8(block: bytes) -> bool:
+    """Return True if the bytes are UTF-8."""
+    offsets = pa.py_buffer(np.array([0, len(block)], np.int64))
+    try:
+        pa.LargeStringArray.from_buffers(1, offsets, pa.py_buffer(block)).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _found_encoding(source: Source) -> str:
@@ -199,7 +225,7 @@ def _refused(source: Source, fault: str, line: int | None = None) -> InputError:
     return InputError(f"It is not {name}: {fault}.", hint=hint, file=source.name, line=line)
 
 
-def numbered_lines(text: io.TextIOWrapper, limit: int = MAX_LINE_CHARACTERS) -> Iterator[tuple[int, str | None]]:
+def numbered_lines(text: io.TextIOBase, limit: int = MAX_LINE_CHARACTERS) -> Iterator[tuple[int, str | None]]:
     """(line number from 1, line with its break); None instead of a line of ``limit`` or more characters."""
     budget = text.source.budget if isinstance(text, _SourceText) and text.source.packed else None
     number = 0
@@ -390,6 +416,6 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
         yield archive
 
 
-def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Source:
-    """Return a member of an open zip. Damage shows as it is read."""
-    return Source(shown_name(info.filename), lambda: cast(BinaryIO, archive.open(info)), budget)
+def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget, prefix: str = "") -> Source:
+    """Return a member of an open zip, its name behind ``prefix``. Damage shows as it is read."""
+    return Source(shown_name(prefix + info.filename), lambda: cast(BinaryIO, archive.open(info)), budget)

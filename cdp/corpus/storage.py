@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,11 @@ from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
 from cdp.base.file_cache import RECORDS
 from cdp.base.locks import locked, staging
-from cdp.base.records import Document, checked
+from cdp.base.records import Document, checked, place_of
 from cdp.base.text import counted, pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
+from cdp.corpus.passages import neighbours
 from cdp.corpus.readers import READERS, DocumentFormat
 from cdp.corpus.reading import Imported, ReadResult
 from cdp.corpus.sources import shown_name
@@ -46,6 +47,14 @@ class CorpusManifest(Imported):
         cut = {name for name, reader in READERS.items() if isinstance(reader, DocumentFormat)}
         several = self.n_cut or any(file.n_documents > 1 and file.format in cut for file in self.files)
         return "passage" if several else "document"
+
+    def place_of(self, id: str) -> tuple[str, str]:
+        """(file, "page 3" or "pages 3–4") of a passage, "" where the format has none; of a document its id and ""."""
+        return place_of(id) if self.unit == "passage" else (id, "")
+
+    def neighbours(self, ids: Iterable[str]) -> dict[str, list[str]]:
+        """{passage: the ones right before and after it in its file, which share sentences with it}, all by id."""
+        return neighbours(ids) if self.unit == "passage" else {}
 
     @property
     def main_language(self) -> str:

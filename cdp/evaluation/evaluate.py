@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,7 +102,7 @@ def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dic
         enough = grade >= benchmark.relevant_from
         strict = from_ranking(ranking.documents, benchmark.query_ids, query[enough], document[enough], grade[enough])
         per_query |= measures.compute(strict, [name for name in names if measures.parse(name)[0] != "ndcg"])
-    if (files := _files(benchmark.document_ids)) is not None:
+    if benchmark.passages and (files := _files(benchmark.document_ids)) is not None:
         per_query[OF_FILES] = _of_files(benchmark, ranking, files, query, document, grade)
     return {name: float(values.mean()) for name, values in per_query.items()}, per_query, ranks.absent
 
@@ -111,14 +110,10 @@ def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dic
 OF_FILES = "ndcg@10_of_files"
 # The documents' vectors of a dev evaluation that are kept for the test: 260,000 documents of minilm.
 MAX_VECTOR_BYTES = 400 << 20
-# Among so many ids one of a passage is looked for.
-LOOKED_AT = 1_000
 
 
 def _files(ids: Sequence[str]) -> np.ndarray | None:
     """Per document the number of the first one of its file: int64, shape (n,); None where no file has two passages."""
-    if not any("#" in name for name in islice(ids, LOOKED_AT)):
-        return None
     first: dict[str, int] = {}
     numbers = np.fromiter((first.setdefault(place_of(name)[0], i) for i, name in enumerate(ids)), np.int64, len(ids))
     return numbers if len(first) < len(numbers) else None

@@ -1,7 +1,8 @@
 """The answer (one query, paraphrases, diverse; train at all?): choice, headline, badge, findings, limits, settling.
 
-``decide`` takes the cheapest option that none is shown to beat, from the evidence alone. Page, command line and exports
-render its ``Decision`` and decide nothing themselves. tests/principle/situations.yaml states what it must say when.
+``decide`` takes the cheapest option that is shown to lie at most 2 points below the best (Hsu 1984), from the evidence
+alone. Page, command line and exports render its ``Decision`` and decide nothing themselves.
+tests/principle/situations.yaml states what it must say when.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from cdp.base.text import counted, signed
 from cdp.complexity import language_of
 from cdp.principle.evidence import (
     BM25,
     DIVERSE,
-    HUMAN,
     HYBRID,
     MODEL,
     PARAPHRASE,
@@ -29,15 +31,23 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.principle.simultaneous import simultaneous
+from cdp.principle.options import Choice, action_of, cost, name_of, suffices
+from cdp.principle.settling import STEPS, needed
+from cdp.principle.simultaneous import DRAWS, simultaneous
 
-# A dearer option that may bring more than this is worth another test.
+# An option that is shown to lie at most this far below the best is as good.
 WORTH_POINTS = 2.0
+
+# Fewer units than this, of queries or of labelled ones, settle nothing.
+FEWEST_UNITS = 10
+
+# With a larger share of unjudged documents in an option's first tens, the answer is withheld.
+MOST_UNJUDGED = 0.1
 
 # Below these an answer says how little it rests on.
 FEW_JUDGED = 50
-# Begins the limit of a model's judgments that no label checks.
-UNCHECKED = "No person checked the judgments"
+# Begins what people's labels do to the figures.
+CORRECTED = "Corrected by"
 FEW_DOCUMENTS = 500
 
 # Of trainings whose steps differ by more than this ratio, a difference may be the steps' alone.
@@ -45,8 +55,8 @@ SAME_STEPS = 1.1
 
 MOST_LIMITS = 3
 
-# To have more than so many times the queries or the seeds is no advice: both grow then.
-MOST_FACTOR = 10
+# Labelled queries to begin with.
+LABELS = 30
 
 RETRIEVER = "retriever"
 NO_EVIDENCE, ELSEWHERE = "no evidence", "other datasets only"
@@ -63,16 +73,15 @@ BASIS_SHOWN = (
 @dataclass(frozen=True, slots=True)
 class ArmDifference:
     """How many points ``option`` scores above ``against``, with an interval that holds together with all others of its
-    question. Not ``comparable``: trained for other numbers of steps, so nothing is shown by it."""
+    question at the ``level`` that is said. Not ``comparable``: trained for other numbers of steps, so nothing is shown
+    by it."""
 
     option: Arm
     against: Arm
     points: float
     low: float
     high: float
-    query_variance: float = 0.0
-    seed_variance: float = 0.0
-    factor: float = 0.0
+    level: str = "95%"
     comparable: bool = True
 
     @property
@@ -85,7 +94,7 @@ class ArmDifference:
 
     @property
     def interval(self) -> str:
-        return f"(95% {signed(self.low, 1)} to {signed(self.high, 1)})"
+        return f"({self.level} {signed(self.low, 1)} to {signed(self.high, 1)})"
 
     @property
     def figures(self) -> str:
@@ -94,24 +103,15 @@ class ArmDifference:
 
     @property
     def verdict(self) -> str:
-        """``gains +3.1 (95% …)``, ``loses …`` or ``cannot tell, at most ±2.0``."""
+        """``gains +3.1 (95% …)``, ``loses …`` or ``cannot tell, +0.3 (95% …)``."""
         if not self.comparable:
             return f"{signed(self.points, 1)}, which unequal steps may have made"
-        if self.gains or self.loses:
-            return f"{'gains' if self.gains else 'loses'} {signed(self.points, 1)} {self.interval}"
-        return f"cannot tell, at most ±{max(-self.low, self.high, 0.0):.1f}"
+        shown = "gains" if self.gains else "loses" if self.loses else "cannot tell,"
+        return f"{shown} {self.figures}"
 
     @property
     def sentence(self) -> str:
         return f"{name_of(self.option)} over {name_of(self.against)}: {self.verdict}"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The option to take: the kind of ``Arm``, RETRIEVER (choose another one) or empty, and its Q/Doc."""
-
-    kind: str = ""
-    per_doc: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +127,9 @@ class Settling:
 @dataclass(frozen=True)
 class Decision:
     """``settled`` is whether the choice stands; ``figure`` is the headline's difference, ``options`` all that was
-    measured, the cheapest first, ``findings`` the other differences in sentences, ``corrected`` the figure as people's
-    labels correct it where a model judged, ``equal_pairs`` the differences of the second question; ``rule`` says how
-    the published rule relates to the measurement, ``readers`` names retrievers where the answer is to choose another
-    one."""
+    measured, the cheapest first, ``findings`` the other differences in sentences, ``equal_pairs`` the differences of
+    the second question; ``rule`` says how the published rule relates to the measurement, ``readers`` names retrievers
+    where the answer is to choose another one."""
 
     headline: str
     choice: Choice
@@ -140,7 +139,6 @@ class Decision:
     steps: int = 0
     limits: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
-    corrected: str = ""
     settled: bool = False
     settling: Settling | None = None
     rule: str = ""
@@ -185,7 +183,7 @@ class Decision:
         if b := self.basis:
             basis = {name: getattr(b, name) for name in BASIS_SHOWN}
             basis |= {"unjudged": max(0, b.unjudged), "steps": self.steps, "seeds": self.seeds}
-        plain = ("headline", "settled", "badge", "limits", "findings", "corrected", "rule")
+        plain = ("headline", "settled", "badge", "limits", "findings", "rule")
         return {
             **{name: getattr(self, name) for name in plain},
             "choice": asdict(self.choice),
@@ -208,47 +206,6 @@ def _row(c: ArmDifference) -> dict[str, Any]:
         "option": name_of(c.option), "against": name_of(c.against), "held": c.option.held, "points": c.points,
         "low": c.low, "high": c.high, "comparable": c.comparable,
     }  # fmt: skip
-
-
-# Names of the options without training queries: as something compared, and as something to do.
-FIXED = {
-    UNTRAINED: ("the untrained retriever", "keep {} untrained"),
-    BM25: ("BM25", "use BM25"),
-    HYBRID: ("the hybrid", "combine BM25 with the untrained retriever"),
-    RERANKED: ("the reranked", "rerank"),
-}
-
-# One and several training queries by their method.
-WRITTEN = {
-    DIVERSE: ("one query", "different queries"),
-    PARAPHRASE: ("one paraphrase", "paraphrases"),
-    HUMAN: ("the human queries", "human queries"),
-}
-
-
-def name_of(option: Arm | Choice) -> str:
-    """An option in words: ``5 different queries``, ``one paraphrase``, ``BM25``."""
-    if option.kind in FIXED:
-        return FIXED[option.kind][0]
-    kind, _, by = option.kind.partition(" by ")
-    by = by and f" by {by}"
-    one, several = WRITTEN.get(kind, (f"one query of {kind}", f"queries of {kind}"))
-    return f"{one}{by}" if option.per_doc == 1 else f"{option.per_doc} {several}{by}"
-
-
-def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> str:
-    """What to do: ``write 5 different queries per document``, ``use BM25``."""
-    if option.kind in FIXED:
-        return FIXED[option.kind][1].format(retriever)
-    if option.kind == HUMAN:
-        return f"train on {name_of(option)}"
-    return f"write {name_of(option)} per {unit}"
-
-
-def _cost(arm: Arm) -> tuple[int, int]:
-    """The order of cost: no training, then human queries (they are there), then one and several by an LLM."""
-    fixed = (UNTRAINED, BM25, HYBRID)
-    return (fixed.index(arm.kind), 0) if arm.kind in fixed else (3 if arm.kind == HUMAN else 4, arm.per_doc)
 
 
 def decide(evidence: Sequence[Evidence], task: Task) -> Decision:
@@ -315,79 +272,105 @@ def _comparable(first: Arm, second: Arm) -> bool:
     return max(first.steps, second.steps) <= SAME_STEPS * min(first.steps, second.steps)
 
 
-class _Question:
+class OptionSet:
     """The options of one question, the cheapest first, each compared with every other one, both ways, at once."""
 
-    def __init__(self, arms: Iterable[Arm]) -> None:
-        self.options = sorted(arms, key=lambda a: (*_cost(a), -a.mean))
-        d = simultaneous([arm.scores for arm in self.options])
-        reach = d.reach
-        self.all = [
-            ArmDifference(
-                option, against, float(d.points[i, j]), float(d.points[i, j] - reach[i, j]),
-                float(d.points[i, j] + reach[i, j]), float(d.query_variance[i, j]), float(d.seed_variance[i, j]),
-                float(d.factor[i, j]), _comparable(option, against),
-            )
-            for j, against in enumerate(self.options)
-            for i, option in enumerate(self.options)
-            if i != j
-        ]  # fmt: skip
+    def __init__(self, lead: Evidence, arms: Iterable[Arm], draws: int = DRAWS) -> None:
+        self.options = sorted(arms, key=lambda a: (*cost(a), -a.mean))
+        people = [arm.people for arm in self.options if arm.people is not None]
+        self.corrected = len(people) == len(self.options) and lead.basis.labelled_units >= FEWEST_UNITS
+        self.differences = d = simultaneous(
+            [arm.scores for arm in self.options],
+            clusters=lead.clusters,
+            people=people if self.corrected else (),
+            draws=draws,
+        )
+        level = "95%" if self.several_seeds else "over queries alone"
+        self.bounds = d.bounds
+        self.all = []
+        for j, against in enumerate(self.options):
+            for i, option in enumerate(self.options):
+                if i == j:
+                    continue
+                points, reach = float(d.points[i, j]), float(d.reach[i, j])
+                comparable = _comparable(option, against)
+                self.all.append(
+                    ArmDifference(option, against, points, points - reach, points + reach, level, comparable)
+                )
+                if not comparable:
+                    self.bounds[i, j] = math.inf
 
     @property
     def trained(self) -> list[Arm]:
         return [arm for arm in self.options if arm.trained]
 
+    @property
+    def several_seeds(self) -> bool:
+        return all(len(arm.scores) > 1 for arm in self.trained)
+
+    def mean(self, arm: Arm) -> float:
+        """Its mean as people's labels correct it."""
+        return float(self.differences.estimates.means[self.options.index(arm)])
+
+    def best(self, options: Iterable[Arm]) -> Arm:
+        return max(options, key=self.mean)
+
     def of(self, option: Arm, against: Arm) -> ArmDifference:
         return next(c for c in self.all if c.option is option and c.against is against)
 
-    def choose(self, options: Sequence[Arm]) -> Arm:
-        """The cheapest that none of ``options`` is shown to beat; of two as dear the better one."""
-        beaten = [c.against for c in self.all if c.gains and c.option in options]
-        return next(option for option in options if option not in beaten)
+    def advisable(self, arm: Arm) -> bool:
+        """Whether nothing shows it to be more than ``WORTH_POINTS`` worse, or beaten by what costs no more."""
+        over = [c for c in self.all if c.against is arm and c.gains]
+        return not any(c.low > WORTH_POINTS or cost(c.option) <= cost(arm) for c in over)
+
+    def choose(self, options: Sequence[Arm]) -> tuple[Arm, bool]:
+        """The cheapest of ``options`` that is shown to lie within ``WORTH_POINTS`` of the best of them, and True; where
+        none is shown to, the one of the highest mean and False."""
+        among = [self.options.index(arm) for arm in options]
+        behind = dict(zip(among, self.bounds[np.ix_(among, among)].max(axis=0), strict=True))
+        for number in sorted(among):
+            if behind[number] <= WORTH_POINTS and self.advisable(self.options[number]):
+                return self.options[number], True
+        return self.best(options), False
 
 
 def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
+    arms = [arm for arm in lead.arms if not arm.held and arm.kind != RERANKED]
+    lead = _labelled(lead, arms)
     b = lead.basis
-    q = _Question(arm for arm in lead.arms if not arm.held and arm.kind != RERANKED)
-    choice = q.choose(q.options)
-    # What a dearer option may bring, as far as the interval reaches.
-    may = max((q.of(o, choice) for o in q.options if _cost(o) > _cost(choice)), key=lambda c: c.high, default=None)
-    open_to_more = may is not None and may.high > WORTH_POINTS
-    nothing = open_to_more and not any(c.gains for c in q.all)
-    seeds = min(len(arm.scores) for arm in q.trained)
+    q = OptionSet(lead, arms)
+    choice, within = q.choose(q.options)
     pairs = _at_equal_pairs(lead)
     unsettled = bool(
-        b.stale or b.elsewhere or seeds < 2 or b.finished < b.planned or not b.equal_steps or _small_sample(b)
-    )
+        b.stale or b.elsewhere or not q.several_seeds or b.finished < b.planned or not b.equal_steps
+        or _small_sample(b) or b.dev_shared or b.similarities
+        or _units(lead) < FEWEST_UNITS or (b.judged_by == MODEL and not q.corrected)
+    )  # fmt: skip
+    action = action_of(choice, b.retriever, b.unit)
+    open_to = None if within else _not_known(q, choice)
     figure: ArmDifference | None
-    if nothing:
-        assert may is not None
-        best = max(q.options, key=lambda a: a.mean)
-        figure = q.of(best, q.options[0]) if best is not q.options[0] else may
-        text = f"cannot tell yet: {name_of(figure.option)} over {name_of(figure.against)} is {_points(figure)}"
-    elif open_to_more:
-        assert may is not None
-        figure, unsettled = may, True
-        text = (
-            f"so far, {action_of(choice, b.retriever, b.unit)}; {name_of(may.option)} may bring up to "
-            f"{signed(may.high, 1)} {POINTS} {may.interval}"
-        )
+    if (withheld := max(q.options, key=lambda a: a.unjudged)).unjudged > MOST_UNJUDGED:
+        figure, text = None, _withheld(q, withheld.unjudged)
+    elif open_to is not None:
+        figure, clause = open_to
+        text = f"so far, {action}{clause}"
     else:
         figure, clause = _why(q, choice)
-        text = f"{'so far, ' if unsettled else ''}{action_of(choice, b.retriever, b.unit)}{clause}"
+        text = f"{'so far, ' if unsettled or not within else ''}{action}{clause}"
     if b.judged_by == TEMPLATE:
         text = f"on template queries, {text}"
+    settled = within and not unsettled and b.judged_by != TEMPLATE and withheld.unjudged <= MOST_UNJUDGED
     return Decision(
         headline=f"{text[0].upper()}{text[1:]}.",
-        choice=Choice() if nothing else Choice(choice.kind, choice.per_doc),
+        choice=Choice() if withheld.unjudged > MOST_UNJUDGED else Choice.of(choice),
         badge=_badge(b),
         basis=b,
-        seeds=seeds,
+        seeds=min(len(arm.scores) for arm in q.trained),
         steps=max(arm.steps for arm in q.trained),
-        limits=tuple(_limits(lead, own, q, seeds)[:MOST_LIMITS]),
-        findings=(*_findings(q, choice, figure, nothing, b.unit), *(f"At equal pairs, {c.sentence}" for c in pairs)),
-        settled=not (unsettled or nothing or b.judged_by == TEMPLATE),
-        settling=_settling(lead, may if open_to_more else None, seeds),
+        limits=tuple(_limits(lead, own, q)[:MOST_LIMITS]),
+        findings=tuple(f"{line[0].upper()}{line[1:]}" for line in _findings(q, choice, figure, pairs, b)),
+        settled=settled,
+        settling=None if settled else _settling(lead, q),
         rule=_rule(lead, q, task),
         figure=figure,
         options=tuple(q.options),
@@ -397,50 +380,135 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     )
 
 
+def _labelled(lead: Evidence, arms: Sequence[Arm]) -> Evidence:
+    """The evidence with the labels that every option can be scored on."""
+    b = lead.basis
+    people = [arm.people for arm in arms if arm.people is not None]
+    if b.judged_by != MODEL or len(people) < len(arms):
+        return lead
+    known = np.isfinite(np.array([scores.mean(axis=0) for scores in people])).all(axis=0)
+    groups = np.array(lead.clusters or range(known.size))[known]
+    basis = replace(b, labels=int(known.sum()), labelled_units=len(set(groups.tolist())))
+    return replace(lead, basis=basis)
+
+
+def _units(lead: Evidence) -> int:
+    return len(set(lead.clusters)) if lead.clusters else lead.arms[0].scores.shape[1]
+
+
 def _points(c: ArmDifference, over: str = "") -> str:
     return f"{signed(c.points, 1)} {POINTS} {over and f'over {over} '}{c.interval}"
 
 
-def _why(q: _Question, choice: Arm) -> tuple[ArmDifference | None, str]:
+def _withheld(q: OptionSet, share: float) -> str:
+    """The headline where too few documents are judged: the leading difference between its bounds."""
+
+    def top(arm: Arm) -> float:
+        return arm.mean if arm.top is None else float(arm.top.mean())
+
+    leads = max(q.options, key=lambda a: a.mean)
+    rival = max((arm for arm in q.options if arm is not leads), key=top)
+    names = f"{name_of(leads)} over {name_of(rival)}"
+    least, most = signed(leads.mean - rival.mean, 1), signed(top(leads) - top(rival), 1)
+    told = f"withheld: {share:.0%} of the first tens are unjudged. {names[0].upper()}{names[1:]}"
+    return f"{told}: {least} {POINTS} if these are irrelevant, {most} if relevant"
+
+
+def _cheaper(q: OptionSet, leads: Arm) -> Arm | None:
+    """The cheapest option below the cost of ``leads`` that may do as well; None where there is none."""
+    for arm in q.options:
+        c = q.of(arm, leads) if cost(arm) < cost(leads) else None
+        if c is not None and q.advisable(arm) and (c.high >= -WORTH_POINTS or not c.comparable):
+            return arm
+    return None
+
+
+def _not_known(q: OptionSet, leads: Arm) -> tuple[ArmDifference, str] | None:
+    """(the figure of a headline that cannot settle, its clause): the cheaper option that may suffice, else the other
+    one that may bring more; None without either."""
+    others = [arm for arm in q.options if arm is not leads]
+    cheaper = _cheaper(q, leads)
+    if cheaper is not None:
+        c = q.of(leads, cheaper)
+        by = f"{signed(c.points, 1)}, which unequal steps may have made"
+        figures = f"{signed(c.points, 1)} {POINTS} over it {c.interval}" if c.comparable else by
+        return c, f"; cannot tell whether {suffices(cheaper)}: {figures}"
+    brings = max((q.of(arm, leads) for arm in others), key=lambda c: c.high, default=None)
+    if brings is None or brings.high <= 0:
+        return None
+    return brings, f"; {name_of(brings.option)} may bring more: {_points(brings, 'it')}"
+
+
+def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
     """(the headline's figure, its clause): what the choice is better than."""
     others = [arm for arm in q.trained if arm is not choice]
     if not choice.trained and others:
-        over_best = q.of(choice, max(others, key=lambda a: a.mean))
+        over_best = q.of(choice, q.best(others))
         if over_best.gains:
             return over_best, f": {_points(over_best, 'the best training')}"
         brings = max((q.of(arm, choice) for arm in others), key=lambda c: c.high)
         return brings, f": training brings at most {signed(brings.high, 1)} {POINTS} {brings.interval}"
-    cheaper = [arm for arm in q.options if _cost(arm) < _cost(choice)]
+    cheaper = [arm for arm in q.options if cost(arm) < cost(choice)]
     single = [arm for arm in cheaper if arm.per_doc == 1]
     candidates = single or cheaper or others
     if not candidates:
         return None, ""
-    c = q.of(choice, max(candidates, key=lambda a: a.mean))
+    c = q.of(choice, q.best(candidates))
     return c, f": {_points(c, 'the best single query' if single else name_of(c.against))}"
 
 
-def _findings(q: _Question, choice: Arm, figure: ArmDifference | None, nothing: bool, unit: str) -> Iterator[str]:
-    """The other differences that a person asks about, in sentences: several over one, and all over the choice."""
-    if choice.kind in (BM25, HYBRID) and q.trained and not nothing:
-        best = q.choose(q.trained)
+def _findings(
+    q: OptionSet, choice: Arm, figure: ArmDifference | None, pairs: Iterable[ArmDifference], b: Basis
+) -> Iterator[str]:
+    """Sentences. First what every test is asked: several different queries against as many paraphrases, several over
+    one, and where a fixed number of queries goes; then the training to take, and other differences to the choice."""
+    first = list(_asked(q))
+    yield from (c.sentence for c in first)
+    yield from (f"At equal pairs, {c.sentence}" for c in pairs)
+    if q.corrected:
+        alone = ""
+        if figure is not None:
+            alone = f"; the judge alone says {signed(figure.option.mean - figure.against.mean, 1)}"
+        yield f"{CORRECTED} {counted(b.labels, 'query', 'queries')} of people{alone}"
+    cheaper = _cheaper(q, choice)
+    if cheaper is not None and (figure is None or figure.against is not cheaper):
+        yield f"Not known: whether {suffices(cheaper)}, {q.of(cheaper, choice).figures}"
+    if choice.kind in (BM25, HYBRID) and q.trained:
+        best, _ = q.choose(q.trained)
         singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
-        over = q.of(best, max(singles, key=lambda a: a.mean)) if singles else None
-        single = f", {signed(over.points, 1)} {over.interval} over {name_of(over.against)}" if over else ""
-        yield f"If you train: {action_of(best, '', unit)}{single}"
-    several = sorted((arm for arm in q.trained if arm.per_doc > 1), key=lambda a: (-a.per_doc, a.kind))
-    singles = [arm for arm in q.trained if arm.per_doc == 1]
-    largest = several[0].per_doc if several else 0
-    wanted = [(arm, one) for arm in several for one in singles if one.kind == arm.kind]
+        over = q.of(best, q.best(singles)) if singles else None
+        single = f", {over.figures} over {name_of(over.against)}" if over else ""
+        yield f"If you train: {action_of(best, b.retriever, b.unit)}{single}"
+    largest = max((arm.per_doc for arm in q.trained), default=0)
+    several = [arm for arm in q.trained if arm.per_doc > 1]
+    wanted = [(arm, one) for arm in several for one in q.trained if one.per_doc == 1 and one.kind == arm.kind]
     wanted += [(choice, arm) for arm in q.options if arm.kind == UNTRAINED and choice.trained]
-    wanted += [(arm, choice) for arm in [*several, *singles] if arm.per_doc in (1, largest)]
-    # The headline has its figure already; a training that loses against no training is told as such.
-    told = [(figure.option, figure.against)] if figure else []
-    told += [(against, option) for option, against in told if choice.trained]
+    wanted += [(arm, choice) for arm in reversed(q.trained) if arm.per_doc in (1, largest)]
+    # A training that loses against no training is told as such.
+    told = [{id(c.option), id(c.against)} for c in [*first, *([figure] if figure else [])]]
     for option, against in wanted:
-        if option is not against and not any(option is a and against is b for a, b in told):
-            told += [(option, against), (against, option)]
-            text = q.of(option, against).sentence
-            yield f"{text[0].upper()}{text[1:]}"
+        if option is not against and {id(option), id(against)} not in told:
+            told.append({id(option), id(against)})
+            yield q.of(option, against).sentence
+
+
+def _asked(q: OptionSet) -> Iterator[ArmDifference]:
+    """Several different queries over as many paraphrases, for the most of both; and over one, for each number."""
+    different = [arm for arm in q.trained if arm.kind.partition(" by ")[0] == DIVERSE]
+    found: list[tuple[Arm, Arm]] = []
+    for arm in different:
+        control = PARAPHRASE + arm.kind.removeprefix(DIVERSE)
+        found += [(arm, other) for other in q.trained if _same_but(arm, other, control, arm.per_doc)]
+    most = max((arm.per_doc for arm, _ in found), default=0)
+    yield from (q.of(arm, other) for arm, other in found if arm.per_doc == most > 1)
+    for arm in different:
+        ones = [one for one in different if arm.per_doc > 1 and _same_but(arm, one, arm.kind, 1)]
+        yield from (q.of(arm, one) for one in ones)
+
+
+def _same_but(arm: Arm, other: Arm, kind: str, per_doc: int) -> bool:
+    here = (kind, per_doc, arm.retriever, arm.fused)
+    return (other.kind, other.per_doc, other.retriever, other.fused) == here
 
 
 def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
@@ -448,7 +516,7 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     held = [arm for arm in lead.arms if arm.held]
     if not held:
         return ()
-    q = _Question([*held, *(arm for arm in lead.arms if arm.per_doc == 1 and not arm.held)])
+    q = OptionSet(lead, [*held, *(arm for arm in lead.arms if arm.per_doc == 1 and not arm.held)])
     return tuple(q.of(arm, one) for arm in held for one in q.options if one.kind == arm.kind and one.per_doc == 1)
 
 
@@ -460,44 +528,64 @@ def _badge(b: Basis) -> str:
     if b.judged_by == MODEL:
         who = f"queries written by {b.queries_by}, judged by {b.judge}" if b.queries_by else "judged by a model"
         return f"{who}, {counted(b.labels, 'query', 'queries') if b.labels else 'no queries'} by people"
-    return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by]
+    also = ", two similarities" if b.similarities else ""
+    return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by] + also
 
 
-def _limits(lead: Evidence, own: Sequence[Evidence], q: _Question, seeds: int) -> list[str]:
+def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
     """What makes the answer weak, the hardest first."""
     b = lead.basis
     steps = [arm.steps for arm in q.trained]
+    seen = [arm.seen for arm in q.trained if arm.seen]
+    units, n = _units(lead), lead.arms[0].scores.shape[1]
+    unjudged = max(arm.unjudged for arm in q.options)
+    uneven = bool(seen) and b.equal_steps and max(seen) > SAME_STEPS * min(seen)
     template, sampled = TEMPLATE in b.written_by, b.sampled_from > b.judged_queries
     told = [
         (bool(b.stale), f"The {' and '.join(b.stale)} changed since this was measured: test again."),
         (b.judged_by == TEMPLATE, "Template queries judged this; people's queries may rank the options differently."),
-        (b.unjudged > 0, f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0."),
+        (0 < unjudged <= MOST_UNJUDGED, f"Up to {unjudged:.0%} of the first ten documents have no judgment."),
+        (
+            b.unjudged > 0 and not 0 < unjudged <= MOST_UNJUDGED,
+            f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0.",
+        ),
         (bool(b.elsewhere), f"Measured on other {b.elsewhere} than yours."),
+        (b.dev_shared > 0, f"{b.dev_shared:,} of the reported queries also chose the checkpoints."),
         (not b.equal_steps, f"Training steps differ ({min(steps)} to {max(steps)}): more queries also trained longer."),
+        (b.similarities, "The untrained retriever was scored by another similarity than the trainings."),
         (b.finished < b.planned, f"{b.finished} of {b.planned} trainings are done."),
-        (seeds < 2, "One seed: the spread between trainings is unknown."),
+        (not q.several_seeds, "One seed: the spread between trainings is unknown."),
         (b.judged_queries < FEW_JUDGED, f"Only {b.judged_queries} judged queries."),
+        (units < FEW_JUDGED and units < n, f"{n:,} judged queries share documents, so they count as {units} groups."),
         (_small_sample(b), f"Trained on {b.documents:,} of {b.of_documents:,} {b.unit}s."),
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
         (bool(b.queries_by), f"{b.queries_by} wrote the judged queries; people may ask differently."),
-        (b.judged_by == MODEL and not b.labels, f"{UNCHECKED} of {b.judge or 'the model'}."),
+        (b.judged_by == MODEL and not b.labels, f"No person checked the judgments of {b.judge or 'the model'}."),
+        (
+            b.judged_by == MODEL and b.labels > 0 and not q.corrected,
+            f"People labelled {b.labels} queries as every option needs: too few to correct {b.judge or 'the model'}.",
+        ),
+        (uneven, f"Equal steps saw {min(seen, default=0):,} to {max(seen, default=0):,} pairs."),
         (template, "Templates wrote the training queries; an LLM's queries may gain more or less."),
-        (b.in_domain, "The judged queries resemble the training queries (in-domain): other tasks may differ."),
+        (
+            b.in_domain,
+            "The documents that answer the judged queries were trained on (in-domain): other tasks may differ.",
+        ),
         (sampled, f"Evaluated on {b.judged_queries:,} sampled queries (of {b.sampled_from:,})."),
         (not any(arm.kind == BM25 for arm in q.options), "BM25 was not measured."),
     ]
     return [text for applies, text in told if applies]
 
 
-def _direction(e: Evidence, q: _Question | None = None) -> int:
+def _direction(e: Evidence, q: OptionSet | None = None) -> int:
     """Whether several different queries beat one (1), lose (-1) or neither is shown (0)."""
     arms = [arm for arm in (q.options if q else e.arms) if arm.trained and not arm.held and arm.kind == DIVERSE]
     several = [arm for arm in arms if arm.per_doc > 1]
     one = next((arm for arm in arms if arm.per_doc == 1), None)
     if not several or one is None:
         return 0
-    c = (q or _Question([one, *several])).of(max(several, key=lambda a: a.per_doc), one)
+    c = (q or OptionSet(e, [one, *several])).of(max(several, key=lambda a: a.per_doc), one)
     return 1 if c.gains else -1 if c.loses else 0
 
 
@@ -511,13 +599,13 @@ def _opposed(lead: Evidence, own: Sequence[Evidence]) -> list[Evidence]:
     return [e for e in others if direction and _direction(e) == -direction]
 
 
-def _rule(lead: Evidence, q: _Question, task: Task) -> str:
+def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
     """How the published rule relates to the measurement. Only one of the rule's own kind can contradict it."""
     b, says = lead.basis, {"avoid": -1, "recommend": 1}.get(task.rule, 0)
     if not says:
         return ""
     apart = {
-        "its judged queries resemble the training queries": b.in_domain == (task.domain == "ood"),
+        "its trainings saw the documents that answer its queries": b.in_domain == (task.domain == "ood"),
         "its trainings took different numbers of steps": not b.equal_steps,
         "no dev queries chose its checkpoints": not b.dev_chosen,
         "template queries judged it": b.judged_by == TEMPLATE,
@@ -535,39 +623,43 @@ def _rule(lead: Evidence, q: _Question, task: Task) -> str:
     return "This measurement agrees with the published rule."
 
 
-def _settling(lead: Evidence, may: ArmDifference | None, seeds: int) -> Settling | None:
-    """What would settle the answer; None where it is settled."""
+def _settling(lead: Evidence, q: OptionSet) -> Settling:
+    """The one thing that would settle the answer."""
     b = lead.basis
+    if max(arm.unjudged for arm in q.options) > MOST_UNJUDGED:
+        return Settling("Judging these documents would settle more.")
     if b.finished < b.planned:
         return Settling("Finishing the study would settle more.")
     if b.judged_by == TEMPLATE:
         return Settling(
             f"{FEW_JUDGED} or more queries judged by people or a model would settle it.", queries=FEW_JUDGED
         )
-    if b.stale or b.elsewhere:
+    if b.stale or b.elsewhere or b.dev_shared:
         return Settling("A test on your documents and queries as they are now would settle it.")
     if not b.equal_steps:
         return Settling("A test with equal training steps would settle it.")
+    if b.similarities:
+        return Settling("A test with one similarity for all would settle it.")
     if _small_sample(b):
         return Settling(f"A test on {b.of_documents:,} {b.unit}s would settle more.", documents=b.of_documents)
-    if seeds < 2:
+    if not q.several_seeds:
         return Settling("Three seeds would show the spread between trainings.", seeds=3)
-    if may is None:
-        return None
-    # Settled is either a gain that is shown or one of at most WORTH_POINTS: the interval's reach that takes less.
-    reach = max(may.points, WORTH_POINTS - may.points) if may.points > 0 else WORTH_POINTS - may.points
-    allowed = (reach / may.factor) ** 2
-    by_queries = may.query_variance / (allowed - may.seed_variance) if allowed > may.seed_variance else math.inf
-    by_seeds = may.seed_variance / (allowed - may.query_variance) if allowed > may.query_variance else math.inf
-    if min(by_queries, by_seeds) > MOST_FACTOR:
-        by_queries = by_seeds = (may.query_variance + may.seed_variance) / allowed
-        queries, more = _rounded(b.judged_queries * by_queries), math.ceil(seeds * by_seeds)
-        return Settling(f"About {queries:,} judged queries and {more} seeds would settle it.", queries, more)
-    if by_seeds < by_queries:
-        more = math.ceil(seeds * by_seeds)
-        return Settling(f"About {more} seeds (now {seeds}) would settle it.", seeds=more)
-    queries = _rounded(b.judged_queries * by_queries)
-    return Settling(f"About {queries:,} judged queries (now {b.judged_queries:,}) would settle it.", queries)
+    if _units(lead) < FEWEST_UNITS:
+        return Settling("Judged queries about other documents would settle more.")
+    if b.judged_by == MODEL and not q.corrected:
+        return Settling(f"{LABELS} queries with labels of people would settle more.")
+    found = needed(q.differences.estimates, WORTH_POINTS)
+    if found is None:
+        return Settling(f"It cannot be settled here: {STEPS[-1]:g} times the data would not do.")
+    what, factor = found
+    if what == "seeds":
+        now = min(len(arm.scores) for arm in q.trained)
+        more = math.ceil(now * factor)
+        return Settling(f"About {more} seeds (now {now}) would settle it in 80% of tests.", seeds=more)
+    now = b.labels if q.corrected else b.judged_queries
+    queries, kind = _rounded(now * factor), "labelled" if q.corrected else "judged"
+    text = f"About {queries:,} {kind} queries (now {now:,}) would settle it in 80% of tests."
+    return Settling(text, 0 if q.corrected else queries)
 
 
 def _rounded(n: float) -> int:
@@ -586,7 +678,9 @@ def _of_language(lead: Evidence, task: Task) -> Decision:
     lexical = [arm for arm in lead.arms if arm.kind == BM25]
     trained = [arm for arm in lead.arms if arm.trained and not arm.held]
     if lexical and trained:
-        q = _Question([*lexical, *(arm for arm in lead.arms if not arm.held and arm.kind not in (BM25, RERANKED))])
+        q = OptionSet(
+            lead, [*lexical, *(arm for arm in lead.arms if not arm.held and arm.kind not in (BM25, RERANKED))]
+        )
         options = tuple(q.options)
         c = q.of(lexical[0], max(trained, key=lambda a: a.mean))
         figure = c if c.gains else None

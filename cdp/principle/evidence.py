@@ -28,8 +28,13 @@ class Arm:
     """One option with its NDCG@10 in percent: ``scores`` (n_seeds, n_queries), queries in one order for all arms.
 
     ``kind`` is UNTRAINED, BM25, HYBRID, RERANKED or the method that wrote the training queries. ``documents``,
-    ``pairs``, ``steps`` and ``seconds`` are of one training, ``query_set`` the id of what it was trained on. ``shown``
-    holds {query: first ten documents} of each seed where a model judged; empty elsewhere.
+    ``pairs``, ``steps``, ``seen`` (pairs, with repetitions) and ``seconds`` are of one training, ``query_set`` the id
+    of what it was trained on. ``shown`` holds {query: first ten documents} of each seed where a model judged; empty
+    elsewhere. ``retriever`` is empty for the study's own, ``api`` one that a service runs, ``fused`` with BM25.
+
+    ``people`` are the scores by people's grades where a model judged, NaN for a query with a document that people did
+    not grade. ``unjudged`` is the share of its first ten documents without a judgment; they count as irrelevant in
+    ``scores`` and as of the top grade in ``top``.
     """
 
     kind: str
@@ -41,6 +46,13 @@ class Arm:
     steps: int = 0
     seconds: float = 0.0
     query_set: str = ""
+    seen: int = 0
+    retriever: str = ""
+    api: bool = False
+    fused: bool = False
+    people: Floats | None = field(default=None, repr=False)
+    unjudged: float = 0.0
+    top: Floats | None = field(default=None, repr=False)
     shown: Sequence[Mapping[str, Sequence[str]]] = field(default=(), repr=False)
 
     @property
@@ -58,10 +70,12 @@ class Basis:
 
     ``documents`` of ``of_documents`` were trained on, each a ``unit``: a passage where files were cut.
     ``judged_queries`` of ``sampled_from`` (0: of all) were scored on ``split``. People labelled ``labels`` of those
-    that a model judged, and the model ``queries_by`` wrote them (empty: people); ``unjudged`` documents of the first
-    tens have no judgment (-1: not known). ``dev_chosen`` is whether other queries than the reported ones chose the
-    checkpoints, ``dev`` their benchmark/split; ``stale`` names what changed since, ``elsewhere`` what is not the task's
-    own ("queries" or "documents"). Scores with the same ``queries`` identity are aligned.
+    that a model judged, in ``labelled_units`` clusters, and the model ``queries_by`` wrote them (empty: people);
+    ``unjudged`` documents of the first tens have no judgment (-1: not known). ``dev_chosen`` is whether other queries
+    than the reported ones chose the checkpoints, ``dev`` their benchmark/split, ``dev_shared`` how many did both;
+    ``similarities`` is whether the untrained retriever was scored by another similarity than the trainings; ``stale``
+    names what changed since, ``elsewhere`` what is not the task's own ("queries" or "documents"). Scores with the same
+    ``queries`` identity are aligned.
     """
 
     study: str = ""
@@ -80,12 +94,15 @@ class Basis:
     judge: str = ""
     queries_by: str = ""
     labels: int = 0
+    labelled_units: int = 0
     unjudged: int = -1
     language: str = "en"
     reads_language: bool = True
     in_domain: bool = False
     dev_chosen: bool = True
     dev: str = ""
+    dev_shared: int = 0
+    similarities: bool = False
     equal_steps: bool = True
     finished: int = 0
     planned: int = 0
@@ -108,12 +125,15 @@ class Expectation:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The options of one study, benchmark split and retriever; or, without arms, what other datasets let expect, with
-    the ``limits`` of that in sentences."""
+    the ``limits`` of that in sentences. ``clusters`` number the units of the queries (``units.clusters_of``), empty
+    where each is one, ``query_ids`` name them."""
 
     basis: Basis
     arms: tuple[Arm, ...] = ()
     expected: tuple[Expectation, ...] = ()
     limits: tuple[str, ...] = ()
+    clusters: tuple[int, ...] = ()
+    query_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

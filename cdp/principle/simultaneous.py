@@ -1,20 +1,25 @@
-"""Differences between all options of one study at once: every interval holds together with the others at 95%.
+"""Differences between all options of one study at once, and how far each may lie below the best.
 
 Queries and seeds are crossed sources of variance (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat. 29, 238–249): all
-trainings are scored on the same queries, and one seed draws documents and order for all of them. The intervals are
-Beran's balanced simultaneous ones (1988, JASA 83, 679–686), their quantiles from a parametric bootstrap of the
-studentised differences. tests/principle/test_simultaneous.py simulates the coverage.
+trainings are scored on the same queries, and one seed draws documents and order for all of them. Queries come in
+clusters, which are the units. Where a model judged, people's labels correct the means of all options by one λ
+(prediction-powered inference, Angelopoulos et al. 2023, arXiv 2301.09633). The intervals are Beran's balanced
+simultaneous ones (1988, JASA 83, 679–686), their quantiles from a parametric bootstrap of the studentised differences;
+the bounds against the best are those of Hsu (1984, Ann. Stat. 12, 1136–1144), one-sided. tests/principle/worlds.py
+simulates all of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
+from cdp.base.statistics import stdtrit
 
 Floats = NDArray[np.float64]
 
@@ -22,72 +27,228 @@ DRAWS = 10_000
 LEVEL = 0.95
 
 
+@dataclass(frozen=True)
+class Estimates:
+    """The means of A options and what they vary by: ``means`` (A,), ``covariance`` (A, A) over clusters of queries with
+    ``degrees`` of freedom, ``seeds`` (A,) trainings of each; ``shared`` is the variance of a seed's effect on all
+    trainings, ``own`` of its effect on one, ``free`` a seed's degrees of freedom. ``least`` (A, A) bounds the variance
+    of a difference over queries from below."""
+
+    means: Floats
+    covariance: Floats
+    degrees: float
+    seeds: NDArray[np.int64]
+    shared: float
+    own: float
+    free: int
+    least: Floats
+
+    @property
+    def several(self) -> NDArray[np.bool_]:
+        return self.seeds > 1
+
+    @property
+    def _of_seed(self) -> Floats:
+        return np.where(self.several, 1 / self.seeds, 0.0)
+
+    @cached_property
+    def query_variance(self) -> Floats:
+        """The variance (A, A) of each difference over queries."""
+        spread = np.diag(self.covariance)
+        return np.maximum(spread[:, None] + spread - 2 * self.covariance, self.least)
+
+    @cached_property
+    def seed_variance(self) -> Floats:
+        """The variance (A, A) of each difference over seeds."""
+        both, alone = self._weights()
+        return self.own * both + self.shared * alone
+
+    def _weights(self) -> tuple[Floats, Floats]:
+        both = self._of_seed[:, None] + self._of_seed
+        np.fill_diagonal(both, 0.0)
+        # What a seed does to all trainings cancels between two of them.
+        return both, np.where(self.several[:, None] != self.several, both, 0.0)
+
+    @property
+    def error(self) -> Floats:
+        """The standard error (A, A) of each difference."""
+        return np.sqrt(self.query_variance + self.seed_variance)
+
+    def errors(self, random: np.random.Generator, draws: int) -> Floats:
+        """Errors of the means (draws, A), with variances as these estimates leave them possible.
+
+        Few seeds lengthen the tails (the fiducial argument of Behrens and Fisher; conservative).
+        """
+        count, k = len(self.means), int(self.several.sum())
+        values, vectors = np.linalg.eigh(self.covariance)
+        errors = random.standard_normal((draws, count)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+        errors *= np.sqrt(self.degrees / random.chisquare(self.degrees, (draws, 1)))
+        if self.free:
+            between = (self.own + k * self.shared) * self.free / random.chisquare(self.free, (draws, 1))
+            own = between
+            if k > 1:
+                degrees = (k - 1) * self.free
+                own = self.own * degrees / random.chisquare(degrees, (draws, 1))
+            shared = np.maximum(between - own, 0) / k
+            errors += np.where(self.several, random.standard_normal((draws, 1)), 0) * np.sqrt(shared * self._of_seed)
+            errors += random.standard_normal((draws, count)) * np.sqrt(own * self._of_seed)
+        return errors
+
+    def grown(self, queries: float = 1.0, seeds: float = 1.0) -> Estimates:
+        """What as good a study would know that has so many times the queries or the seeds."""
+        more = np.where(self.several, np.ceil(self.seeds * seeds).astype(np.int64), self.seeds)
+        free = int(more[self.several].min()) - 1 if self.free else 0
+        return replace(
+            self,
+            covariance=self.covariance / queries,
+            least=self.least / queries,
+            degrees=(self.degrees + 1) * queries - 1,
+            seeds=more,
+            free=free,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Differences:
     """All pairwise differences of A options, each array of shape (A, A): row minus column, in the scores' unit.
 
-    ``query_variance`` and ``seed_variance`` add up to the variance of a difference; ``factor`` is how many standard
-    errors its interval reaches.
+    ``factor`` is how many standard errors ``error`` an interval reaches, ``above`` how many the one-sided bound of what
+    the row may be above the column if the row is the best.
     """
 
     points: Floats
-    query_variance: Floats
-    seed_variance: Floats
+    error: Floats
     factor: Floats
+    above: Floats
+    estimates: Estimates
 
     @property
     def reach(self) -> Floats:
-        return self.factor * np.sqrt(self.query_variance + self.seed_variance)
+        return self.factor * self.error
+
+    @property
+    def bounds(self) -> Floats:
+        """Upper bounds: the largest of a column is how far its option may lie below the best, for all options at once
+        (95%)."""
+        bounds = self.points + self.above * self.error
+        np.fill_diagonal(bounds, -np.inf)
+        return bounds
 
 
-def simultaneous(scores: Sequence[Floats], *, draws: int = DRAWS) -> Differences:
+def simultaneous(
+    scores: Sequence[Floats],
+    *,
+    clusters: Sequence[int] = (),
+    people: Sequence[Floats] = (),
+    draws: int = DRAWS,
+) -> Differences:
     """Compare options by their scores, each of shape (its seeds, n_queries); a fixed option has one row.
 
-    With one seed for all, the intervals know nothing of the training noise. InputError for fewer than two queries, or
-    options that were scored on different numbers of queries.
+    ``clusters`` (n_queries,) number the units, empty where each query is one. ``people`` are the same scores by
+    people's grades, NaN where a query has none, empty where the scores are people's themselves. With one seed for all,
+    the intervals know nothing of the training noise. InputError for fewer than two queries, or options that were scored
+    on different numbers of queries.
     """
     if len({option.shape[1] for option in scores}) != 1 or scores[0].shape[1] < 2:
         raise InputError("Options are compared on the same two or more queries.")
-    count, n = len(scores), scores[0].shape[1]
-    per_query = np.array([option.mean(axis=0) for option in scores])
-    means = per_query.mean(axis=1)
-    covariance = np.atleast_2d(np.cov(per_query)) / n
-    seeds = np.array([len(option) for option in scores])
-    several = seeds > 1
-    of_seed = np.where(several, 1 / seeds, 0.0)
-    shared, own, free = _seed_variances([option.mean(axis=1) for option in scores if len(option) > 1])
+    return differences(estimate(scores, clusters, people), draws)
+
+
+def differences(estimates: Estimates, draws: int = DRAWS) -> Differences:
+    """The simultaneous intervals and bounds of ``estimates``."""
+    count = len(estimates.means)
+    errors, error = estimates.errors(np.random.default_rng(0), draws), estimates.error
+    apart = errors[:, :, None] - errors[:, None, :]
+    statistics = np.divide(apart, error, out=np.zeros_like(apart), where=error > 0)
     first, second = np.triu_indices(count, 1)
-    both = of_seed[first] + of_seed[second]
-    # What a seed does to all trainings cancels between two of them.
-    alone = np.where(several[first] != several[second], both, 0.0)
-    spread = np.diag(covariance)
-    query = np.maximum(spread[first] + spread[second] - 2 * covariance[first, second], 0.0)
-    random = np.random.default_rng(0)
-    values, vectors = np.linalg.eigh(covariance)
-    noise = random.standard_normal((draws, count)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
-    noise += np.where(several, random.standard_normal((draws, 1)) * np.sqrt(shared * of_seed.max(initial=0.0)), 0.0)
-    noise += random.standard_normal((draws, count)) * np.sqrt(own * of_seed)
-    # Each draw is studentised by variances as they would be estimated, with their degrees of freedom.
-    estimated = (random.chisquare(n - 1, draws) / (n - 1))[:, None] * query
-    if free:
-        k = int(several.sum())
-        between = (own + k * shared) * random.chisquare(free, draws) / free
-        within = own * random.chisquare((k - 1) * free, draws) / ((k - 1) * free) if k > 1 else between
-        estimated += within[:, None] * both + (np.maximum(between - within, 0) / k)[:, None] * alone
-    apart = np.abs(noise[:, first] - noise[:, second])
-    statistics = np.divide(apart, np.sqrt(estimated), out=np.zeros_like(apart), where=estimated > 0)
-
-    def square(values: Floats) -> Floats:
-        matrix = np.zeros((count, count))
-        matrix[first, second] = matrix[second, first] = values
-        return matrix
-
+    factor, above = np.zeros((count, count)), np.zeros((count, count))
+    # No interval of many is shorter than that of one alone.
+    floor = _balanced(np.abs(statistics[:, first, second]))
+    floor = np.maximum(floor, stdtrit(estimates.degrees, 0.5 + LEVEL / 2))
+    factor[first, second] = factor[second, first] = floor
+    for best in range(count):
+        others = np.arange(count) != best
+        bound = _balanced(statistics[:, others, best])
+        above[best, others] = np.maximum(bound, stdtrit(estimates.degrees, LEVEL))
     return Differences(
-        points=means[:, None] - means[None, :],
-        query_variance=square(query),
-        seed_variance=square(own * both + shared * alone),
-        factor=square(_balanced(statistics)),
+        points=estimates.means[:, None] - estimates.means,
+        error=error,
+        factor=factor,
+        above=above,
+        estimates=estimates,
     )
+
+
+def estimate(scores: Sequence[Floats], clusters: Sequence[int] = (), people: Sequence[Floats] = ()) -> Estimates:
+    """The means of options with their variances; arguments as of ``simultaneous``."""
+    n = scores[0].shape[1]
+    groups = np.unique(np.asarray(clusters if len(clusters) else range(n)), return_inverse=True)[1]
+    if groups.max() == 0:
+        groups = np.arange(n)  # one cluster has no variance; such a study settles nothing
+    judged = np.array([option.mean(axis=0) for option in scores])
+    by_seed = list(scores)
+    influence, least = _influence(judged, groups), np.zeros((len(scores), len(scores)))
+    units = groups
+    if len(people):
+        labelled = np.isfinite(np.array([option.mean(axis=0) for option in people])).all(axis=0)
+        units = groups[labelled]
+        graded = np.array([option[:, labelled].mean(axis=0) for option in people])
+        rate = correction_rate(graded, judged[:, labelled], units)
+        # θ = h̄ − λ (m̄ of the labelled − m̄ of all): one λ for all options, so that their differences add up.
+        by_seed = [
+            h[:, labelled] - rate * (m[:, labelled] - m.mean(axis=1, keepdims=True))
+            for h, m in zip(people, scores, strict=True)
+        ]
+        residual = np.array([option.mean(axis=0) for option in by_seed])
+        same = np.ptp(graded[:, None] - graded, axis=2) == 0
+        influence = rate.mean() * influence
+        influence[np.unique(units)] += _influence(residual, units)
+        # A sample without differences does not show that there are none: the judge's spread stands for people's.
+        spread = np.var(judged[:, None] - judged, axis=2, ddof=1) / labelled.sum()
+        least = np.where(same, spread, 0.0)
+    shared, own, free = _seed_variances([option.mean(axis=1) for option in by_seed if len(option) > 1])
+    return Estimates(
+        means=np.array([option.mean() for option in by_seed]),
+        covariance=influence.T @ influence,
+        degrees=float(len(np.unique(units)) - 1),
+        seeds=np.array([len(option) for option in by_seed]),
+        shared=shared,
+        own=own,
+        free=free,
+        least=least,
+    )
+
+
+def _influence(values: Floats, groups: NDArray[np.int64]) -> Floats:
+    """What each cluster adds to the mean's error, (clusters that occur, A), of ``values`` (A, n): its sum of residuals,
+    as large as it were had the mean been that of all others (the jackknife, CR3; Bell & McCaffrey 2002)."""
+    names, groups = np.unique(groups, return_inverse=True)
+    n = values.shape[1]
+    sums = np.zeros((len(names), len(values)))
+    np.add.at(sums, groups, (values - values.mean(axis=1, keepdims=True)).T)
+    share = np.bincount(groups)[:, None] / n
+    return np.asarray(sums / np.maximum(1 - share, 1e-9) / n)
+
+
+def correction_rate(people: Floats, judged: Floats, units: NDArray[np.int64]) -> Floats:
+    """λ for each labelled query (n,): how much people's differences (A, n) follow the judge's in all *other* clusters.
+
+    The λ that makes the differences of all options least variable, summed over pairs; fitted to the query that it
+    corrects it would bias the estimate and shrink its residuals.
+    """
+    h, m = (values - values.mean(axis=0) for values in (people, judged))
+    _, units = np.unique(units, return_inverse=True)
+
+    def without(values: Floats) -> Floats:
+        of_cluster = np.array([np.bincount(units, row) for row in np.atleast_2d(values)])
+        return of_cluster.sum(axis=1, keepdims=True) - of_cluster
+
+    n = without(np.ones(h.shape[1]))
+    covariance = (without(h * m) - without(h) * without(m) / n).sum(axis=0)
+    variance = (without(m * m) - without(m) ** 2 / n).sum(axis=0)
+    useful = variance > 1e-12
+    rate = np.where(useful, covariance / np.where(useful, variance, 1.0), 0.0)
+    return np.asarray(rate[units])
 
 
 def _seed_variances(means: Sequence[Floats]) -> tuple[float, float, int]:

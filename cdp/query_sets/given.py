@@ -13,8 +13,9 @@ from cdp.base.records import place_of
 from cdp.base.settings import Config, altered, option
 from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
-from cdp.corpus.checks import queries_of
-from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, iter_rows, look
+from cdp.corpus.checks import RefusedValueError, checked_id, not_taken, queries_of
+from cdp.corpus.grades import Grades, grade_columns
+from cdp.corpus.looking import Glimpse, iter_rows, look
 from cdp.corpus.options import ORIGINS
 from cdp.corpus.readers import Row
 from cdp.query_sets.imports import ImportOptions
@@ -42,8 +43,9 @@ class AddOptions(Config):
     document_field: str | None = altered(ImportOptions, "document_field", help="Of a file of queries: documents' ids.")
     split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
     grade_field: str | None = option(
-        None, "In a file of queries: the column with the grade of the judgment; 0 is judged not relevant."
-    )
+        None, "The column with the grade of the judgment: numbers, yes/no, true/false, relevant/not relevant. 0, below "
+        "and no are judged not relevant.",
+    )  # fmt: skip
     with_queries: bool = option(True, "Whether queries that stand beside the text are taken.")
     origin: str = option("human", "Who wrote the queries.", choices=ORIGINS)
     held_out: float = option(
@@ -54,7 +56,7 @@ class AddOptions(Config):
 
     def reading(self, how: ReadOptions) -> ReadOptions:
         """Return ``how``, with the columns that are named here."""
-        names = ("id_field", "title_field", "text_field", "query_field")
+        names = ("id_field", "title_field", "text_field", "query_field", "grade_field")
         return how.replace(**{name: value for name in names if (value := getattr(self, name)) is not None})
 
 
@@ -65,16 +67,17 @@ class GivenQueries:
     splits: dict[str, Answers] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     named: bool = False
+    notes: list[str] = field(default_factory=list)
 
     def add(self, split: str, text: str, document: str, grade: int) -> None:
         self.splits.setdefault(split, {}).setdefault(" ".join(text.split()), {})[document] = grade
 
 
-def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str, str | None, str | None]:
-    """Return the columns of queries, documents' ids, splits and grades. InputError where a needed one is unknown."""
+def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[Glimpse, str, str, str | None]:
+    """Return a look at a file of queries, and its columns of queries, documents' ids and splits. InputError where a
+    needed one is unknown."""
     seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
-    text_field = options.query_field or seen.queries or seen.guess(("text",))
-    document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
+    text_field, document_field = options.query_field or seen.asked, options.document_field or seen.document_id
     for content, column in (("the queries", text_field), ("their documents' ids", document_field)):
         if column is None or (seen.columns and column not in seen.columns):
             raise InputError(
@@ -84,13 +87,14 @@ def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str
                 hint=f"Choose the column with {content} among {', '.join(seen.columns[:20])}.",
                 file=path,
             )
-    split_field, grade_field = options.split_field or seen.guess(SPLITS), options.grade_field or seen.guess(GRADES)
-    return str(text_field), str(document_field), split_field, grade_field
+    return seen, str(text_field), str(document_field), options.split_field or seen.split
 
 
 def read_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> GivenQueries:
     """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
-    text_field, document_field, split_field, grade_field = columns_of(path, options, encoding)
+    seen, text_field, document_field, split_field = columns_of(path, options, encoding)
+    used = (text_field, document_field, split_field)
+    grades = Grades(grade_columns(seen.rows, options.grade_field, used))
     judged = GivenQueries(named=split_field is not None)
     files = {place_of(id)[0] for id in known if "#" in id}
     for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
@@ -100,7 +104,7 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
         texts, unusable, _ = queries_of(row.values.get(text_field))
         value = row.values.get(document_field)
         document = value if isinstance(value, str) and value in known else _id(value)
-        grade = _grade(row.values.get(grade_field)) if grade_field else 1
+        grade = grades.of(row.values)
         split = slug(str(row.values.get(split_field) or ""), fallback=TRAIN) if split_field else ""
         judged.left_out["rows without a query"] += not texts
         judged.left_out["entries among queries that are no text"] += unusable if texts else 0
@@ -109,27 +113,21 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
             reason = "that was cut into passages (keep files whole for them)" if cut else "that is not here"
             judged.left_out[f"queries for a document {reason}"] += len(texts)
         elif grade is None:
-            judged.left_out["judgments without a whole number as their grade"] += len(texts)
+            judged.left_out["judgments without a grade"] += len(texts)
         else:
             for text in texts:
                 judged.add(SPLIT_NAMES.get(split, split), text, document, grade)
+    unused = [name for name in seen.columns if name not in (*used, *grades.columns)]
+    judged.notes += [f"{path.name}: {note}" for note in (grades.sentence(), not_taken(unused)) if note]
     return judged
 
 
 def _id(value: Any) -> str:
-    """Return an id as the reader of documents makes it: stripped text, whole numbers as they are."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-
-
-def _grade(value: Any) -> int | None:
-    """Return a grade; None unless it is a whole number."""
+    """Return an id as the reader of documents makes it; empty for what is none."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return int(number) if number.is_integer() and abs(number) < 1_000 else None
+        return checked_id(value.strip() if isinstance(value, str) else value, "")
+    except RefusedValueError:
+        return ""
 
 
 def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:

@@ -20,9 +20,19 @@ from cdp.base.locks import staging
 from cdp.base.settings import Config, option
 from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
 from cdp.corpus import load_documents, load_manifest
-from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, storable
+from cdp.corpus.checks import (
+    GUESSES,
+    LONGEST_SHOWN,
+    LOOKED_THROUGH,
+    RefusedValueError,
+    checked_id,
+    columns_named,
+    not_taken,
+    storable,
+)
+from cdp.corpus.grades import A_GRADE, Grades, grade_columns
 from cdp.corpus.options import AUTO, KIND_OF, ORIGINS, UNKNOWN, ReadOptions, check_encoding, check_origin, described
-from cdp.corpus.readers import BadRow, RowFormat, format_of
+from cdp.corpus.readers import BadRow, Row, RowFormat, format_of
 from cdp.corpus.sources import Budget, Source, existing, shown_name
 from cdp.query_sets import store
 from cdp.query_sets.store import Files, QuerySet, known_language
@@ -32,11 +42,13 @@ UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be s
 
 @dataclass(frozen=True)
 class ImportedQueries:
-    """The new set, the number of rejected rows and queries, and the first 20 with line and reason."""
+    """The new set, the number of rejected rows and queries, and the first 20 with line and reason; how the file was
+    read: the values of grades, columns that were not taken."""
 
     query_set: QuerySet
     n_rejected: int
     rejected: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def import_queries(
@@ -60,8 +72,9 @@ def import_queries(
     stated = described(options.origin, options.model, options.prompt, options.licence, {})
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
+    notes: list[str] = []
     if isinstance(source, Path):
-        rows, label = read_path(source, options), name or shown_name(source.name.split(".")[0])
+        rows, label = read_path(source, options, notes), name or shown_name(source.name.split(".")[0])
     else:
         rows, label = read_pairs(source), name or "imported"
     try:
@@ -106,7 +119,7 @@ def import_queries(
             f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
             hint="Is the disk full or read-only?",
         ) from error
-    return ImportedQueries(stored, taken.n_rejected, tuple(taken.first_rejected))
+    return ImportedQueries(stored, taken.n_rejected, tuple(taken.first_rejected), tuple(notes))
 
 
 def install(workspace: Workspace, query_set: QuerySet, set_folder: Path) -> QuerySet:
@@ -142,7 +155,7 @@ class _Taken:
         self.positions, self.log = positions, log
         # By the document's position in the corpus: each query with its hard negatives.
         self.queries: dict[int, dict[str, dict[str, None]]] = {}
-        self.n_unknown = self.n_rejected = 0
+        self.n_unknown = self.n_rejected = self.n_not_relevant = 0
         # The first 20, in words.
         self.first_rejected: list[str] = []
 
@@ -150,6 +163,9 @@ class _Taken:
         """Take the usable queries of a row; reject the others, and negatives that are no documents."""
         if row.reason:
             return self._reject(row, row.reason)
+        if not row.relevant:
+            self.n_not_relevant += 1
+            return None
         if row.document_id not in self.positions:
             self.n_unknown += 1
             return self._reject(row, f"there is no document {row.document_id!r}")
@@ -178,11 +194,12 @@ class _Taken:
 
     def nothing(self, corpus_id: str, source: Path | None) -> InputError:
         """Return the error of an import without a single query."""
+        judged = f", {self.n_not_relevant} judged not relevant" if self.n_not_relevant else ""
         foreign = 0 < self.n_unknown == self.n_rejected
         return InputError(
             f"None of the {self.n_rejected} rows belongs to a document of {corpus_id}."
             if foreign
-            else f"There is no query to import ({self.n_rejected} rows rejected).",
+            else f"There is no query to import ({self.n_rejected} rows rejected{judged}).",
             hint=" ".join(self.first_rejected[:3]) or "The file is empty.",
             file=source,
         )
@@ -208,6 +225,11 @@ class ImportOptions(Config):
         "The field or column with the id of the document that a query is for; auto tries document_id, doc_id, docid, "
         "corpus-id, corpus_id, _id, id, pid.",
     )  # fmt: skip
+    grade_field: str | None = option(
+        None,
+        "The field or column with the grade of the judgment: numbers, yes/no, true/false, relevant/not relevant. Rows "
+        "of 0, below, or no are no pairs. auto tries grade, score, relevance, label, judgment, rating ….",
+    )  # fmt: skip
     encoding: str = option(
         AUTO, "The text encoding: auto takes UTF-8, else what the file seems to be in. Or utf-8, utf-16, cp1252 …",
         reason="Nearly all data sets are UTF-8; of others the encoding shows.",
@@ -225,9 +247,12 @@ class ImportOptions(Config):
         check_origin(self.origin, self.model, self.prompt)
 
 
-DOCUMENT_FIELDS = ("document_id", "doc_id", "docid", "corpus-id", "corpus_id", "_id", "id", "pid")
-QUERY_FIELDS = ("queries", "query", "questions", "question", "text")
+# Also where a query may stand, and a document's id.
+DOCUMENT_FIELDS = (*GUESSES["document"], "_id", "id", "pid")
+QUERY_FIELDS = (*GUESSES["question"], "text")
 NEGATIVES = "negatives"
+# Rows from which the columns of a file are taken.
+LOOKED_AT = 200
 
 
 @dataclass(frozen=True)
@@ -235,6 +260,7 @@ class QueryRow:
     """The queries that one line of a source has for one document, or the reason why it has none.
 
     ``negatives`` holds, for each query, the ids of its hard negatives; it is empty where the line names none.
+    A document that is not ``relevant`` was judged to be no answer.
     """
 
     line: int
@@ -242,64 +268,98 @@ class QueryRow:
     queries: tuple[str, ...] = ()
     reason: str = ""
     negatives: tuple[tuple[str, ...], ...] = ()
+    relevant: bool = True
 
 
-def _names(options: ImportOptions) -> tuple[Sequence[str], Sequence[str]]:
-    """The fields to look for the document's id in and for the query; a chosen one is not guessed to be the other."""
-    chosen = (options.document_field, options.query_field)
-    document, query = (
-        [field] if field else [name for name in guesses if name not in chosen]
-        for field, guesses in zip(chosen, (DOCUMENT_FIELDS, QUERY_FIELDS), strict=True)
-    )
-    return document, query
+class _Columns:
+    """Which fields of a file's rows hold what, by the names in each row: JSON objects need not have the same."""
+
+    def __init__(self, head: Sequence[Mapping[str, Any]], options: ImportOptions, table: bool) -> None:
+        self.options, self.table = options, table
+        self.grades = Grades(grade_columns(head, options.grade_field, (options.query_field, options.document_field)))
+        self.names = list(dict.fromkeys(name for row in head for name in row))
+        self._known: dict[tuple[str, ...], tuple[list[str], list[str]]] = {}
+
+    def of(self, row: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+        """The fields of a row that may hold the document's id, and those that may hold the query."""
+        names = tuple(row)
+        if names not in self._known:
+            self._known = {} if len(self._known) > LOOKED_AT else self._known
+            chosen = (self.options.document_field, self.options.query_field)
+            document, query = (
+                self._chosen(field, names)
+                if field
+                else [name for name in columns_named(names, guesses) if name not in chosen]
+                for field, guesses in zip(chosen, (DOCUMENT_FIELDS, QUERY_FIELDS), strict=True)
+            )
+            self._known[names] = document, query
+        return self._known[names]
+
+    def _chosen(self, field: str, names: Sequence[str]) -> list[str]:
+        """The field itself; in a table in any case."""
+        return [field] if field in names or not self.table else columns_named(names, (field.lower(),)) or [field]
+
+    def notes(self) -> list[str]:
+        """How grades were read, and the columns that were not."""
+        document, query = self.of(dict.fromkeys(self.names))
+        used = {*document[:1], *query[:1], *self.grades.columns, NEGATIVES}
+        unused = [name for name in self.names if name not in used]
+        return [note for note in (self.grades.sentence(), not_taken(unused)) if note]
 
 
-def file_rows(source: Source, options: ImportOptions) -> Iterator[QueryRow]:
-    """The rows of JSON Lines, a JSON array, CSV or TSV, streamed. Columns of tables are found in any case."""
+def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = None) -> Iterator[QueryRow]:
+    """The rows of JSON Lines, a JSON array, CSV or TSV, streamed; at the end what is said of them goes to ``notes``."""
     given = {"id_field": options.document_field, "text_field": options.query_field, "encoding": options.encoding}
     read = ReadOptions.from_dict(given)
     reader = format_of(source, read)
     assert isinstance(reader, RowFormat)
-    fields, table = _names(options), reader.name != "jsonl"
-    if table:
-        fields = [name.lower() for name in fields[0]], [name.lower() for name in fields[1]]
-    for row in reader.rows(source, read):
+    rows = reader.rows(source, read)
+    head = list(itertools.islice(rows, LOOKED_AT))
+    columns = _Columns([row.values for row in head if isinstance(row, Row)], options, reader.name != "jsonl")
+    for row in itertools.chain(head, rows):
         if isinstance(row, BadRow):
             yield QueryRow(row.line or 0, reason=f"{row.kind} ({row.reason})")
-            continue
-        values = row.values
-        if table:
-            values = {name.lower(): cell.strip() for name, cell in values.items()}
-        yield _row(row.line or 0, values, *fields)
+        else:
+            yield _row(row.line or 0, row.values, columns)
+    if notes is not None:
+        notes += columns.notes()
 
 
-def _row(
-    number: int, record: Mapping[str, Any], document_fields: Sequence[str], query_fields: Sequence[str]
-) -> QueryRow:
+def _row(number: int, record: Mapping[str, Any], columns: _Columns) -> QueryRow:
+    document_fields, query_fields = columns.of(record)
     document_id = next((record[name] for name in document_fields if record.get(name) not in (None, "")), None)
     if document_id is None:
-        return QueryRow(number, reason=f"there is no document id ({_looked_for(document_fields, record)})")
-    if isinstance(document_id, (dict, list)):
-        return QueryRow(number, reason="the document id is neither text nor a number")
+        looked = _looked_for(columns.options.document_field, DOCUMENT_FIELDS, record)
+        return QueryRow(number, reason=f"there is no document id ({looked})")
+    if isinstance(document_id, str):
+        document = document_id.strip() if columns.table else document_id
+    else:
+        try:
+            document = checked_id(document_id, "")
+        except RefusedValueError:
+            return QueryRow(number, reason="the document id is neither text nor a number")
     value = next((record[name] for name in query_fields if name in record), None)
     queries = [value] if isinstance(value, str) else value
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
-        looked = _looked_for(query_fields, record)
-        return QueryRow(number, str(document_id), reason=f"there is no query, a text or a list of texts ({looked})")
+        looked = _looked_for(columns.options.query_field, QUERY_FIELDS, record)
+        return QueryRow(number, document, reason=f"there is no query, a text or a list of texts ({looked})")
+    grade = columns.grades.of(record)
+    if grade is None:
+        return QueryRow(number, document, reason=f"no grade in {' or '.join(columns.grades.columns)}: {A_GRADE}")
     try:
         negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
     except ValueError as error:
-        return QueryRow(number, str(document_id), reason=str(error))
-    return QueryRow(number, str(document_id), tuple(queries), negatives=negatives)
+        return QueryRow(number, document, reason=str(error))
+    return QueryRow(number, document, tuple(queries), negatives=negatives, relevant=grade > 0)
 
 
-def _looked_for(fields: Sequence[str], record: Mapping[str, Any]) -> str:
-    """``one of query, text``, or of a field that the user chose ``field qery; did you mean query?``."""
-    if len(fields) > 1:
-        return f"one of {', '.join(fields)}"
+def _looked_for(chosen: str | None, fields: Sequence[str], record: Mapping[str, Any]) -> str:
+    """``one of query, text …``, or of a field that the user chose ``field qery; did you mean query?``."""
+    if chosen is None:
+        return f"one of {', '.join(fields[:8])} …"
     field_names = [name for name in itertools.islice(record, LOOKED_THROUGH) if len(name) <= LONGEST_SHOWN]
-    near = "" if fields[0] in record else nearest(fields[0], field_names)
-    return f"field {fields[0]}{f'; did you mean {near}?' if near else ''}"
+    near = "" if chosen in record else nearest(chosen, field_names)
+    return f"field {chosen}{f'; did you mean {near}?' if near else ''}"
 
 
 def _negatives(value: Any, n_queries: int) -> tuple[tuple[str, ...], ...]:
@@ -325,7 +385,7 @@ def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Que
         yield QueryRow(number, document_id, (queries,) if isinstance(queries, str) else tuple(queries))
 
 
-def read_path(path: Path, options: ImportOptions) -> Iterator[QueryRow]:
+def read_path(path: Path, options: ImportOptions, notes: list[str] | None = None) -> Iterator[QueryRow]:
     """The rows of a file, streamed. InputError where it cannot be read at all."""
     source = Source.of_file(existing(path), path.name, Budget.of(path))
     if path.is_dir() or source.suffix not in (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab"):
@@ -334,4 +394,4 @@ def read_path(path: Path, options: ImportOptions) -> Iterator[QueryRow]:
             hint="A folder in BEIR layout is added with its documents: projects add PATH.",
             file=path,
         )
-    return file_rows(source, options)
+    return file_rows(source, options, notes)

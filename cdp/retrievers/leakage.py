@@ -311,6 +311,16 @@ def _in_split(sources: Sequence[Hashed], judged: Hashes, benchmark: str, split: 
     return leaks
 
 
+def shared(workspace: Workspace, first: tuple[str, str], second: tuple[str, str]) -> int:
+    """Return how many queries of one (benchmark, split) another judges too, by their words or content words."""
+    return n_known(judged_keys(*place(workspace, *first)), np.unique(judged_keys(*place(workspace, *second))))[0]
+
+
+def repeats(texts: Iterable[str], of: Iterable[str]) -> NDArray[np.bool_]:
+    """Return whether each text asks the same as one ``of`` these, by its words or content words; (n_texts,)."""
+    return any_known(keys(texts), np.unique(keys(of)))
+
+
 def require(leaks: Iterable[Leak], allow_leakage: bool) -> None:
     """Raise ConfigError for the first leak, unless leaks are allowed."""
     for leak in () if allow_leakage else leaks:

@@ -19,7 +19,7 @@ from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, looking
-from cdp.corpus.checks import GUESSES, column_named
+from cdp.corpus.checks import GUESSES, column_named, not_taken
 from cdp.corpus.folders import BEIR_CORPUS, hidden
 from cdp.corpus.looking import SHOWN, Glimpse, by_reason, look
 from cdp.corpus.readers import READERS, RowFormat
@@ -160,7 +160,7 @@ def add(
     stated = _beside(given, source)
     if not splits:
         options = _completed(options, reading, source, asked)
-        reading = (options.replace(query_field=None) if asked else options).reading(reading)
+        reading = (options.replace(query_field=None, grade_field=None) if asked else options).reading(reading)
         if asked:
             columns_of(asked, options, reading.encoding)  # before anything is stored
     imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
@@ -176,6 +176,7 @@ def add(
                 if asked:
                     known = {document.id for document in iter_documents(workspace, corpus.id)}
                     judged = read_file(asked, known, options, reading.encoding)
+                    taken.stated += judged.notes
                 elif options.with_queries:
                     for document, texts in written.items():
                         for text in texts:
@@ -298,10 +299,8 @@ class _Import:
         known, guessed = {*named.values(), options.query_field}, guessed | {*GUESSES["queries"]}
         unused = [n for n in self.corpus.found_fields if n not in known and not column_named([n], [*guessed])]
         if unused:
-            shown = ", ".join(unused[:10]) + (f" and {len(unused) - 10} more" if len(unused) > 10 else "")
             self.stated.append(
-                f"Columns that were not taken: {shown}. If one holds ids, titles or queries, choose it and add the "
-                "file again."
+                f"{not_taken(unused)} If one holds ids, titles or queries, choose it and add the file again."
             )
 
     def take_beir(self, source: Path, splits: Sequence[str]) -> None:
@@ -322,7 +321,7 @@ class _Import:
         self.left_out.update(judged.left_out)
         if not any(judged.splits.values()):
             return
-        facts: dict[str, Any] = {"made_of": self.corpus.source, "corpus": self.corpus.id}
+        facts: dict[str, Any] = {"made_of": self.corpus.source, "corpus": self.corpus.id, "unit": self.corpus.unit}
         splits = judged.splits
         if not judged.named:
             splits, drawn, sentence = divided(splits.get("", {}), self.options)

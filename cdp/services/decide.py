@@ -10,6 +10,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.benchmarks import manifests, resolve_benchmark
 from cdp.principle import Decision
+from cdp.principle.decide import CORRECTED
 from cdp.services import access
 from cdp.studies.advice import answer_from, whole_of
 from cdp.studies.target_queries import Profiled, profile_benchmark
@@ -25,13 +26,14 @@ def decide(
 
 def of_judged(workspace: Workspace, benchmark: str) -> tuple[str, str]:
     """Return the corpus of a benchmark that a model judged, and what people's labels make of the newest answer on it:
-    the corrected figure, or why there is none. Empty where nothing was tested on it."""
+    that they correct it, or why they do not. Empty where nothing was tested on it."""
     folder = resolve_benchmark(benchmark, workspace)
     corpus = str(manifests.read(folder).source.get("corpus") or "")
     with suppress(CdpError):
         answer = decide(workspace, corpus=corpus, target=profile_benchmark(workspace, benchmark))
         if answer.measured and answer.basis and whole_of(workspace, answer.basis.benchmark)[0] == benchmark:
-            return corpus, answer.corrected or answer.limits[0]
+            said = [text for text in answer.findings if text.startswith(CORRECTED)] + list(answer.limits)
+            return corpus, said[0] if said else answer.headline
     return corpus, ""
 
 

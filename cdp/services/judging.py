@@ -157,7 +157,7 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     config = config.replace(corpus=corpus.id, name=name)
     if config.writes:
         return config.replace(written_by=writer_of(config)), [], None
-    texts, writer = _queries(workspace, config.queries)
+    texts, writer = _queries(workspace, config.queries, config.query_field)
     log = query_log.distinct(texts)
     if not log.queries:
         raise InputError("There is no query in it.", hint=target_queries.PLAIN)
@@ -166,7 +166,7 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     return config.replace(written_by=config.written_by or writer), queries, log
 
 
-def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
+def _queries(workspace: Workspace, source: str, column: str) -> tuple[list[str], str]:
     """Return the texts of a file or a query set, and who wrote them."""
     try:
         found = query_sets.resolve_query_set(workspace, source)
@@ -174,7 +174,7 @@ def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
         found = None
     # A file wins: the beginning of a set's id would be enough to name that.
     if found is None or (source != found.id and Path(source).is_file()):
-        return target_queries.read_queries(source), judged.PEOPLE
+        return target_queries.read_queries(source, column), judged.PEOPLE
     texts = [text for document in query_sets.read_queries(workspace, found.id) for text in document.queries]
     return texts, found.model or found.generator or judged.PEOPLE
 

@@ -22,7 +22,9 @@ from cdp.base.permission import Action, require
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
-from cdp.corpus import looking, resolve_corpus
+from cdp.corpus import ReadOptions, looking, resolve_corpus
+from cdp.corpus.looking import Glimpse, look
+from cdp.corpus.options import AUTO
 from cdp.llm.answers import Usage
 from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
@@ -97,6 +99,12 @@ def preview(
             cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
         )
     return described
+
+
+@access.reads
+def examine(workspace: Workspace, path: str | Path, encoding: str = "") -> Glimpse:
+    """Return the first rows of a file of queries, with the role that each column seems to have. Nothing is stored."""
+    return look(permission.to_read(workspace, path), ReadOptions.from_dict({"encoding": encoding or AUTO}))
 
 
 @access.writes

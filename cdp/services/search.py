@@ -32,7 +32,7 @@ MOST_RETRIEVERS = 3  # side by side
 
 @dataclass(frozen=True)
 class Hit:
-    """One retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query."""
+    """A retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query."""
 
     rank: int
     id: str
@@ -40,6 +40,9 @@ class Hit:
     text: str
     score: float
     words: tuple[str, ...] = ()
+    # Of a passage: its file, and its pages in words, empty where the format has none.
+    file: str = ""
+    pages: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,10 @@ def _answer(
         value = ask(workspace, request) if own is None else own.search(name, corpus.id, query, k)
     except CdpError as problem:
         return SearchAnswer(retriever, _title(workspace, name), problem=problem)
-    hits = [Hit(rank, **hit) for rank, hit in enumerate(value["hits"], 1)]
+    hits = []
+    for rank, hit in enumerate(value["hits"], 1):
+        file, pages = corpus.place_of(hit["id"])
+        hits.append(Hit(rank, **hit, file="" if file == hit["id"] else file, pages=pages))
     return SearchAnswer(retriever, value["title"], hits, value["seconds"])
 
 

@@ -54,7 +54,13 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
         about = manifests.Manifest(
             title=f"{manifest.name}, {judged.kind} queries",
             language=manifest.counted_language,
-            source={"kind": "test", "queries": judged.kind, "corpus": manifest.id, "of": judged.of},
+            source={
+                "kind": "test",
+                "queries": judged.kind,
+                "corpus": manifest.id,
+                "unit": manifest.unit,
+                "of": judged.of,
+            },
         )
         with disk_faults_told("The test's benchmark"):
             library.make(workspace, judged.benchmark, documents, texts, qrels, about)

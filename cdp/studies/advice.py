@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,17 +17,18 @@ from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
+from cdp.base.records import place_of
 from cdp.base.text import duration, name_and_split
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
-from cdp.evaluation.calibration import Calibration, calibrate, judged_by
+from cdp.evaluation.calibration import judged_by
 from cdp.evaluation.results import scores_of
 from cdp.llm.prices import dollars
 from cdp.principle import Decision
-from cdp.principle.decide import MOST_LIMITS, RETRIEVER, SAME_STEPS, UNCHECKED, ArmDifference, name_of
+from cdp.principle.decide import RETRIEVER, SAME_STEPS, ArmDifference
 from cdp.principle.evidence import (
     BM25,
     DIVERSE,
@@ -40,7 +42,10 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.retrievers import PRESETS, bm25
+from cdp.principle.options import name_of
+from cdp.principle.units import clusters_of
+from cdp.retrievers import PRESETS, bm25, leakage
+from cdp.retrievers.preset import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.config import TrialConfig
 from cdp.studies.gains import BySeed, read_scores
@@ -98,7 +103,7 @@ def answer_from(
         readers=[name for name in PRESETS if name != DEFAULT_RETRIEVER and _reads(name, language)],
         unknown=published.missing if published is not None else "No target queries are named.",
     )
-    return _calibrated(workspace, principle.decide(evidence, asked))
+    return principle.decide(evidence, asked)
 
 
 def _reads(retriever: str, language: str) -> bool:
@@ -127,9 +132,10 @@ def _own(
                 if same_corpus or same_queries or earlier:
                     elsewhere = "documents" if corpus is not None and not (same_corpus or earlier) else ""
                     elsewhere = elsewhere or ("queries" if named and not same_queries else "")
-                    e = _as_judged_now(workspace, e)
+                    e = _by_people(workspace, _as_judged_now(workspace, e))
                     present = _present(workspace, e, about, earlier)
-                    found.append(Evidence(replace(e.basis, elsewhere=elsewhere, **present), e.arms))
+                    basis = replace(e.basis, elsewhere=elsewhere, **present)
+                    found.append(replace(e, basis=basis, clusters=_clusters(workspace, e)))
     return found
 
 
@@ -166,8 +172,20 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
             for query, documents in run.items():
                 later = {d: grades[query][d] for d in documents if d in grades.get(query, {})}
                 qrels.setdefault(query, {}).update(later)
-        arms = [replace(arm, scores=np.array([_scored(run, qrels) for run in arm.shown])) for arm in e.arms]
-        return Evidence(replace(e.basis, unjudged=len(judged.missing(grades, *runs))), tuple(arms), e.expected)
+        missing = judged.missing(grades, *runs)
+        top = {query: dict(known) for query, known in qrels.items()}
+        for query, document in missing:
+            top[query].setdefault(document, max(judged.GRADES))
+        arms = [
+            replace(
+                arm,
+                scores=np.array([_scored(run, qrels) for run in arm.shown]),
+                top=np.array([_scored(run, top) for run in arm.shown]),
+                unjudged=_share(missing, arm.shown),
+            )
+            for arm in e.arms
+        ]
+        return replace(e, basis=replace(e.basis, unjudged=len(missing)), arms=tuple(arms))
 
     identity = (e.basis.study, e.basis.benchmark, e.basis.split, e.basis.retriever, e.basis.finished)
     return ANSWERS.get(whole / "grades.jsonl", ("evidence", *identity), load)
@@ -177,6 +195,45 @@ def _scored(run: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, f
     """NDCG@10 in percent of a first ten, in the order of the queries' ids."""
     scores = scores_of(run, qrels)
     return [100 * scores.get(query, 0.0) for query in sorted(run)]
+
+
+def _share(missing: Set[tuple[str, str]], runs: Sequence[Mapping[str, Sequence[str]]]) -> float:
+    """The share of the documents of these first tens that are ``missing`` a judgment."""
+    shown = [(query, document) in missing for run in runs for query, documents in run.items() for document in documents]
+    return sum(shown) / max(1, len(shown))
+
+
+def _by_people(workspace: Workspace, e: Evidence) -> Evidence:
+    """The evidence with its scores by people's grades, where a model judged and people labelled queries."""
+    by = judged_by(workspace, e.basis.benchmark)
+    queries = _queries_of(e.arms)
+    if by is None or not by.people.keys() & set(queries):
+        return e
+
+    def scored(run: Mapping[str, Sequence[str]]) -> list[float]:
+        # A document that people did not grade leaves its query unlabelled.
+        known = {q: run[q] for q in queries if q in by.people and all(d in by.people[q] for d in run[q])}
+        scores = scores_of(known, by.people)
+        return [100 * scores[query] if query in known else math.nan for query in queries]
+
+    arms = [replace(arm, people=np.array([scored(run) for run in arm.shown])) for arm in e.arms]
+    return replace(e, arms=tuple(arms))
+
+
+def _clusters(workspace: Workspace, e: Evidence) -> tuple[int, ...]:
+    """The unit of each query: those that share a relevant document or its file are one; empty where all stand alone."""
+    with suppress(CdpError, KeyError, OSError):
+        folder = resolve_benchmark(e.basis.benchmark, workspace)
+        path = qrels_files(folder)[e.basis.split]
+
+        def load() -> tuple[int, ...]:
+            grades = read_qrels(path).grades
+            relevant = [{place_of(d)[0] for d, g in grades.get(q, {}).items() if g > 0} for q in e.query_ids]
+            found = clusters_of(relevant)
+            return tuple(found) if len(set(found)) < len(found) else ()
+
+        return ANSWERS.get(path, ("clusters", e.query_ids), load)
+    return ()
 
 
 def _queries_of(arms: Sequence[Arm]) -> list[str]:
@@ -195,6 +252,10 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
         facts |= {"of_documents": manifest.n_documents, "unit": manifest.unit}
     if (by := judged_by(workspace, basis.benchmark)) is not None:
         facts["labels"] = len(by.people.keys() & set(_queries_of(e.arms)))
+    if basis.dev:
+        name, _, split = basis.dev.rpartition("/")
+        with suppress(CdpError, OSError):
+            facts["dev_shared"] = leakage.shared(workspace, (basis.benchmark, basis.split), (name, split))
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
@@ -253,14 +314,22 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
                     dev_chosen=all(with_dev),
                     dev=config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
+                    similarities=retriever in PRESETS
+                    and PRESETS[retriever].similarity[config.protocol] != TRAINED_SIMILARITY,
                     equal_steps=max(steps) <= SAME_STEPS * min(steps),
                     finished=len(finished),
                     planned=len(planned),
                     queries=f"{facts['place']} {arms[0].scores.shape[1]}",
                     **_judged(facts.get("source") or {}),
                 )
-                found.append(Evidence(basis, tuple(arms)))
+                found.append(Evidence(basis, tuple(arms), query_ids=_ids(everything, facts["place"])))
     return found
+
+
+def _ids(found: Iterable[Mapping[str, Any]], place: str) -> tuple[str, ...]:
+    """The reported queries in the order of the scores, see ``read_scores``."""
+    evaluations = (r["evaluations"][place] for r in found if place in (r.get("evaluations") or {}))
+    return tuple(sorted(next(iter(evaluations), {"query_ids": ()})["query_ids"]))
 
 
 def _corpus_of(workspace: Workspace, query_set: str) -> str:
@@ -307,6 +376,7 @@ def _arms(
                 documents=max((int(t.get("documents", 0)) for t in training), default=0),
                 pairs=max((int(t.get("pairs", 0)) for t in training), default=0),
                 steps=max((int(t.get("steps", 0)) for t in training), default=0),
+                seen=max((int(t.get("pairs_seen", 0)) for t in training), default=0),
                 seconds=max((float(t.get("seconds", 0)) for t in training), default=0.0),
                 query_set=by_label[label].query_set,
                 shown=shown,
@@ -318,29 +388,6 @@ def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[dict[str, li
     by_seed = sorted(behind, key=lambda record: (record.get("condition") or {}).get("seed", 0))
     evaluations = [record["evaluations"].get(place) or {} for record in by_seed]
     return [dict(zip(e["query_ids"], e["first_ten"], strict=True)) for e in evaluations if "first_ten" in e]
-
-
-def _calibrated(workspace: Workspace, answer: Decision) -> Decision:
-    """The answer with its figure corrected by people's labels, where a model judged; or why it cannot be."""
-    # An answer that cannot tell has no figure: its first difference stands for it.
-    basis, figure = answer.basis, answer.figure or next(iter(answer.comparisons), None)
-    if basis is None or figure is None or basis.judged_by != MODEL:
-        return answer
-    by = judged_by(workspace, basis.benchmark)
-    if by is None:
-        return answer
-    option, against = figure.option, figure.against
-    if all(len(arm.shown) == len(arm.scores) for arm in (option, against)):
-        # BySeed stand in the order of the ids, see ``read_scores``.
-        points = (option.scores.mean(0) - against.scores.mean(0)).tolist()
-        found = calibrate(by, against.shown, option.shown, dict(zip(sorted(option.shown[0]), points, strict=True)))
-    else:
-        found = Calibration(by.judge, len(by.people), -1)
-    if found.corrected is None:
-        limits = [text for text in answer.limits if not text.startswith(UNCHECKED)]  # which this says more of
-        return replace(answer, limits=(found.sentence, *limits)[:MOST_LIMITS])
-    named = f"{name_of(option)} over {name_of(against)}"
-    return replace(answer, corrected=f"{named[0].upper()}{named[1:]}. {found.sentence}")
 
 
 @dataclass(frozen=True)

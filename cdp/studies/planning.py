@@ -189,7 +189,7 @@ DEV_SHARE, MOST_DEV = 1 / 3, 150
 class Splits:
     """The two splits of a benchmark that choose checkpoints (``dev``) and are reported (``test``), with their queries.
     Where it has to be drawn first, ``of`` is the benchmark that it is drawn from, ``test_from`` and ``dev_from`` its
-    splits (empty: the same)."""
+    splits (empty: the same). ``shared`` queries of its own dev are reported too: they leave dev."""
 
     benchmark: str
     n_test: int
@@ -200,6 +200,14 @@ class Splits:
     of: str = ""
     test_from: str = ""
     dev_from: str = ""
+    shared: int = 0
+
+    @property
+    def shared_note(self) -> str:
+        """What has to be said first of splits that overlap; empty where they do not."""
+        if not self.shared:
+            return ""
+        return f"Of the dev queries {self.shared:,} are reported too: they choose no checkpoint here."
 
 
 def splits_of(
@@ -212,9 +220,13 @@ def splits_of(
     dev = next((name for name in DEV_SPLITS if name in info.splits and name != test), "")
     judged = info.judged[test]
     n_test, n_documents = min(judged, queries or judged), min(info.n_documents, documents or info.n_documents)
-    if dev and (n_test, n_documents) == (judged, info.n_documents):
+    source = info.name if Path(info.folder).parent == workspace.benchmarks else info.folder
+    shared = leakage.shared(workspace, (source, dev), (source, test)) if dev else 0
+    left = max(0, info.judged[dev] - shared) if dev else 0
+    if dev and not shared and (n_test, n_documents) == (judged, info.n_documents):
         return Splits(info.name, judged, info.judged[dev], info.n_documents, test, dev)
-    n_dev = min(MOST_DEV, info.judged[dev] if dev else int(judged * DEV_SHARE))
+    dev = dev if left else ""
+    n_dev = min(MOST_DEV, left if dev else int(judged * DEV_SHARE))
     n_test = n_test if dev else min(n_test, judged - n_dev)
     if not n_dev:
         raise InputError(
@@ -223,8 +235,8 @@ def splits_of(
         )
     called = subsets.name_of(info.name, n_test, n_documents, test, dev=n_dev)
     there = (workspace.benchmarks / called).is_dir()
-    source = info.name if Path(info.folder).parent == workspace.benchmarks else info.folder
-    return Splits(called, n_test, n_dev, n_documents, of="" if there else source, test_from=test, dev_from=dev)
+    of = "" if there else source
+    return Splits(called, n_test, n_dev, n_documents, of=of, test_from=test, dev_from=dev, shared=shared)
 
 
 def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, list[Splits]]:
@@ -302,7 +314,10 @@ def plan(
         generations=missing,
         dev_texts=dev_texts,
     )
-    notes = list(incomplete)
+    notes = [text for each in splits if (text := each.shared_note)]
+    if not known and not drawn:
+        notes += _overlaps(workspace, config, benchmark_splits)
+    notes += incomplete
     notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
     notes += [
         f"No dev split: {each.n_dev:,} judged queries of {each.of} choose the checkpoints, and {each.n_test:,} others "
@@ -347,6 +362,19 @@ def left_out(leak: leakage.Leak) -> str:
         f"{leak.source}: queries that {leak.benchmark} {leak.split} judges too, {leak.queries:,} of its "
         f"{leak.judged:,}{reworded}, are left out of the training."
     )
+
+
+def _overlaps(workspace: Workspace, config: StudyConfig, reported: Sequence[tuple[str, str]]) -> list[str]:
+    """What has to be said of named dev splits that hold reported queries, by words or content words."""
+    found = []
+    for dev in places(config, "dev"):
+        for place in reported:
+            if shared := leakage.shared(workspace, dev, place):
+                found.append(
+                    f"Of the queries of {':'.join(dev)}, which choose the checkpoints, {shared:,} are reported on "
+                    f"{':'.join(place)} too: no answer is settled by them."
+                )
+    return found
 
 
 def _dev_texts(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]) -> int:

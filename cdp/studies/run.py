@@ -27,7 +27,7 @@ from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
 from cdp.benchmarks.judged import is_judged
-from cdp.corpus import iter_documents
+from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import Evaluation, combined, evaluate_model
 from cdp.evaluation.evaluate import DevJudge, Vectors, evaluate_bm25, first_ten, unjudged
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
@@ -269,7 +269,8 @@ class Study:
             self._report(f"loading {self.config.teacher}", next_within_s=LOADING_S)
             watch = partial(self._watch, f"hard negatives of {source.label}")
             teacher = Miner(workspace, self.config.teacher, self.config.gpus, watch)
-            mined = mine(pairs, contents, teacher, negatives=MOST_NEGATIVES)
+            beside = load_manifest(workspace, source.corpus).neighbours(contents)
+            mined = mine(pairs, contents, teacher, beside=beside, negatives=MOST_NEGATIVES)
             self._negatives[source.label] = mined, similarities(pairs, contents, mined, teacher)
         return self._negatives[source.label]
 

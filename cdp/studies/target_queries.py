@@ -20,7 +20,8 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import CwProfile
-from cdp.corpus.looking import iter_rows
+from cdp.corpus.checks import GUESSES, column_named, columns_named, listed
+from cdp.corpus.looking import Glimpse, iter_rows, look
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, BadRow, Row, RowFormat
 from cdp.corpus.sources import ROW_BYTES, Budget, Source, existing, numbered_lines, open_text
@@ -34,12 +35,28 @@ ROW_SUFFIXES = tuple(s for reader in READERS.values() if isinstance(reader, RowF
 
 
 # Names of the field or column that holds a query, in the order in which they are looked for.
-FIELDS = ("query", "text", "question")
+FIELDS = ("query", "text", *(name for name in GUESSES["question"] if name != "query"))
 PLAIN = "Give a text file with one query per line, or a table or JSON Lines with a column named query."
 
 
-def read_queries(path: str | Path) -> list[str]:
-    """Return the queries of a file in its order: one per line, or a column ``query``, ``text`` or ``question``.
+def columns_of(workspace: Workspace, path: str | Path) -> Glimpse | None:
+    """Return the first rows of a table or JSON Lines with target queries; None for a text file."""
+    file = permission.to_read(workspace, path)
+    return look(file) if _has_columns(file) else None
+
+
+def query_column(names: Sequence[str]) -> str | None:
+    """Return the column that holds queries by its name, or None."""
+    return column_named(names, FIELDS)
+
+
+def _has_columns(file: Path) -> bool:
+    return file.name.lower().removesuffix(".gz").endswith(ROW_SUFFIXES)
+
+
+def read_queries(path: str | Path, column: str = "") -> list[str]:
+    """Return the queries of a file in its order: one per line, or in a ``column``, by default one called ``query``,
+    ``text``, ``question`` or the like.
 
     InputError names what cannot be read and its line.
     """
@@ -48,7 +65,7 @@ def read_queries(path: str | Path) -> list[str]:
         raise InputError("It is a folder.", file=file, hint=PLAIN)
     queries: list[str] = []
     size = 0
-    for line in _lines(file):
+    for line in _lines(file, column):
         size += len(line) + ROW_BYTES
         if size > MOST_BYTES:
             problem = f"It holds more than {len(queries):,} queries, too many to hold in memory ({MOST_BYTES:,} bytes)."
@@ -59,10 +76,10 @@ def read_queries(path: str | Path) -> list[str]:
     return queries
 
 
-def _lines(file: Path) -> Iterator[str]:
+def _lines(file: Path, column: str) -> Iterator[str]:
     """The queries of a file, some of them blank."""
-    if file.name.lower().removesuffix(".gz").endswith(ROW_SUFFIXES):
-        yield from map(partial(_query, file), iter_rows(file))
+    if _has_columns(file):
+        yield from map(partial(_query, file, column), iter_rows(file))
         return
     source = Source.of_file(file, file.name, Budget.of(file))
     with open_text(source, ReadOptions().encoding, newline="") as text:
@@ -72,12 +89,14 @@ def _lines(file: Path) -> Iterator[str]:
             yield from line.splitlines()
 
 
-def _query(file: Path, row: Row | BadRow) -> str:
-    values = {name.strip().lower(): value for name, value in row.values.items()} if isinstance(row, Row) else {}
-    named = [values[name] for name in FIELDS if name in values]
-    query = next(filter(None, named), "")
-    if not named or not isinstance(query, str):
-        raise InputError("no text in a field query, text or question.", file=file, line=row.line, hint=PLAIN)
+def _query(file: Path, column: str, row: Row | BadRow) -> str:
+    values = row.values if isinstance(row, Row) else {}
+    wanted = columns_named(tuple(values), (column.strip().lower(),) if column else FIELDS)
+    query = next(filter(None, (values[name] for name in wanted)), "")
+    if not wanted or not isinstance(query, str):
+        hint = f"Choose the column with the queries among {listed(tuple(values))}." if values else PLAIN
+        named = f"called {column!r}" if column else "query, text or question"
+        raise InputError(f"no text in a field {named}.", file=file, line=row.line, hint=hint)
     return query
 
 

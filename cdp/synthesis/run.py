@@ -154,9 +154,9 @@ class SynthesisRun:
     def _write(self, cache: AnswerCache) -> None:
         """Ask about the documents that have no line yet."""
         workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
-        with closing(
-            map_unordered(partial(self._ask, cache), self._left(), workers, tick=self._tick, cancel=self._cancel)
-        ) as outcomes:
+        ask = partial(self._ask, cache)
+        made = map_unordered(ask, self._left(), workers, tick=self._tick, cancel=self._cancel)
+        with closing(made) as outcomes:
             for outcome in outcomes:
                 if outcome is None:
                     continue

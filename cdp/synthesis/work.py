@@ -21,7 +21,6 @@ from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.complexity import content_words
 from cdp.corpus import CorpusManifest, get_documents, iter_documents
 from cdp.corpus.documents import permutation
-from cdp.corpus.passages import neighbours
 from cdp.query_sets.store import Totals, known_language
 from cdp.retrievers import bm25
 from cdp.synthesis.methods import Method
@@ -276,7 +275,7 @@ def _read(workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int]
 
 
 def _fits(documents: Sequence[Document], corpus: CorpusManifest) -> Fits:
-    beside = neighbours(document.id for document in documents)
+    beside = corpus.neighbours(document.id for document in documents)
     language = corpus.counted_language
 
     @lru_cache(maxsize=1 << 14)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from cdp.base.errors import InputError
 from cdp.base.text import Progress
 from cdp.base.workspace import Workspace
-from cdp.corpus.passages import neighbours
 from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.api import Payer, failed_texts
 from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, precision_for
@@ -79,13 +78,15 @@ def mine(
     contents: Mapping[str, str],
     miner: Miner,
     *,
+    beside: Mapping[str, Sequence[str]],
     negatives: int,
     ranks: tuple[int, int] = RANGE,
     margin: float | None = MARGIN,
 ) -> dict[str, list[str]]:
     """Return query → ids of at most so many hard negatives, hardest first.
 
-    ``pairs`` are queries with the ids of their own documents, ``contents`` the corpus by id. ``ranks`` and ``margin``
+    ``pairs`` are queries with the ids of their own documents, ``contents`` the corpus by id, ``beside`` the passages
+    next to each one in its file. ``ranks`` and ``margin``
     as ``range_min``, ``range_max`` and ``relative_margin`` of ``MiningConfig``. InputError without candidates.
     """
     from datasets import Dataset  # type: ignore[import-untyped, unused-ignore]
@@ -93,7 +94,6 @@ def mine(
 
     known = [(text, name) for text, name in pairs if name in contents]
     ids = {content: name for name, content in reversed(list(contents.items()))}  # of equal contents the first
-    beside = neighbours(contents)
     answers: dict[str, set[str]] = {}
     for query, name in known:
         answers.setdefault(query, set()).add(ids[contents[name]])

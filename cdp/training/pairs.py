@@ -143,8 +143,7 @@ def load_pairs(
     so is a document whose line or text cannot be used, which goes to ``failures``. NotFoundError if there is no such
     query set, InputError if nothing is left to train on.
     """
-    from cdp.corpus import iter_documents
-    from cdp.corpus.passages import neighbours
+    from cdp.corpus import iter_documents, load_manifest
 
     failures = failures or Failures()
     query_set = query_sets.load(workspace, query_set_id)
@@ -162,10 +161,11 @@ def load_pairs(
         if filled:  # a later line of the same document replaces an earlier one
             wanted[line.document_id] = filled
 
+    corpus = load_manifest(workspace, query_set.corpus_id)
     contents: dict[str, tuple[str, str]] = {}
     names: list[str] = []
     for document in iter_documents(workspace, query_set.corpus_id):
-        if "#" in document.id:  # that of a passage
+        if "#" in document.id:
             names.append(document.id)
         if document.id in wanted:
             contents[document.id] = (document.content, document.content_hash)
@@ -177,7 +177,7 @@ def load_pairs(
     index_of: dict[str, int] = {}
     index_by_id: dict[str, int] = {}
     unfit: dict[str, frozenset[str]] = {}
-    shared, beside = query_sets.shared_queries(workspace, query_set_id), neighbours(names)
+    shared, beside = query_sets.shared_queries(workspace, query_set_id), corpus.neighbours(names)
     for document_id, own_queries in wanted.items():
         if document_id not in contents:
             dropped["queries for unknown documents"] += len(own_queries)

@@ -11,34 +11,28 @@ import streamlit as st
 from streamlit.typing import UploadedFile
 
 from cdp.base.errors import NotFoundError
-from cdp.base.records import Document, place_of
+from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.corpus import looking
-from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
-from cdp.corpus.options import NO_FIELD, PASSAGE_WORDS
+from cdp.corpus.looking import Glimpse
+from cdp.corpus.options import PASSAGE_WORDS
 from cdp.query_sets.given import AddOptions
 from cdp.services import adding, commands, corpora
 from cdp.services.adding import Added, Look
 from cdp.services.corpora import CorpusManifest, ReadOptions
-from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell import columns, forms, frame, state, tables
 from cdp.ui.shell.tables import count, cut, md, moment, number
 
-COLUMNS = ("id_field", "title_field", "text_field", "query_field")
+COLUMNS = ("id_field", "title_field", "text_field", "query_field", "grade_field")
+# Named also where their names tell: rows may be found by other rules.
+NAMED = ("text_field", "query_field")
 OF_QUERIES = ("query_field", "document_field", "split_field", "grade_field")
-TITLES = {
-    "id_field": "ID", "title_field": "Title", "text_field": "Text", "query_field": "Queries",
-    "document_field": "Document ID", "split_field": "Split", "grade_field": "Grade",
-}  # fmt: skip
-
-NEW, NONE = "new", "none"
+NEW = "new"
 # Where the session counts its imports.
 _TURN = "corpus_imports"
 
 # Words of a passage that the slider offers; 0 keeps documents whole.
 LENGTHS = (0, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500)
-
-# Rows that are shown before an import.
-ROWS = 3
 
 # Where the session holds the last look, with what was looked at: an upload is written to disk for each.
 _SEEN = "corpus_seen"
@@ -48,8 +42,8 @@ def form(workspace: Workspace) -> None:
     """The whole form. What came of it is shown on the next drawing of the page."""
     uploads, path = forms.source(
         "Documents, and queries and judgments if you have them", "corpus", None, turn=turn(),
-        help="Tables, JSONL, texts, or a BEIR layout (also as a zip), which brings its benchmark along. Files that "
-        "are not read are named after the import.",
+        help="Tables, JSON Lines, PDF, Word, slides, web pages, EPUB, Markdown, texts, zips of them, or a BEIR layout, "
+        "which brings its benchmark along. Files that are not read are named after the import.",
     )  # fmt: skip
     queries_path = ""
     if path:
@@ -141,23 +135,23 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
     named: dict[str, Any] = {}
     if seen.splits:
         st.markdown(f"**BEIR layout** with the splits {md(', '.join(seen.splits))}: corpus, benchmark and queries.")
-        _rows(documents)
+        columns.rows(documents)
         return named, _passages(documents)
     if documents.columns:
-        _rows(documents)
-        found = (documents.id, documents.title, documents.text, None if queries else documents.queries)
+        columns.rows(documents)
+        asked = None if queries else documents.queries
+        found = (documents.id, documents.title, documents.text, asked, documents.grade if asked else None)
         guessed = dict(zip(COLUMNS, found, strict=True))
-        named |= _dropdowns(documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus")
+        named |= columns.dropdowns(AddOptions, documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus", NAMED)
     else:
         frame.remarks(list(documents.notes))
     passages = _passages(documents) if documents.blocks or documents.columns else None
     if queries is not None:
         st.markdown(f"**Queries** in {md(queries.file)}")
-        _rows(queries)
-        text, document = queries.queries or queries.guess(("text",)), queries.guess((*DOCUMENTS, "_id", "id"))
-        found = (text, document, queries.guess(SPLITS), queries.guess(GRADES))
-        guessed = dict(zip(OF_QUERIES, found, strict=True))
-        named |= _dropdowns(queries, OF_QUERIES, guessed, "asked")
+        columns.rows(queries)
+        roles = (queries.asked, queries.document_id, queries.split, queries.grade)
+        guessed = dict(zip(OF_QUERIES, roles, strict=True))
+        named |= columns.dropdowns(AddOptions, queries, OF_QUERIES, guessed, "asked", NAMED)
     if named.get("query_field") or (queries or documents).queries:
         with st.expander("Queries held out for measuring", icon=":material/tune:"):
             named |= forms.fields(AddOptions, key="corpus_adding", leave_out=(*COLUMNS, *OF_QUERIES, "with_queries"))
@@ -199,49 +193,6 @@ def _passages(glimpse: Glimpse) -> int | None:
         },
         alt=f"How {glimpse.document} is cut into passages",
     )
-    return chosen
-
-
-def _rows(glimpse: Glimpse) -> None:
-    """The first rows, and what is missing in them."""
-    more = f" and {count(glimpse.n_files - 1, 'more file')}" if glimpse.n_files > 1 else ""
-    if glimpse.rows:
-        rows = glimpse.rows[:ROWS]
-        st.caption(f"The first {count(len(rows), 'row')} of {md(glimpse.file)}{more}")
-        tables.show(
-            {column: [row.get(column, "") for row in rows] for column in glimpse.columns},
-            alt=f"The first rows of {glimpse.file}",
-        )
-    else:
-        st.caption(f"{md(glimpse.file)} has no row that can be shown{more}.")
-    frame.remarks([note for note in glimpse.notes if "not the corpus of a BEIR folder" not in note])
-    gaps = [f"{column} in {n:,}" for column, n in glimpse.gaps.items() if n]
-    if gaps:
-        frame.remarks([f"Empty among the first {glimpse.looked_at:,} rows: {', '.join(gaps)}."])
-    if glimpse.unreadable:
-        frame.remarks([f"{count(glimpse.unreadable, 'row')} of them cannot be read."], "warning")
-
-
-def _dropdowns(glimpse: Glimpse, fields: Sequence[str], guessed: Mapping[str, str | None], key: str) -> dict[str, Any]:
-    """A select box for each role; what was chosen, without what would be found by its name anyway."""
-    chosen: dict[str, Any] = {}
-    with st.grid(len(fields), min_column_width=150):
-        for field in fields:
-            first = guessed[field]
-            options = [*([] if field == "text_field" and first else [NONE]), *glimpse.columns]
-            picked = st.selectbox(
-                TITLES[field],
-                options,
-                index=options.index(first) if first in options else 0,
-                key=f"{key}_{field}_{abs(hash((glimpse.file, glimpse.columns))):x}",
-                help=AddOptions.settings()[field].help.replace(f"; {NO_FIELD} ", f"; {NONE} "),
-            )
-            if picked != NONE and (picked != first or field in ("text_field", "query_field")):
-                chosen[field] = picked
-            elif picked == NONE and first and field in ("id_field", "title_field"):
-                chosen[field] = NO_FIELD
-            elif picked == NONE and field == "query_field" and key == "corpus" and first:
-                chosen["with_queries"] = False
     return chosen
 
 
@@ -385,7 +336,7 @@ def linked(workspace: Workspace, manifest: CorpusManifest) -> None:
 def _whole(manifest: CorpusManifest, document: Document) -> None:
     with st.container(border=True):
         st.markdown(f"**{md(document.title or document.id)}**")
-        file, pages = place_of(document.id)
+        file, pages = manifest.place_of(document.id)
         if file != document.id:
             st.caption(f"{md(file)}{pages and f', {pages}'}")
         st.text(document.text)

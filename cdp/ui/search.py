@@ -10,7 +10,6 @@ import streamlit as st
 
 from cdp.base import text
 from cdp.base.config import IndexConfig
-from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
 from cdp.retrievers import sending
 from cdp.services import commands, jobs, search
@@ -106,8 +105,7 @@ def _hit(hit: Hit, corpus: str) -> None:
     pieces = text.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
-    file, pages = place_of(hit.id)
-    place = f"{md(cut(file, 60))}{pages and f', {pages}'} · " if file != hit.id else ""
+    place = f"{md(cut(hit.file, 60))}{hit.pages and f', {hit.pages}'} · " if hit.file else ""
     st.caption(f"{place}score {hit.score:.3f}")
 
 

@@ -156,7 +156,10 @@ def read_target(job: Job, config: JudgeConfig, file: Path) -> Target:
         raise ConfigError(f"The job's queries are outside this workspace: {saved}.", hint="Start a new job.")
     lines = saved.read_text(encoding="utf-8").splitlines()
     queries = {f"q{number}": line for number, line in enumerate(lines, start=1)}
-    source = {"kind": judged.KIND, "corpus": corpus.id, "hash": corpus.content_hash, "written_by": config.written_by}
+    source = {
+        "kind": judged.KIND, "corpus": corpus.id, "unit": corpus.unit, "hash": corpus.content_hash,
+        "written_by": config.written_by,
+    }  # fmt: skip
     manifest = manifests.Manifest(
         title=config.name, licence=corpus.licence, language=corpus.counted_language, source=source,
         self_match=False, relevant_from=judged.RELEVANT_FROM,

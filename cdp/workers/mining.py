@@ -19,7 +19,7 @@ from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, Prep
 from cdp.base.text import public
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
-from cdp.corpus import iter_documents
+from cdp.corpus import iter_documents, load_manifest
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
 from cdp.retrievers.api import Payer, record_failed
@@ -50,7 +50,10 @@ def main(job: Job) -> None:
 
     job.loading("the retriever")
     ranks, first = (config.range_min, config.range_max), ranker(config.retriever)
-    negatives = mine(pairs, contents, first, negatives=config.negatives, ranks=ranks, margin=config.relative_margin)
+    negatives = mine(
+        pairs, contents, first, beside=load_manifest(job.workspace, query_set.corpus_id).neighbours(contents),
+        negatives=config.negatives, ranks=ranks, margin=config.relative_margin,
+    )  # fmt: skip
     scores: dict[tuple[str, str], list[float]] = {}
     if config.teacher:
         job.loading("the teacher")

@@ -78,3 +78,15 @@ def test_too_few_clusters_and_dependent_columns_are_refused() -> None:
         cluster_regression(np.ones(4), {}, range(4))
     with pytest.raises(InputError, match="not independent"):
         cluster_regression(np.ones(4), {"one": np.ones(4), "x": np.ones(4)}, range(4))
+
+
+def test_no_added_variance_shortens_an_interval() -> None:
+    """Three families have few degrees of freedom; seeds with many must not lend them theirs."""
+    random = np.random.default_rng(0)
+    clusters = [f"f{i % 4}" for i in range(12)]
+    y = random.normal(0, 1, 12) + np.repeat(random.normal(0, 1, 4)[None], 3, axis=0).ravel()
+    columns = {"mean": np.ones(12)}
+    (alone,) = cluster_regression(y, columns, clusters)
+    for variance in (1e-4, 0.01, 0.1, 1.0):
+        (more,) = cluster_regression(y, columns, clusters, extra={"mean": (variance, 50.0)})
+        assert more.high - more.low >= alone.high - alone.low

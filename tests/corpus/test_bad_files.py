@@ -148,9 +148,24 @@ def test_temporary_files_go_away_whatever_happens(tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
-def test_an_archive_in_a_folder_is_to_be_unpacked(tmp_path: Path) -> None:
+def test_of_archives_in_a_folder_only_a_whole_zip_is_opened(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("A plain note.")
     for name in ("inner.zip", "inner.tar.gz"):
         (tmp_path / name).write_bytes(b"PK")
+    with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
+        archive.writestr("more/rows.csv", "id,text\n7,A row in the zip.\n")
+        archive.writestr("../out.txt", "Outside.")
+        archive.writestr("deeper.zip", b"PK")
     with read_documents(tmp_path) as found:
-        assert {r.reason for r in found.rejected} == {"an archive inside the folder is not opened; unpack it first"}
+        assert sorted(d.text for d in found.documents) == ["A plain note.", "A row in the zip."]
+        assert {file.name for file in found.files} == {"note.txt", "whole.zip/more/rows.csv"}
+        reasons = {r.file: r.reason for r in found.rejected}
+        source = found.source_sha256
+    assert reasons["inner.tar.gz"] == "an archive inside the folder is not opened; unpack it first"
+    assert "cannot be opened as a zip" in reasons["inner.zip"]
+    assert reasons["whole.zip/../out.txt"] == "its path leads out of the archive"
+    assert reasons["whole.zip/deeper.zip"].startswith("an archive inside the archive is not opened")
+    with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
+        archive.writestr("more/rows.csv", "id,text\n7,Another row in the zip.\n")
+    with read_documents(tmp_path) as found:
+        assert found.source_sha256 != source

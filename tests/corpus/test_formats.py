@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 import itertools
+import json
+import uuid
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +17,7 @@ import pytest
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.corpus import ReadOptions, count_words, read_documents
-from tests.corpus.files import ROWS, TRIPLES, jsonl, read, triples
+from tests.corpus.files import ROWS, TRIPLES, jsonl, read, reasons, triples
 
 
 def table(path: Path, delimiter: str) -> Path:
@@ -220,3 +223,47 @@ def test_formats_and_encodings_that_are_not_known_are_refused(tmp_path: Path) ->
         read_documents(path, ReadOptions(format="rtf"))
     with pytest.raises(ConfigError, match="not a text encoding"):
         read_documents(path, ReadOptions(encoding="utf-99"))
+
+
+def test_ids_of_parquet_that_are_whole_numbers_or_uuids(tmp_path: Path) -> None:
+    name = uuid.UUID("6f9619ff-8b86-d011-b42d-00cf4fc964ff")
+    columns = {
+        "floats": (pa.array([1.0, 2.5, None, float("nan"), -7.0]), {0: "1", 4: "-7"}),
+        "decimals": (pa.array([Decimal("3.00"), Decimal("2.50"), None, None, Decimal(9)]), {0: "3", 4: "9"}),
+        "uuids": (pa.array([name.bytes, None, None, None, None], pa.uuid()), {0: str(name)}),
+    }
+    texts = [f"text {i}" for i in range(5)]
+    for column, (values, kept) in columns.items():
+        pq.write_table(pa.table({"id": values, "text": texts}), tmp_path / f"{column}.parquet")
+        with read_documents(tmp_path / f"{column}.parquet") as result:
+            assert [(d.id, d.text) for d in result.documents] == [(id, texts[i]) for i, id in kept.items()]
+            assert len(result.rejected) == 5 - len(kept)
+
+
+def test_a_json_column_holds_its_texts(tmp_path: Path) -> None:
+    cells = ['"A \\"quoted\\" text."', '"Zweite Zeile\\nhier"', "no JSON", '{"a": 1}', None]
+    table = pa.table({"id": list("abcde"), "text": pa.array(cells, pa.json_())})
+    pq.write_table(table, tmp_path / "d.parquet")
+    with read_documents(tmp_path / "d.parquet") as result:
+        assert [d.text for d in result.documents] == ['A "quoted" text.', "Zweite Zeile\nhier", "no JSON"]
+        assert reasons(result) == [(4, "text is not text"), (5, "empty text")]
+
+
+@pytest.mark.parametrize("indent", [1, 2, "\t"])
+def test_objects_over_several_lines_are_rows(tmp_path: Path, indent: int | str) -> None:
+    objects = [json.dumps(row, indent=indent) for row in ROWS]
+    (tmp_path / "one.json").write_text(objects[0], encoding="utf-8")
+    assert read(tmp_path / "one.json") == TRIPLES[:1]
+    (tmp_path / "all.json").write_text("\n".join(objects), encoding="utf-8")
+    assert read(tmp_path / "all.json") == TRIPLES
+    broken = objects[1].replace(",", "", 1)
+    (tmp_path / "bad.jsonl").write_text("\n".join([objects[0], broken, objects[2]]), encoding="utf-8")
+    with read_documents(tmp_path / "bad.jsonl") as result:
+        assert triples(result) == [TRIPLES[0], TRIPLES[2]]
+        assert reasons(result) == [(6, "broken JSON")]
+
+
+def test_an_indented_file_of_another_shape_is_named_by_its_fields(tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text(json.dumps({"queries": {"q1": "?"}, "mode": "text"}, indent=2), encoding="utf-8")
+    with pytest.raises(InputError, match=r"'queries', 'mode'"):
+        read_documents(tmp_path / "d.json")

@@ -101,7 +101,7 @@ def test_a_fault_of_our_own_costs_its_row(
 
     monkeypatch.setattr(reading, "checked_title", faulty)
     # Numbers as ids are read row by row: what comes as columns is not checked by that function.
-    rows = [{"_id": i, "title": "bad" if i % 50 == 7 else "", "text": f"text {i}"} for i in range(200)]
+    rows = [{"_id": f"№{i}", "title": "bad" if i % 50 == 7 else "", "text": f"text {i}"} for i in range(200)]
     with read_documents(jsonl(tmp_path / "d.jsonl", rows)) as result:
         assert (result.n_documents, result.rejected_counts) == (196, {"unexpected error": 4})
         assert [r.line for r in result.rejected] == [8, 58, 108, 158]

@@ -126,7 +126,7 @@ def test_only_the_first_documents_are_reranked() -> None:
     class _Benchmark:
         document_ids, documents = ("a", "b", "c", "d"), ["1", "2", "3", "4"]
         query_ids, queries, qrels = ("q",), ["?"], {"q": {"c": 1}}
-        relevant_from = 1
+        relevant_from, passages = 1, False
 
     ranking = Ranking(np.array([[3, 2, 1, 0]]), np.array([[4, 3, 2, 1]], np.float32))
     first = Evaluation({}, {}, ranking, Protocol("published", "cosine"), {}, {})

@@ -120,6 +120,8 @@ def test_files_are_judged_by_their_best_passage(tmp_path: Path) -> None:
         queries=[{"_id": "q", "text": "one"}, {"_id": "r", "text": "two"}],
         qrels={"test": "query-id\tcorpus-id\tscore\nq\tb.pdf#p3-3\t1\nr\tc.pdf#p1-1\t1\nr\tc.pdf#p2-2\t2\n"},
     )
+    assert not load_benchmark(folder, "test").passages, "ids like those of passages say nothing"
+    manifests.write(folder, Manifest(source={"corpus": "files", "unit": "passage"}))
     benchmark = load_benchmark(folder, "test")
     # q: two passages of file a, then another passage of the right file; r: file b, then the right file.
     numbers = np.array([[0, 1, 4, 5] + 6 * [-1], [3, 4, 5, 6] + 6 * [-1]])

@@ -42,6 +42,24 @@ def test_what_is_sent_where_stands_before_the_start(
     assert (job.kind, job.config["model"]) == ("judging", MODEL)
 
 
+def test_the_column_of_a_log_is_chosen_where_its_name_does_not_tell(
+    open_page: Open, corpus: CorpusManifest, judge: ChatServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("when,user_question\nMay,who keeps the lamp\nJune,how high is the tide\n", encoding="utf-8")
+    at = open_page("benchmarks", tab="judge")
+    at.segmented_control(key="judge_log_way").set_value("Path on this server").run()
+    at.text_input(key="judge_log_path").set_value(str(path)).run()
+    at.text_input(key="judge_model").set_value(MODEL)
+    at.text_input(key="judge_api_key").set_value(KEY).run()
+    assert "Choose the column with the queries among 'when', 'user_question'" in words(at).replace("\\", "")
+    next(box for box in at.selectbox if box.label == "Queries").set_value("user_question").run()
+    assert "2 lines: 2 different queries" in words(at).replace("\\", "")
+    at.session_state["command-benchmarks-judge"] = True
+    at.run()
+    assert any("--query-field user_question" in code.value for code in at.code), [code.value for code in at.code]
+
+
 def test_a_model_writes_the_queries_where_there_are_none(
     open_page: Open, corpus: CorpusManifest, judge: ChatServer, in_process: Callable[[], list[str]]
 ) -> None:

@@ -124,20 +124,25 @@ def test_cost_afterwards_stands_beside_its_estimate(
     assert bill.unanswered in told
 
 
-def test_queries_are_imported_from_the_fields_that_are_named(
+def test_queries_are_imported_from_the_columns_that_are_chosen(
     open_page: Open, filled: Workspace, tmp_path: Path
 ) -> None:
     path = tmp_path / "asked.csv"
-    path.write_text("text,Passage_No,ask\nnot this,lighthouse,who keeps the lamp?\n", encoding="utf-8")
+    rows = ["not this,lighthouse,who keeps the lamp?,good", "not this,lighthouse,who sells bread?,no"]
+    path.write_text("\n".join(["text,Passage_No,ask,verdict", *rows]).replace("good", "yes"), encoding="utf-8")
     at = open_page("queries")
     at.segmented_control(key="queries_way").set_value("Path on this server").run()
-    at.text_input(key="queries_path").set_value(str(path))
-    at.text_input(key="queries_read_query_field").set_value("ask")
-    at.text_input(key="queries_read_document_field").set_value("Passage_On")
-    at.button(key="queries_add").click().run()
-    assert "did you mean passage_no?" in at.error[0].value.replace("\\", "").lower()
-    at.text_input(key="queries_read_document_field").set_value("Passage_No")
+    at.text_input(key="queries_path").set_value(str(path)).run()
+    boxes = {box.label: box for box in at.selectbox}
+    assert [boxes[name].value for name in ("Queries", "Document ID", "Grade")] == ["text", "none", "none"]
+    for name, column in (("Queries", "ask"), ("Document ID", "Passage_No"), ("Grade", "verdict")):
+        {box.label: box for box in at.selectbox}[name].set_value(column).run()
+    assert any("yes is 1, no is 0" in caption.value for caption in at.caption)
     at.button(key="queries_add").click().run()
     assert not at.exception
+    assert not at.error
     imported = next(q for q in queries.list_query_sets(filled) if q.name == "asked")
     assert queries.page(filled, imported.id) == [("lighthouse", ["who keeps the lamp?"])]
+    said = at.success[0].value.replace("\\", "")
+    assert "1 row judged not relevant" in said
+    assert "Columns that were not taken: text." in said

@@ -45,7 +45,7 @@ def test_each_difference_is_as_wide_as_its_own_variance() -> None:
     quiet = simultaneous(simulated(np.random.default_rng(2), 0.0, 0.01, 400, 3))
     noisy = simultaneous(simulated(np.random.default_rng(2), 0.0, 2.0, 400, 3))
     assert noisy.reach[2, 3] > 1.5 * quiet.reach[2, 3]
-    assert noisy.seed_variance[0, 1] == 0
+    assert noisy.estimates.seed_variance[0, 1] == 0
     assert noisy.reach[0, 1] == pytest.approx(quiet.reach[0, 1], rel=0.1)
 
 

@@ -11,6 +11,7 @@ import pytest
 from cdp.principle import decide
 from cdp.principle.decide import Decision
 from cdp.principle.evidence import Evidence, Task
+from cdp.principle.options import cost
 from tests.principle.situations import evidence_of, situations, study, task_of
 
 SITUATIONS = situations()
@@ -41,8 +42,11 @@ def same_but_for_interval(expected: str, given: str, half: list[float]) -> None:
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[s["situation"] for s in SITUATIONS])
 def test_the_answer(situation: dict[str, Any]) -> None:
+    if reason := situation.get("not yet"):
+        pytest.skip(reason)
     answer = answer_of(situation)
-    same_but_for_interval(situation["headline"], answer.headline, situation.get("half", [0, 0]))
+    if "headline" in situation:
+        same_but_for_interval(situation["headline"], answer.headline, situation.get("half", [0, 0]))
     assert len(answer.headline.split()) <= 25
     kind, _, per_doc = situation["choice"].partition(" ")
     assert (answer.choice.kind or "none", answer.choice.per_doc) == (kind, int(per_doc or 0))
@@ -52,6 +56,8 @@ def test_the_answer(situation: dict[str, Any]) -> None:
         assert part in limit
     for part in situation.get("findings", []):
         assert any(part in finding for finding in answer.findings), (part, answer.findings)
+    for part, finding in zip(situation.get("first", []), answer.findings, strict=False):
+        assert finding.startswith(part)
     everything = " ".join([answer.headline, *answer.findings, *answer.limits, answer.rule])
     for part in [*situation.get("never", []), "chance"]:
         assert part not in everything
@@ -62,6 +68,9 @@ def test_the_answer(situation: dict[str, Any]) -> None:
         assert answer.settling is not None
         assert least <= answer.settling.queries <= most
         assert not answer.settled
+    if "remedy" in situation:
+        assert answer.settling is not None
+        assert situation["remedy"] in answer.settling.text
     for sentence in [*answer.limits, *answer.findings]:
         assert len(sentence.split()) <= 25
     answer.to_dict()
@@ -69,8 +78,8 @@ def test_the_answer(situation: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("draw", range(6))
 def test_a_choice_is_never_beaten_whatever_was_measured(draw: int) -> None:
-    """Random means: the choice is beaten by none, what is settled leaves no more than two points, and the order in
-    which the options stand changes nothing."""
+    """Random means: the choice is beaten by none, what is not settled says "so far", and the order in which the options
+    stand changes nothing."""
     random = np.random.default_rng(draw)
     names = ["untrained", "bm25", "hybrid", "diverse 1", "paraphrase 1", "diverse 5", "paraphrase 5", "human 2"]
     kept = [name for name in names if random.random() < 0.8 or name == "diverse 1" or name == "untrained"]
@@ -78,11 +87,10 @@ def test_a_choice_is_never_beaten_whatever_was_measured(draw: int) -> None:
     answer = decide([evidence], Task())
     assert len(answer.headline.split()) <= 25
     chosen = [arm for arm in answer.options if (arm.kind, arm.per_doc) == (answer.choice.kind, answer.choice.per_doc)]
-    assert bool(chosen) == (not answer.headline.startswith("Cannot tell"))
+    assert chosen
     for arm in chosen:
-        assert not any(c.gains for c in answer.over(arm))
-        dearer = answer.options[answer.options.index(arm) + 1 :]
-        beyond = [c for c in answer.over(arm) if c.option in dearer and c.high > 2 and c.option.per_doc != arm.per_doc]
-        assert not (answer.settled and beyond)
+        assert not any(c.low > 2 for c in answer.over(arm))
+        assert not any(c.gains and cost(c.option) <= cost(arm) for c in answer.over(arm))
+        assert answer.settled or answer.headline.startswith("So far")
     turned = decide([Evidence(evidence.basis, evidence.arms[::-1])], Task())
     assert (turned.choice, turned.settled) == (answer.choice, answer.settled)

@@ -159,6 +159,24 @@ def test_the_advice_is_that_of_the_verdict(two_points: Kept) -> None:
     assert verdicts.advice([verdicts.judge(asked, {})], "which queries") == ""
 
 
+def test_advice_follows_what_survives_the_correction_for_all_claims(two_points: Kept) -> None:
+    """One claim among many that its own level alone supports gives no imperative."""
+    then = {"supported": "Write different ones.", "cannot tell": "Which are better is open."}
+    first = verdicts.judge(claim(question="which queries", then=then), {"recorded-contrast": two_points})
+    (decided,) = first.criteria
+    assert decided.figure.coefficient is not None
+
+    def with_p(p: float, verdict: str = "supported") -> verdicts.Judged:
+        figure = replace(decided.figure, coefficient=replace(decided.figure.coefficient, p=p))
+        return replace(first, verdict=verdict, criteria=(replace(decided, figure=figure),))
+
+    asked = replace(first.claim, question="how many")
+    others = [replace(with_p(0.5, "cannot tell"), claim=asked) for _ in range(15)]
+    assert verdicts.advice([with_p(0.03)], "which queries") == "Write different ones."
+    assert verdicts.advice([with_p(0.03), *others], "which queries") == "Which are better is open."
+    assert verdicts.advice([with_p(0.001), *others], "which queries") == "Write different ones."
+
+
 def test_every_sentence_of_the_shipped_claims_names_figures_that_there_are() -> None:
     judged = [verdicts.judge(c, {}) for c in criteria.read()]
     for verdict in verdicts.VERDICTS:

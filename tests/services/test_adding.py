@@ -217,7 +217,7 @@ def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace
     assert added.left_out == {
         "queries for a document that is not here": 1,
         "rows without a query": 1,
-        "judgments without a whole number as their grade": 1,
+        "judgments without a grade": 1,
         "training queries that the benchmark asks too": 1,
     }
     with pytest.raises(InputError, match="No column of queries is called 'frage'"):
@@ -255,6 +255,56 @@ def test_a_german_table_of_html_is_understood(workspace: Workspace, tmp_path: Pa
     assert next(iter_documents(workspace, adding.add(workspace, code).corpus.id)).text == "Use List<int> where a < b"
 
 
+JUDGED_TABLES = {
+    "beside the text": (["id", "text", "query", "label"], [(7, text(7), "What of 7?", 1), (8, text(8), "Not 8?", 0),
+                                                           (9, text(9), "What of 9?", 2), (10, text(10), "", "")]),
+    "in words": (["id", "text", "query", "relevant"], [(7, text(7), "What of 7?", "yes"), (8, text(8), "Not 8?", "no"),
+                                                       (9, text(9), "What of 9?", "Yes")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", JUDGED_TABLES)
+def test_a_question_judged_not_to_be_answered_is_no_pair(workspace: Workspace, tmp_path: Path, shape: str) -> None:
+    header, rows = JUDGED_TABLES[shape]
+    path = table(tmp_path / "faq.csv", header, rows)
+    assert adding.examine(workspace, path).documents.grade == header[-1]
+    added = adding.add(workspace, path)
+    assert questions_of(workspace, added)["train"] == {"7": ["What of 7?"], "9": ["What of 9?"]}
+    assert added.corpus.n_documents == len(rows)
+    assert any("1 row judged not relevant" in said for said in added.stated)
+    done = cli("corpus", "add", str(path), "--name", "again")
+    assert "1 row judged not relevant" in f"{done.stdout}{done.stderr}"
+
+
+def test_judged_queries_of_a_file_say_how_grades_and_columns_were_read(workspace: Workspace, tmp_path: Path) -> None:
+    documents = table(tmp_path / "ships.csv", ["_id", "text"], [(i, text(i)) for i in range(30)])
+    rows = [(f"where did ship {i} sail?", i, "relevant" if i % 2 else "not relevant", "log") for i in range(30)]
+    asked = table(tmp_path / "asked.csv", ["query", "doc_id", "verdict", "origin"], rows)
+    options = AddOptions.from_dict({"grade_field": "verdict", "held_out": 0})
+    added = adding.add(workspace, documents, asked, options=options)
+    assert set(questions_of(workspace, added)["train"]) == {str(i) for i in range(1, 30, 2)}
+    stated = "\n".join(added.stated)
+    assert "asked.csv: Grades in the column verdict: not relevant is 0 (15 rows), relevant is 1 (15 rows)" in stated
+    assert "asked.csv: Columns that were not taken: origin." in stated
+
+
+def test_only_a_corpus_that_was_cut_has_passages(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "issues.jsonl"
+    path.write_text("".join(json.dumps({"_id": f"org/app#{i}", "text": text(i), "query": f"{i}?"}) + "\n"
+                            for i in range(40, 60)))  # fmt: skip
+    ids = [f"org/app#{i}" for i in range(40, 60)]
+    whole = adding.add(workspace, path)
+    assert whole.benchmark is not None
+    assert not load_benchmark(workspace.benchmark(whole.benchmark.name), "dev").passages
+    assert whole.corpus.place_of("org/app#41") == ("org/app#41", 0)
+    assert whole.corpus.neighbours(ids) == {}
+    note = tmp_path / "note.txt"
+    note.write_text("\n\n".join(text(i) for i in range(30)), encoding="utf-8")
+    cut = adding.add(workspace, note, reading=ReadOptions.from_dict({"passages": 20})).corpus
+    assert cut.place_of("note.txt#2") == ("note.txt", 0)
+    assert cut.neighbours(["note.txt#1", "note.txt#2"]) == {"note.txt#1": ["note.txt#2"], "note.txt#2": ["note.txt#1"]}
+
+
 def test_few_questions_are_not_divided(workspace: Workspace, tmp_path: Path) -> None:
     path = table(tmp_path / "few.csv", ["id", "text", "query"], [(i, text(i), f"What of {i}?") for i in range(9)])
     added = adding.add(workspace, path)
@@ -265,13 +315,13 @@ def test_few_questions_are_not_divided(workspace: Workspace, tmp_path: Path) -> 
     assert adding.add(workspace, path, name="alone", options=without).query_sets == ()
 
 
-def test_a_look_shows_ten_rows_and_stores_nothing(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_look_shows_the_first_rows_and_stores_nothing(workspace: Workspace, tmp_path: Path) -> None:
     path = table(
         tmp_path / "faq.csv", ["id", "Inhalt", "question"], [(i, text(i) if i % 2 else "", "?") for i in range(40)]
     )
     seen = adding.examine(workspace, path).documents
     assert (len(seen.rows), seen.id, seen.text, seen.queries, seen.gaps["Inhalt"]) == (
-        10,
+        40,
         "id",
         "Inhalt",
         "question",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,7 +100,10 @@ def test_near_duplicates_and_neighbouring_passages_are_no_pair(workspace: Worksp
         ("a.pdf#2", "", "The volcano Krafla last gave lava in 1984, and its basalt is young."),
         ("a.pdf#3", "", "Near Krafla a power plant uses the heat of lava and basalt."),
     ]
-    assert groups_of(workspace, make_corpus(rows=rows)) == [["a.pdf#1", "a.pdf#3"], ["copy", "a.pdf#2"]]
+    corpus = make_corpus(rows=rows)
+    cut = replace(corpus, n_cut=1)
+    assert groups_of(workspace, cut) == [["a.pdf#1", "a.pdf#3"], ["copy", "a.pdf#2"]]
+    assert groups_of(workspace, corpus) == [["a.pdf#1", "a.pdf#2"], ["copy", "a.pdf#3"]], "ids alone say nothing"
 
 
 def test_a_corpus_without_related_documents_is_refused(make_corpus: CorpusMaker, make_job: JobMaker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def query_set(workspace: Workspace, tmp_path: Path) -> str:
     source = tmp_path / "passages.jsonl"
     source.write_text("".join(json.dumps({"_id": n, "title": "", "text": f"text of {n}"}) + "\n" for n in PASSAGES))
     with read_documents(source) as result:
-        corpus = store(result, "passages", workspace).id
+        corpus = store(replace(result, n_cut=2), "passages", workspace).id
     file = tmp_path / "queries.jsonl"
     lines = [{"document_id": name, "queries": texts, "negatives": PASSAGES} for name, texts in QUERIES.items()]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))

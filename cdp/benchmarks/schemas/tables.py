@@ -11,9 +11,10 @@ from typing import Any
 from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.benchmarks.beir_files import grade_of, read_qrels
+from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.schemas import Contents, Entry, Part, PartFiles, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import HINT, SourceRow, columns, list_of, rows, text_of
+from cdp.corpus.grades import grade_of
 
 LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     (SHIPPED_DATA / "benchmarks" / "layouts.toml").read_text(encoding="utf-8")

@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from cdp.base.errors import InputError
 from cdp.base.registry import Registered, Registry
 from cdp.base.text import PhaseProgress, silent
@@ -34,6 +38,18 @@ class BadRow(NamedTuple):
     kind: str
     reason: str
     excerpt: str = ""
+
+
+class Chunk(NamedTuple):
+    """Rows that were parsed together: the line of each, int64 of shape (n,), their columns, and ``row(i)``, one as the
+    reader of rows gives it."""
+
+    lines: NDArray[np.int64]
+    columns: Mapping[str, pa.StringArray]
+    row: Callable[[int], Row]
+
+
+Item = Row | BadRow | Chunk
 
 
 @dataclass
@@ -80,10 +96,12 @@ class Report:
 
 @dataclass(frozen=True)
 class RowFormat(Registered):
-    """A format whose files hold documents."""
+    """A format whose files hold documents. ``stream`` gives the rows that ``rows`` does, most of them as columns, where
+    these hold what the options say."""
 
     suffixes: tuple[str, ...]
     rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow]]
+    stream: Callable[[Source, ReadOptions], Iterator[Item]] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +142,16 @@ def format_of(source: Source, options: ReadOptions) -> FileFormat:
 
 
 __all__ = [
-    "READERS", "BadRow", "Block", "DocumentFormat", "FileFormat", "Report", "Row", "RowFormat", "file_suffixes",
+    "READERS",
+    "BadRow",
+    "Block",
+    "Chunk",
+    "DocumentFormat",
+    "FileFormat",
+    "Item",
+    "Report",
+    "Row",
+    "RowFormat",
+    "file_suffixes",
     "format_of",
 ]  # fmt: skip

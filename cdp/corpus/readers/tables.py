@@ -5,16 +5,23 @@ TSV as MS MARCO and most IR collections have it; CSV with commas, semicolons, ta
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.base.text import counted
 from cdp.corpus.checks import GUESSES, excerpt, listed
+from cdp.corpus.columns import Layout, ends_of_lines, in_columns, resolved, texts_of
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
-from cdp.corpus.readers import BadRow, Row, RowFormat
+from cdp.corpus.readers import BadRow, Item, Row, RowFormat
 from cdp.corpus.sources import Source, numbered_lines, open_text
 
 SAMPLE_CHARACTERS = 1 << 18
@@ -33,22 +40,103 @@ def sample(source: Source, options: ReadOptions) -> str:
 def table_rows(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> Iterator[Row | BadRow]:
     """The rows of a table as mappings from column to cell; blank lines are skipped."""
     with open_text(source, options.encoding, newline="" if quoted else "\n") as text:
-        records = _quoted(source, text, delimiter) if quoted else _plain(text, delimiter)
         header: list[str] | None = None
-        for record in records:
-            if isinstance(record, BadRow):
-                yield record
-                continue
-            line, cells = record
-            if header is None:
-                header = _header(source, cells, options)
+        for record in _records(source, text, delimiter, quoted):
+            if header is None and not isinstance(record, BadRow):
+                header = _header(source, record[1], options)
                 if options.header:
                     continue
-            if len(cells) != len(header):
-                reason = f"{counted(len(cells), 'cell')} where {len(header)} are expected"
-                yield BadRow(line, "wrong number of cells", reason, excerpt(delimiter.join(cells)))
-                continue
-            yield Row(line, dict(zip(header, cells, strict=True)))
+            yield record if isinstance(record, BadRow) else _row(record, header or [], delimiter)
+
+
+def _records(source: Source, text: io.TextIOBase, delimiter: str, quoted: bool) -> Iterator[Cells | BadRow]:
+    return _quoted(source, text, delimiter) if quoted else _plain(text, delimiter)
+
+
+def _row(record: Cells, header: list[str], delimiter: str) -> Row | BadRow:
+    line, cells = record
+    if len(cells) == len(header):
+        return Row(line, dict(zip(header, cells, strict=True)))
+    reason = f"{counted(len(cells), 'cell')} where {len(header)} are expected"
+    return BadRow(line, "wrong number of cells", reason, excerpt(delimiter.join(cells)))
+
+
+def table_stream(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> Iterator[Item]:
+    """Yield what ``table_rows`` does, rows that Arrow can parse as columns."""
+    from pyarrow import csv as arrow
+
+    rows = partial(table_rows, source, options, delimiter, quoted)
+    head, fields = resolved(source, options, rows)
+    if fields is None:
+        yield from rows()
+        return
+    header = list(head[0].values)
+    wanted = [name for name in dict.fromkeys((fields.id, fields.title, fields.text)) if name]
+
+    def singly(block: bytes, line: int) -> Iterator[Row | BadRow]:
+        text = io.StringIO(block.decode(), newline="" if quoted else "\n")
+        for record in _records(source, text, delimiter, quoted):
+            found = record if isinstance(record, BadRow) else _row(record, header, delimiter)
+            yield found._replace(line=line - 1 + (found.line or 0))
+
+    def parse(block: bytes, ends: NDArray[np.int64]) -> dict[str, pa.StringArray] | None:
+        if block.startswith(codecs.BOM_UTF8):  # which Arrow would leave out
+            return None
+        try:
+            table = arrow.read_csv(
+                pa.BufferReader(block),
+                read_options=arrow.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=header),
+                parse_options=arrow.ParseOptions(
+                    delimiter=delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
+                ),
+                convert_options=arrow.ConvertOptions(
+                    include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        if table.num_rows != len(ends):
+            return None
+        columns = {name: texts_of(table.column(name)) for name in wanted}
+        return {name: texts for name, texts in columns.items() if texts is not None}
+
+    ends_of = partial(_ends_of_records, delimiter, quoted)
+    spent = source.budget.spent
+    with open_text(source, options.encoding, newline="" if quoted else "\n") as text:
+        first = next(_records(source, text, delimiter, quoted))
+    source.budget.spent = spent
+    if isinstance(first, BadRow) or first[0] > 1:
+        yield from rows()
+        return
+    yield from in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
+
+
+def _ends_of_records(delimiter: str, quoted: bool, block: bytes) -> NDArray[np.int64] | None:
+    """Where each record of a block ends; None where ``csv`` would see other cells than Arrow, or a fault.
+
+    That is a line that ends with a lone carriage return, and a quotation mark that neither begins nor ends a cell and
+    is not written twice.
+    """
+    data = np.frombuffer(block, np.uint8)
+    ends = ends_of_lines(block)
+    quotes = np.flatnonzero(data == ord('"')) if quoted else ends[:0]
+    ends = ends[np.searchsorted(quotes, ends) % 2 == 0] if len(quotes) else ends
+    cut = int(ends[-1]) if len(ends) else 0
+    if b"\r" in block:
+        returns = np.flatnonzero(data[:cut] == ord("\r"))
+        if not (data[returns + 1] == ord("\n")).all():
+            return None
+    quotes = quotes[quotes < cut]
+    if len(quotes):
+        edge = np.isin(np.arange(256), [ord(delimiter), ord("\n"), ord("\r")])
+        opening, closing = quotes[::2], quotes[1::2]
+        # The second mark of a pair that stands for one opens again, right behind the one that closed.
+        again = opening[1:] == closing[:-1] + 1
+        begins = (opening == 0) | edge[data[opening - 1]] | np.concatenate(([False], again))
+        closes = edge[data[closing + 1]] | np.append(again, False)
+        if not begins.all() or not closes.all():
+            return None
+    return ends
 
 
 def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]:
@@ -69,7 +157,7 @@ def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]
     return [name or f"column {i}" for i, name in enumerate(names, start=1)]
 
 
-def _plain(text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
+def _plain(text: io.TextIOBase, delimiter: str) -> Iterator[Cells | BadRow]:
     for number, line in numbered_lines(text):
         if line is None:
             yield BadRow(number, "too long", f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
@@ -77,7 +165,7 @@ def _plain(text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
             yield number, line.rstrip("\r\n").split(delimiter)
 
 
-def _quoted(source: Source, text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
+def _quoted(source: Source, text: io.TextIOBase, delimiter: str) -> Iterator[Cells | BadRow]:
     """Records that may span lines. A fault in the quoting costs its record; a quote that never closes, the rest."""
     csv.field_size_limit(MAX_LINE_CHARACTERS)
     last, size = "", 0
@@ -142,6 +230,10 @@ def csv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
     yield from table_rows(source, options, find_delimiter(sample(source, options), options), True)
 
 
+def csv_stream(source: Source, options: ReadOptions) -> Iterator[Item]:
+    yield from table_stream(source, options, find_delimiter(sample(source, options), options), True)
+
+
 def find_delimiter(text: str, options: ReadOptions) -> str:
     """The delimiter under which the header shows most of the wanted columns and the rows are equally wide.
 
@@ -164,12 +256,16 @@ def find_delimiter(text: str, options: ReadOptions) -> str:
     return best
 
 
-CSV = RowFormat("csv", "CSV", "CSV with a header row", (".csv",), csv_rows, order=20)
+CSV = RowFormat("csv", "CSV", "CSV with a header row", (".csv",), csv_rows, csv_stream, order=20)
 
 
 def tsv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
     # Passages that merely begin with a quotation mark are common: quoting counts where the first rows show it.
     yield from table_rows(source, options, "\t", shows_quoting(sample(source, options)))
+
+
+def tsv_stream(source: Source, options: ReadOptions) -> Iterator[Item]:
+    yield from table_stream(source, options, "\t", shows_quoting(sample(source, options)))
 
 
 def shows_quoting(text: str) -> bool:
@@ -182,4 +278,4 @@ def shows_quoting(text: str) -> bool:
     return records != parses(text, "\t", False)
 
 
-TSV = RowFormat("tsv", "TSV", "TSV with a header row", (".tsv", ".tab"), tsv_rows, order=30)
+TSV = RowFormat("tsv", "TSV", "TSV with a header row", (".tsv", ".tab"), tsv_rows, tsv_stream, order=30)

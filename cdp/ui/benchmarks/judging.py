@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 
 import streamlit as st
 
@@ -11,9 +12,10 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import looking
 from cdp.services import commands, corpora, judging, queries
 from cdp.services.judging import JudgePlan
+from cdp.studies import target_queries
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.queries import writing
-from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell import columns, forms, frame, state, tables
 from cdp.ui.shell.tables import count, md
 
 FILE, SET, MODEL = "Query log", "Query set", "A model writes them"
@@ -37,14 +39,15 @@ def page(workspace: Workspace) -> None:
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
         chosen = writing.choose_generator([], key, llm_only=True)
-        own = ("corpus", "queries", "benchmark", "runs", "generator", "model", "base_url", "writer")
+        own = ("corpus", "queries", "query_field", "benchmark", "runs", "generator", "model", "base_url", "writer")
         writer = forms.widget(JudgeConfig, "writer", key=key) if source == "" else ""
         told = ("written_by",) if source == "" else ()
         settings = forms.fields(JudgeConfig, key=key, leave_out=(*own, *told))
         if source is None:
             st.caption("Choose the target queries: what people search for, one query per line.")
             return
-        named = {"corpus": corpus, "queries": source, "generator": chosen.name, "writer": writer}
+        column = _column(workspace, source) if source else ""
+        named = {"corpus": corpus, "queries": source, "query_field": column, "generator": chosen.name, "writer": writer}
         values = {**chosen.settings, **settings, **named}
         config = JudgeConfig.from_dict(values)
         with st.spinner("Reading the queries"):
@@ -75,6 +78,17 @@ def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str | None:
         return None
     file, _ = stack.enter_context(forms.opened(workspace, uploads, path))
     return str(file)
+
+
+def _column(workspace: Workspace, source: str) -> str:
+    """Ask which column of a table holds the queries; empty where its name tells, and for a text file or a query set."""
+    seen = target_queries.columns_of(workspace, source) if Path(source).is_file() else None
+    if seen is None:
+        return ""
+    columns.rows(seen)
+    guessed = target_queries.query_column(seen.columns)
+    chosen = columns.dropdowns(JudgeConfig, seen, ("query_field",), {"query_field": guessed}, "judge_log")
+    return str(chosen.get("query_field", ""))
 
 
 def _summary(planned: JudgePlan) -> None:

@@ -205,8 +205,6 @@ def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> Non
     with st.container(border=True, key="decision"):
         st.markdown(" ".join(_badges(known)))
         st.markdown(f"## {md(known.headline)}")
-        if known.corrected:
-            st.markdown(f":material/fact_check: **{md(known.corrected)}**")
         if known.rests_on:
             st.caption(md(known.rests_on))
         frame.remarks(known.limits, icon="warning")

@@ -15,7 +15,7 @@ from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import ImportOptions, QuerySet
 from cdp.synthesis import pricing
 from cdp.ui import jobs as job_views
-from cdp.ui.shell import forms, frame, state
+from cdp.ui.shell import columns, forms, frame, state
 from cdp.ui.shell.tables import count, md
 
 
@@ -40,6 +40,7 @@ def incomplete_notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Co
     return incomplete_sets
 
 
+OF_QUERIES = ("query_field", "document_field", "grade_field")
 TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "gz"]
 
 
@@ -49,7 +50,13 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
         st.caption("One row per query with the ID of its document (JSONL, JSON, CSV or TSV).")
         uploads, path = forms.source("Queries", "queries", TYPES)
         name = st.text_input("Name", key="queries_name", placeholder="taken from the file name", max_chars=80)
-        chosen = forms.fields(ImportOptions, key="queries_read")
+        chosen = forms.fields(ImportOptions, key="queries_read", leave_out=OF_QUERIES)
+        if uploads or path:
+            with frame.guarded(), forms.opened(workspace, uploads, path) as (file, _):
+                seen = queries.examine(workspace, file, chosen.get("encoding", ""))
+                columns.rows(seen)
+                guessed = dict(zip(OF_QUERIES, (seen.asked, seen.document_id, seen.grade), strict=True))
+                chosen |= columns.dropdowns(ImportOptions, seen, OF_QUERIES, guessed, "queries_read")
         pressed = forms.button("Import queries", icon=":material/upload_file:", key="queries_add")
         shown = path or (uploads[0].name if uploads else "PATH")
         forms.command(commands.line("queries", "import", shown, corpus=manifest.id, config=chosen, name=name))
@@ -59,7 +66,7 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             options = ImportOptions.from_dict(chosen)
             with st.spinner("Reading the queries"), forms.opened(workspace, uploads, path) as (file, _):
                 done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
-            notes = list(done.rejected)
+            notes = [*done.notes, *done.rejected]
             if done.n_rejected > len(done.rejected):
                 notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be imported")
             query_set = done.query_set

@@ -1,0 +1,284 @@
+"""Rows parsed together as Arrow columns: blocks of whole lines, words counted, which rows are odd.
+
+A reader hands over blocks whose rows it could parse together; whatever is odd in them (a value that is no plain text,
+an id with unusual characters) is read again as a row, by the code that says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cdp.base.errors import InputError
+from cdp.corpus.checks import FieldMap, resolve_fields
+from cdp.corpus.documents import count_words
+from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS, MAX_ID_CHARACTERS, ROWS_FOR_FIELDS, ReadOptions
+from cdp.corpus.readers import BadRow, Chunk, Item, Row
+from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, is_utf8
+
+# Bytes that are parsed together; of a part with a fault, divided by ``PARTS`` again and again, those read row by row.
+BLOCK_BYTES, ROWS_BYTES, PARTS = BLOCK, 1 << 14, 8
+# A row that is longer is left to the readers of rows.
+LONGEST_BLOCK = 8 * BLOCK_BYTES
+# Bytes whose words are counted together: what lies in a processor's cache.
+CACHE_BYTES = 1 << 18
+_NEWLINE = 10
+
+
+Ends = NDArray[np.int64]
+
+
+def _blocks(
+    source: Source, ends_of: Callable[[bytes], Ends | None]
+) -> Generator[tuple[bytes, Ends | None], None, None]:
+    """The bytes of a source, without a byte order mark, in blocks of whole rows, and where each row ends.
+
+    The last row ends with a line break, too. None, and no more, where rows cannot be told apart or are too long.
+    """
+    with source.open() as stream:
+        rest = b""
+        first = True
+        while data := source.read_block(stream, BLOCK_BYTES):
+            if first:
+                data, first = data.removeprefix(codecs.BOM_UTF8), False
+            data = rest + data
+            ends = ends_of(data)
+            if ends is None or (not len(ends) and len(data) > LONGEST_BLOCK):
+                yield data, None
+                return
+            cut = int(ends[-1]) if len(ends) else 0
+            if cut:
+                yield data[:cut], ends
+            rest = data[cut:]
+        if rest:
+            rest = rest if rest.endswith(b"\n") else rest + b"\n"
+            ends = ends_of(rest)
+            yield rest, ends if ends is not None and len(ends) and ends[-1] == len(rest) else None
+
+
+def ends_of_lines(block: bytes) -> Ends:
+    """Where each line of a block ends: the position behind its break."""
+    return np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE) + 1
+
+
+class Layout(NamedTuple):
+    """How a format lies in bytes. ``ends_of`` says where each whole row of a block ends, None if it cannot tell.
+
+    ``parse(block, ends)`` gives the columns of all rows of a block, None where one is not as the others;
+    ``singly(block, line)`` reads rows as the row reader does, from the line with that number on.
+    """
+
+    ends_of: Callable[[bytes], Ends | None]
+    parse: Callable[[bytes, Ends], dict[str, pa.StringArray] | None]
+    singly: Callable[[bytes, int], Iterator[Row | BadRow]]
+    # Rows at the beginning that name the columns.
+    n_header: int = 0
+
+
+def in_columns(source: Source, layout: Layout, rows: Callable[[], Iterator[Row | BadRow]]) -> Iterator[Item]:
+    """The rows of a source, most of them as columns. ``rows`` reads the same ones singly.
+
+    It is asked for the rest where a block is no UTF-8, a row too long, or the file damaged: it says what is wrong.
+    """
+    spent, n, line, n_header = source.budget.spent, 0, 1, layout.n_header
+    blocks = _blocks(source, layout.ends_of)
+    while True:
+        try:
+            block, ends = next(blocks, (b"", None))
+        except InputError:
+            block, ends = b"damaged", None
+        if not block:
+            return
+        lines = ends_of_lines(block)
+        if ends is None or not is_utf8(block) or not _affordable(source, len(lines)):
+            blocks.close()
+            source.budget.spent = spent
+            yield from itertools.islice(rows(), n, None)
+            return
+
+        begins = np.concatenate(([0], ends[:-1]))
+        numbers = line + np.searchsorted(lines, begins, side="right")
+        line += len(lines)
+        if n_header:
+            cut, n_header = int(ends[n_header - 1]), 0
+            block, ends, numbers = block[cut:], ends[layout.n_header :] - cut, numbers[layout.n_header :]
+        for first, columns, part, part_ends in _divided(block, ends, layout.parse):
+            if columns is None:
+                for row in layout.singly(part, int(numbers[first])):
+                    n += 1
+                    yield row
+            else:
+                chunk = _chunk(columns, part, part_ends, numbers[first : first + len(part_ends)], layout)
+                n += len(chunk.lines)
+                yield chunk
+
+
+def _chunk(
+    columns: dict[str, pa.StringArray], block: bytes, ends: NDArray[np.int64], lines: NDArray[np.int64], layout: Layout
+) -> Chunk:
+    def row(i: int) -> Row:
+        begin = int(ends[i - 1]) if i else 0
+        found = next(layout.singly(block[begin : int(ends[i])], int(lines[i])))
+        assert isinstance(found, Row), "what Arrow parsed is a row"
+        return found
+
+    return Chunk(lines, columns, row)
+
+
+def _affordable(source: Source, n: int) -> bool:
+    """Count the lines of a packed source, as they are counted singly; False where they would be too many."""
+    cost = ROW_BYTES * n if source.packed else 0
+    if source.budget.spent + cost > source.budget.limit:
+        return False
+    source.budget.spend(cost)
+    return True
+
+
+def resolved(
+    source: Source, options: ReadOptions, rows: Callable[[], Iterator[Row | BadRow]]
+) -> tuple[list[Row], FieldMap | None]:
+    """(the rows from which fields are taken, the fields). Nothing is counted as read.
+
+    None for the fields where rows are wanted singly: they hold queries or are cut, or the text is not UTF-8.
+    """
+    spent = source.budget.spent
+    head = list(itertools.islice((row for row in rows() if isinstance(row, Row)), ROWS_FOR_FIELDS))
+    source.budget.spent = spent
+    utf8 = codecs.lookup(source.encoding or "utf-8").name in ("utf-8", "utf-8-sig")
+    if not head or not utf8 or options.passages:
+        return head, None
+    names = list(dict.fromkeys(name for row in head for name in row.values))
+    fields = resolve_fields(names, options, source.name)
+    return head, None if fields.queries else fields
+
+
+_Parse = Callable[[bytes, NDArray[np.int64]], dict[str, pa.StringArray] | None]
+_ParsedPart = tuple[int, dict[str, pa.StringArray] | None, bytes, NDArray[np.int64]]
+
+
+def _divided(block: bytes, ends: NDArray[np.int64], parse: _Parse, at: int = 0) -> Iterator[_ParsedPart]:
+    """(number of its first row, its columns, its bytes, where its rows end) of each part that can be parsed.
+
+    Small ones that cannot be have None for their columns.
+    """
+    if not len(ends):
+        return
+    if (columns := parse(block, ends)) is not None or len(ends) == 1 or len(block) <= ROWS_BYTES:
+        yield at, columns, block, ends
+        return
+    step = -(-len(ends) // PARTS)
+    for first in range(0, len(ends), step):
+        begin = int(ends[first - 1]) if first else 0
+        part = ends[first : first + step]
+        yield from _divided(block[begin : int(part[-1])], part - begin, parse, at + first)
+
+
+def texts_of(column: pa.Array | pa.ChunkedArray) -> pa.StringArray | None:
+    """A column of texts or whole numbers as texts, beginning at its buffers' beginning; None for other types."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    type = column.type
+    if pa.types.is_null(type):
+        return pa.nulls(len(column), pa.string())
+    if not (pa.types.is_string(type) or pa.types.is_large_string(type) or pa.types.is_integer(type)):
+        return None
+    return column.cast(pa.string())
+
+
+def buffers(texts: pa.StringArray) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """(offsets, one more than there are texts; bytes) of an array of texts. The first offset need not be 0."""
+    _, offsets, data = texts.buffers()
+    n, at = len(texts), texts.offset
+    if not n:
+        return np.zeros(1, np.int32), np.empty(0, np.uint8)
+    return np.frombuffer(offsets, np.int32)[at : at + n + 1], np.frombuffer(data or b"", np.uint8)
+
+
+def word_counts(texts: pa.StringArray) -> NDArray[np.int64]:
+    """``count_words`` of each text; 0 for null. Shape (n,)."""
+    offsets, data = buffers(texts)
+    counts = np.zeros(len(texts), np.int64)
+    steps = np.arange(int(offsets[0]), int(offsets[-1]), CACHE_BYTES)
+    begins = np.unique(np.searchsorted(offsets[:-1], steps, side="right") - 1)  # texts that begin a part
+    for begin, end in itertools.pairwise((*begins.tolist(), len(texts))):
+        part = offsets[begin : end + 1]
+        counts[begin:end] = _word_counts(part - part[0], data[part[0] : part[-1]])
+    singly = np.flatnonzero(counts < 0)
+    for i in singly.tolist():
+        counts[i] = count_words(texts[i].as_py())
+    return counts
+
+
+def _word_counts(offsets: NDArray[np.int32], data: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The words of some texts; -1 for those with letters of three bytes, whose words may stand without spaces."""
+    if not len(data):
+        return np.zeros(len(offsets) - 1, np.int64)
+    space = data == 32
+    space |= data - 9 < 5  # of unsigned bytes: 9 to 13
+    space |= data - 28 < 4
+    beyond = np.flatnonzero(data >= 0x80)
+    if len(beyond):
+        _mark_spaces(data, beyond, space)
+    starts = np.empty(len(data), bool)
+    starts[1:] = space[:-1]
+    begins = offsets[:-1][np.diff(offsets) > 0]
+    starts[begins] = True
+    starts &= ~space
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    counts[np.diff(offsets) > 0] = np.add.reduceat(starts, begins, dtype=np.int64)
+    if len(beyond):
+        # E2 is punctuation, lower ones are letters of Latin, Greek, Cyrillic, Hebrew, Arabic.
+        longer = beyond[(data[beyond] >= 0xE0) & (data[beyond] != 0xE2)]
+        counts[np.diff(np.searchsorted(longer, offsets)) > 0] = -1
+    return counts
+
+
+def _mark_spaces(data: NDArray[np.uint8], beyond: NDArray[np.int64], space: NDArray[np.bool_]) -> None:
+    """Mark the bytes of white space ``beyond`` ASCII: U+0085, U+00A0, U+2000 to 200A, U+2028, 2029, 202F, 205F."""
+    first = data[beyond]
+    two = beyond[first == 0xC2]
+    two = two[(data[two + 1] == 0x85) | (data[two + 1] == 0xA0)]
+    three = beyond[first == 0xE2]
+    second, third = data[three + 1], data[three + 2]
+    general = (second == 0x80) & ((third <= 0x8A) | np.isin(third, (0xA8, 0xA9, 0xAF)))
+    three = three[general | ((second == 0x81) & (third == 0x9F))]
+    for places in (two, two + 1, three, three + 1, three + 2):
+        space[places] = True
+
+
+def odd_rows(
+    ids: pa.StringArray | None, titles: pa.StringArray, texts: pa.StringArray, words: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The rows that have to be looked at one by one.
+
+    The others have an id of printable ASCII (or are numbered), a text with ``words``, maybe a title, and no NUL.
+    """
+    import pyarrow.compute as pc
+
+    odd = words == 0
+    if ids is not None:
+        offsets, data = buffers(ids)
+        data = data[offsets[0] : offsets[-1]]
+        if ids.null_count or not (data - 0x21 <= 0x7E - 0x21).all() or not np.diff(offsets).all():
+            odd |= ~_flags(pc.match_substring_regex(ids, r"^[ -~]*[!-~][ -~]*$"))
+        odd |= np.diff(offsets) > MAX_ID_CHARACTERS
+    for column in (titles, texts):
+        offsets, data = buffers(column)
+        if data[offsets[0] : offsets[-1]].min(initial=1) == 0:
+            odd |= _flags(pc.match_substring(column, "\0"))
+    odd |= np.diff(offsets) > MAX_DOCUMENT_CHARACTERS  # of bytes: no text with fewer is too long
+    return np.flatnonzero(odd)
+
+
+def _flags(values: Any) -> NDArray[np.bool_]:
+    """Arrow's truth values, null as False."""
+    import pyarrow.compute as pc
+
+    flags: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    return flags

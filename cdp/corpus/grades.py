@@ -1,0 +1,98 @@
+"""Grades of judgments: columns that hold them, words for relevant and not relevant, and how values were read."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cdp.base.text import counted
+from cdp.base.workspace import SHIPPED_DATA
+from cdp.corpus.checks import GUESSES, columns_named, excerpt
+
+LARGEST_GRADE = 10**9
+A_GRADE = "a whole number, yes or no, true or false, relevant or not relevant"
+# Values of a column that a sentence names.
+SHOWN_VALUES = 8
+
+_BY_MEANING = tomllib.loads((SHIPPED_DATA / "words" / "grades.toml").read_text("utf-8"))
+WORDS = {
+    word: grade
+    for meaning, grade in (("relevant", 1), ("not_relevant", 0))
+    for words in _BY_MEANING[meaning].values()
+    for word in words
+}
+
+
+def grade_of(value: Any) -> int | None:
+    """Return a grade: a whole number below a billion (``2``, ``2.0``, ``−1``), true or false, or a word of ``WORDS``.
+
+    None for anything else. Grades above 0 are relevant.
+    """
+    if not isinstance(value, (str, int, float)):
+        return None
+    text = str(value).strip().casefold()
+    if text in WORDS:
+        return WORDS[text]
+    try:
+        number = float(text.replace("\u2212", "-"))
+    except ValueError:
+        return None
+    return int(number) if abs(number) < LARGEST_GRADE and number.is_integer() else None
+
+
+def grade_columns(
+    rows: Sequence[Mapping[str, Any]], chosen: str | None = None, others: Collection[str | None] = ()
+) -> tuple[str, ...]:
+    """Return the columns with grades: the chosen one, else those with a name for it whose values in ``rows`` mostly are
+    grades (a column ``score`` may hold similarities), but for ``others``, which hold something else."""
+    if chosen is not None:
+        return (chosen,)
+    names = list(dict.fromkeys(name for row in rows for name in row if name not in others))
+    found = []
+    for name in columns_named(names, GUESSES["grade"]):
+        values = [row[name] for row in rows if row.get(name) not in (None, "")]
+        if 2 * sum(grade_of(value) is not None for value in values) > len(values):
+            found.append(name)
+    return tuple(found)
+
+
+@dataclass
+class Grades:
+    """Reads the grade of each row, from the first of ``columns`` that is not empty in it, and counts the values."""
+
+    columns: tuple[str, ...]
+    counts: Counter[tuple[str, int]] = field(default_factory=Counter)
+    missing: int = 0
+
+    def of(self, row: Mapping[str, Any]) -> int | None:
+        """Return the grade of a row: 1 where there are no such columns, None where they hold no grade."""
+        if not self.columns:
+            return 1
+        value = next((row[name] for name in self.columns if row.get(name) not in (None, "")), None)
+        grade = grade_of(value)
+        if grade is None:
+            self.missing += 1
+        else:
+            self.counts[excerpt(value), grade] += 1
+        return grade
+
+    def sentence(self) -> str:
+        """``Grades in the column label: yes is 1 (3 rows), no is 0 (2 rows). 2 rows are judged not relevant.``"""
+        if not self.counts:
+            return ""
+        shown = self.counts.most_common(SHOWN_VALUES)
+        values = ", ".join(f"{value} is {grade} ({counted(n, 'row')})" for (value, grade), n in shown)
+        more = ", …" if len(self.counts) > len(shown) else ""
+        n = sum(n for (_, grade), n in self.counts.items() if grade <= 0)
+        rest = f" {counted(n, 'row')} judged not relevant: no training pairs." if n else ""
+        rest += f" {counted(self.missing, 'row')} without a grade left out." if self.missing else ""
+        return f"Grades in the column {' or '.join(self.columns)}: {values}{more}.{rest}"
+
+
+def mapping(values: Iterable[Any]) -> dict[str, int | None]:
+    """Return {value: its grade, None for no grade} of the first values of a column, as a form shows it."""
+    found = {excerpt(value): grade_of(value) for value in values if value not in (None, "")}
+    return dict(list(found.items())[:SHOWN_VALUES])

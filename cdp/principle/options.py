@@ -1,0 +1,79 @@
+"""Options of a decision: their names, what to do for each, and which costs more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdp.principle.evidence import BM25, DIVERSE, HUMAN, HYBRID, PARAPHRASE, RERANKED, UNTRAINED, Arm
+
+# Names of the options without training queries: as something compared, and as something to do.
+FIXED = {
+    UNTRAINED: ("the untrained retriever", "keep {} untrained"),
+    BM25: ("BM25", "use BM25"),
+    HYBRID: ("the hybrid", "combine BM25 with the untrained retriever"),
+    RERANKED: ("the reranked", "rerank"),
+}
+
+# One and several training queries by their method.
+WRITTEN = {
+    DIVERSE: ("one query", "different queries"),
+    PARAPHRASE: ("one paraphrase", "paraphrases"),
+    HUMAN: ("the human queries", "human queries"),
+}
+
+# The order of cost, the cheapest first: the retriever as it is, an index of words, both, a training on queries that are
+# there; then one on queries that an LLM writes.
+KINDS = (UNTRAINED, BM25, HYBRID, HUMAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The option to take: the kind of ``Arm``, RETRIEVER (choose another one) or empty, and its Q/Doc; the retriever
+    where it is not the test's, and whether it is fused with BM25."""
+
+    kind: str = ""
+    per_doc: int = 0
+    retriever: str = ""
+    fused: bool = False
+
+    @classmethod
+    def of(cls, arm: Arm) -> Choice:
+        return cls(arm.kind, arm.per_doc, arm.retriever, arm.fused)
+
+
+def cost(arm: Arm) -> tuple[bool, int, int, bool]:
+    """The order of cost: a service that is asked for every query, the kind, the queries that are written for each
+    document, a fusion with BM25."""
+    kind = KINDS.index(arm.kind) if arm.kind in KINDS else len(KINDS)
+    return arm.api, kind, arm.per_doc, arm.fused
+
+
+def name_of(option: Arm | Choice) -> str:
+    """An option in words: ``5 different queries``, ``one paraphrase``, ``BM25``."""
+    if option.retriever and option.kind == UNTRAINED:
+        return f"untrained {option.retriever}"
+    if option.retriever and option.kind == HYBRID:
+        return f"{option.retriever} with BM25"
+    if option.kind in FIXED:
+        return FIXED[option.kind][0]
+    kind, _, by = option.kind.partition(" by ")
+    by = by and f" by {by}"
+    one, several = WRITTEN.get(kind, (f"one query of {kind}", f"queries of {kind}"))
+    name = f"{one}{by}" if option.per_doc == 1 else f"{option.per_doc} {several}{by}"
+    return f"{name} with BM25" if option.fused else name
+
+
+def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> str:
+    """What to do: ``write 5 different queries per document``, ``use BM25``."""
+    if option.kind in FIXED:
+        return FIXED[option.kind][1].format(option.retriever or retriever)
+    also = ", and combine with BM25" if option.fused else ""
+    name = name_of(option).removesuffix(" with BM25")
+    if option.kind == HUMAN:
+        return f"train on {name}{also}"
+    return f"write {name} per {unit}{also}"
+
+
+def suffices(option: Arm) -> str:
+    """``BM25 suffices``, ``5 paraphrases suffice``."""
+    return f"{name_of(option)} {'suffice' if option.per_doc > 1 or option.kind == HUMAN else 'suffices'}"

@@ -1,0 +1,52 @@
+"""How many times the queries or seeds settle an answer in 80% of tests: power over bootstrap draws of the pilot.
+
+The rule is applied to bootstrap draws: true means are drawn about those of the study, then the means of a larger study
+about these, with every option that could win among them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cdp.principle.simultaneous import Estimates, differences
+
+POWER = 0.8
+
+# So many times the queries or the seeds; beyond, to have more is no advice. Coarse, so the advice errs upwards.
+STEPS = (1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+DRAWS = 1_000
+
+
+def needed(estimates: Estimates, within: float, draws: int = DRAWS) -> tuple[str, float] | None:
+    """Return ("queries" or "seeds", how many times as many) settle an answer with ``POWER``; None where neither does.
+
+    Settled is that an option is shown to lie at most ``within`` below the best. The smaller remedy comes first.
+    """
+    ways = ("queries", "seeds") if estimates.free else ("queries",)
+    found = {way: factor for way in ways if (factor := _smallest(estimates, way, within, draws))}
+    return min(found.items(), key=lambda item: item[1]) if found else None
+
+
+def _smallest(estimates: Estimates, way: str, within: float, draws: int) -> float:
+    """The smallest of ``STEPS`` that settles it; 0 where none does."""
+    low, high = 0, len(STEPS)
+    while low < high:
+        middle = (low + high) // 2
+        grown = estimates.grown(**{way: STEPS[middle]})
+        if power(estimates, grown, within, draws) >= POWER:
+            high = middle
+        else:
+            low = middle + 1
+    return STEPS[low] if low < len(STEPS) else 0.0
+
+
+def power(pilot: Estimates, grown: Estimates, within: float, draws: int = DRAWS) -> float:
+    """The share of studies as ``grown`` that settle what the ``pilot`` leaves open."""
+    random = np.random.default_rng(0)
+    means = pilot.means + pilot.errors(random, draws) + grown.errors(random, draws)
+    d = differences(grown, draws)
+    reach = d.above * d.error
+    np.fill_diagonal(reach, -np.inf)
+    bounds = means[:, :, None] - means[:, None, :] + reach
+    return float((bounds.max(axis=1).min(axis=1) <= within).mean())

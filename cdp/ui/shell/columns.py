@@ -1,0 +1,88 @@
+"""A look at a table before its import: the first rows, and a dropdown for the column of each role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.settings import Config
+from cdp.corpus.looking import Glimpse
+from cdp.corpus.options import NO_FIELD
+from cdp.ui.shell import frame, tables
+from cdp.ui.shell.tables import count, md
+
+TITLES = {
+    "id_field": "ID", "title_field": "Title", "text_field": "Text", "query_field": "Queries",
+    "document_field": "Document ID", "split_field": "Split", "grade_field": "Grade",
+}  # fmt: skip
+# Chosen where no column has a role.
+NONE = "none"
+# Rows that are shown before an import.
+ROWS = 3
+
+
+def rows(glimpse: Glimpse) -> None:
+    """The first rows, and what is missing in them."""
+    more = f" and {count(glimpse.n_files - 1, 'more file')}" if glimpse.n_files > 1 else ""
+    if glimpse.rows:
+        first = glimpse.rows[:ROWS]
+        st.caption(f"The first {count(len(first), 'row')} of {md(glimpse.file)}{more}")
+        tables.show(
+            {column: [row.get(column, "") for row in first] for column in glimpse.columns},
+            alt=f"The first rows of {glimpse.file}",
+        )
+    else:
+        st.caption(f"{md(glimpse.file)} has no row that can be shown{more}.")
+    frame.remarks([note for note in glimpse.notes if "not the corpus of a BEIR folder" not in note])
+    gaps = [f"{column} in {n:,}" for column, n in glimpse.gaps.items() if n]
+    if gaps:
+        frame.remarks([f"Empty among the first {glimpse.looked_at:,} rows: {', '.join(gaps)}."])
+    if glimpse.unreadable:
+        frame.remarks([f"{count(glimpse.unreadable, 'row')} of them cannot be read."], "warning")
+
+
+def dropdowns(
+    config: type[Config],
+    glimpse: Glimpse,
+    fields: Sequence[str],
+    guessed: Mapping[str, str | None],
+    key: str,
+    always: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A select box for each role, a field of ``config``; what was chosen, without what would be found by its name
+    anyway, unless its role is ``always`` named. Below, how the values of a column of grades are read."""
+    chosen: dict[str, Any] = {}
+    grades: str | None = None
+    with st.grid(len(fields), min_column_width=150):
+        for field in fields:
+            first = guessed[field]
+            options = [*([] if field == "text_field" and first else [NONE]), *glimpse.columns]
+            picked = st.selectbox(
+                TITLES[field],
+                options,
+                index=options.index(first) if first in options else 0,
+                key=f"{key}_{field}_{abs(hash((glimpse.file, glimpse.columns))):x}",
+                help=config.settings()[field].help.replace(f"; {NO_FIELD} ", f"; {NONE} "),
+            )
+            grades = picked if field == "grade_field" and picked != NONE else grades
+            if picked != NONE and (picked != first or field in always):
+                chosen[field] = picked
+            elif picked == NONE and first and field in ("id_field", "title_field"):
+                chosen[field] = NO_FIELD
+            elif picked == NONE and field == "query_field" and key == "corpus" and first:
+                chosen["with_queries"] = False
+    if grades is not None:
+        _grades(glimpse, grades)
+    return chosen
+
+
+def _grades(glimpse: Glimpse, column: str) -> None:
+    """How the first values of a column are read as grades."""
+    read = glimpse.grades(column)
+    known = [f"{value} is {grade}" for value, grade in read.items() if grade is not None]
+    if known:
+        st.caption(md(f"Grades: {', '.join(known)}. 0 and below are judged not relevant."))
+    if odd := [value for value, grade in read.items() if grade is None]:
+        frame.remarks([f"No grade, so these rows are left out: {', '.join(odd)}."], "warning")
