@@ -10,7 +10,7 @@ import torch
 
 from cdp.base.config import TrainingConfig
 from cdp.retrievers import PRESETS, ResolvedRetriever, load
-from cdp.retrievers.preset import Retriever
+from cdp.retrievers.presets import Retriever
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.plan import on_device
