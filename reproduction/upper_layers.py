@@ -85,9 +85,8 @@ def differences(workspace: Workspace) -> list[Difference]:
 
 def _minus(means: dict[Cell, Floats], arm: tuple[str, int], other: tuple[str, int], layers: int) -> Floats | None:
     def of(wanted: tuple[str, int]) -> Floats | None:
-        return next(
-            (v for c, v in means.items() if (method_of(c.source), c.per_doc, c.layers) == (*wanted, layers)), None
-        )
+        cells = (c for c in means if (method_of(c.source), c.per_doc, c.layers) == (*wanted, layers))
+        return next((means[cell] for cell in cells), None)
 
     mine, theirs = of(arm), of(other)
     return None if mine is None or theirs is None else mine - theirs
