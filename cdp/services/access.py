@@ -183,9 +183,14 @@ def environment_for(settings: Mapping[str, Any], typed: str = "") -> dict[str, s
 
 def _api_urls(settings: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the retrievers behind an API that a job's settings name."""
-    values = (str(settings.get(name) or "") for name in ("retriever", "retrievers", "teacher"))
+    values = (str(settings.get(name) or "") for name in ("retriever", "retrievers", "teacher", "untrained"))
     named = (api.parse(item) for value in values for item in value.split(","))
     return [found.url for found in named if found is not None]
+
+
+def asks_a_retriever(settings: Mapping[str, Any]) -> bool:
+    """Return True if a job's settings name a retriever behind an API."""
+    return bool(_api_urls(settings))
 
 
 def needs_key(settings: Mapping[str, Any]) -> bool:

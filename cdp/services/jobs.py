@@ -140,7 +140,9 @@ def start(
         uses_pool=device.pool,
         inputs={**ready.inputs, **(inputs or {})},
         after=after,
-        env_secrets=access.environment_for(settings, api_key) if declared.asks else None,
+        env_secrets=access.environment_for(settings, api_key)
+        if declared.asks or access.asks_a_retriever(settings)
+        else None,
     )
 
 
