@@ -196,7 +196,10 @@ class StudyConfig(Config):
 
     def recorded(self) -> dict[str, Any]:
         """Return the settings that took part: a default must not read as the writer of queries that were there."""
+        # Those that came later stand in no plan of before.
+        own = StudyConfig.settings()
         usual = {name: setting.default for name, setting in Loop.settings().items()}
+        usual |= {name: own[name].default for name in ("choose", "untrained", "layers", "fusion")}
         values = {name: value for name, value in self.to_dict().items() if name not in usual or value != usual[name]}
         if self.losses == (INFONCE,):
             del values["teacher"]
