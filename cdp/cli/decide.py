@@ -268,7 +268,7 @@ def study_test(
         note(display.shown(_planned(planned)))
     begun = trial.start(run.workspace, config, allow_leakage=allow_leakage)
     note(*(f"also queued: {job_id}" for job_id in begun.generations))
-    done = run.started(begun.job_id)
+    done = run.started(begun.job_id, *begun.later)
     if run.wait and not run.json:
         judged = planned.judged
         target = target_queries.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
@@ -282,7 +282,7 @@ def _planned(planned: Trial) -> dict[str, Any]:
     basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
     fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
     return {
-        "trainings": f"{len(planned.plan.conditions)} of {planned.config.retriever}: one and {planned.config.per_doc} "
+        "trainings": f"{len(planned.plan.conditions)} of {planned.config.retriever}: {planned.config.numbers} "
         f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}, beside BM25 and "
         "the untrained retriever",
         f"{planned.unit}s": f"{planned.documents:,} of {planned.documents_there:,}",

@@ -343,8 +343,8 @@ class TrialConfig(Config):
     judged: Reported = member()
     endpoint: Writer = member()
     retriever: str = altered(TrainingConfig, "retriever", help="The retriever to train.")
-    per_doc: int = option(
-        5, "Queries per document (M) that one query is compared with.",
+    per_doc: tuple[int, ...] = option(
+        (5,), "Queries per document (M) that one query is compared with, the first of one set; 2, 5, 10 is the grid.",
         reason="The paper's gains from diverse queries flatten after five.", unit="queries", minimum=2, maximum=100,
     )  # fmt: skip
     documents: int | None = option(
@@ -367,9 +367,20 @@ class TrialConfig(Config):
         maximum=1440.0,
     )  # fmt: skip
     spend: float = option(
-        1.0, "At most so much for queries that an LLM writes. A test that costs more is not started.",
+        1.0, "At most so much for queries that an LLM writes and, on a benchmark that a model judged, for judging what "
+        "the trainings newly find. A test whose queries cost more is not started.",
         reason="Enough for a few hundred documents with a small model.", unit="US dollars", minimum=0.01,
     )  # fmt: skip
+
+    @property
+    def numbers(self) -> str:
+        """``one and 5``, ``one, 2, 5 and 10``: the queries per document that are compared."""
+        *first, last = "one", *map(str, self.per_doc)
+        return f"{', '.join(first)} and {last}"
+
+
+# How many queries per document a test compares with one where a single number says too little.
+GRID = (2, 5, 10)
 
 
 def reported_split(splits: Sequence[str]) -> str:

@@ -367,7 +367,7 @@ def study_of_test(
         "query_sets": human,
         "corpus": config.corpus,
         "endpoint": config.endpoint,
-        "per_doc": (1, config.per_doc),
+        "per_doc": (1, *config.per_doc),
         "max_documents": documents,
         "retrievers": config.retriever,
         "seeds": (*range(config.seeds),),

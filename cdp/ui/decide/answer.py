@@ -17,7 +17,7 @@ from cdp.retrievers import PRESETS
 from cdp.services import decide as service
 from cdp.services import jobs, queries, studies, trial
 from cdp.studies import advice, own_test
-from cdp.studies.config import TrialConfig
+from cdp.studies.config import GRID, TrialConfig
 from cdp.studies.own_test import Trial
 from cdp.ui import jobs as job_views
 from cdp.ui.benchmarks import judging
@@ -94,12 +94,19 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             help="The small one trains in seconds and knows English. Others take longer, and most are downloaded "
             "first.",
         )  # fmt: skip
+        values["per_doc"] = forms.pick(
+            "Queries per document",
+            {(5,): "1 and 5", GRID: "1, 2, 5 and 10"},
+            width=180,
+            key="trial_per_doc",
+            help="The grid trains more, on the first queries of one set of ten.",
+        )
         for name in ("queries", "seeds", "minutes", *(["spend"] if chosen.costs else [])):
             with st.container(width=160):
                 value = forms.widget(TrialConfig, name, key="trial", label=LIMITS.get(name, ""))
                 values |= {name: value} if value else {}
     config = TrialConfig.from_dict(values)
-    planned = trial.plan(workspace, config)
+    planned = trial.plan(workspace, config, chosen.api_key)
     tables.figures(
         ("Time", f"about {duration(planned.plan.seconds)}"),
         ("Price", planned.plan.price),
@@ -108,7 +115,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         (
             "Trainings",
             len(planned.plan.conditions),
-            f"One and {planned.config.per_doc} diverse queries and paraphrases per {planned.unit}, "
+            f"{planned.config.numbers.capitalize()} diverse queries and paraphrases per {planned.unit}, "
             f"{count(planned.config.seeds, 'seed')}: on the same documents, and on the same number of pairs.",
         ),
         ("Judged by", md(_judges(planned.judged), 40)),
