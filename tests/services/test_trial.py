@@ -184,9 +184,8 @@ def test_the_grid_is_nested_in_one_set_of_each_method(workspace: Workspace, tmp_
     assert {c.cell.per_doc for c in usual.plan.conditions} == {1, 5}
     written = {c.cell.per_doc for c in planned.plan.conditions if c.cell.source in ("diverse", "paraphrase")}
     assert written == {1, 2, 5, 10}
-    asked = [
-        studies.synthesis_of(planned.plan.config, source) for source in planned.plan.sources if not source.query_set
-    ]
+    lacking = [source for source in planned.plan.sources if not source.query_set]
+    asked = [synthesis_of(planned.plan.config, source) for source in lacking]
     assert [(job.method, job.per_doc) for job in asked] == [("diverse", 10), ("paraphrase", 10)]
     assert (usual.config.numbers, planned.config.numbers) == ("one and 5", "one, 2, 5 and 10")
     assert "--per-doc '2, 5, 10'" in trial.command(planned.config)
