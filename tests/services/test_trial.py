@@ -17,6 +17,7 @@ from cdp.corpus.documents import permutation
 from cdp.services import jobs, projects, trial
 from cdp.studies import own_test, records
 from cdp.studies.config import TrialConfig
+from cdp.studies.planning import synthesis_of
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
 
 pytestmark = pytest.mark.slow
