@@ -25,12 +25,12 @@ from cdp.corpus import load_manifest
 from cdp.evaluation import combined
 from cdp.evaluation.calibration import Calibration, judged_by
 from cdp.evaluation.evaluate import OF_FILES
-from cdp.results import naming
+from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 
-MEASURE = "ndcg@10"
+MEASURE = regraded.MEASURE
 SEPARATOR = " · "
 
 # {run: all runs of its recipe, itself among them, by seed, the newest first}
@@ -207,6 +207,7 @@ class RowFilter(Protocol):
 
 def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> list[dict[str, Any]]:
     """The catalogue's evaluations, the newest first, those of studies among them; of a project where one is given.
+    What a model judged since is in their scores.
 
     Beside the catalogue's keys each has ``retriever_name`` as people know the run (``named`` where a person named it),
     ``marks`` (``leaked``, ``stopped at step 1 of 116``), ``start`` and ``trained`` (the retriever that it was trained
@@ -218,7 +219,7 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
     given = naming.given_names(workspace)
     source_of = cache(partial(source, workspace))
     evaluations = []
-    for row in rows:
+    for row in (regraded.updated(workspace, row) for row in rows):
         hybrid, rerank = combined.settings_of(row["settings"])
         ran = row["settings"].get("retriever") if hybrid or rerank else row["retriever_id"]
         result = results.get(ran)
