@@ -256,3 +256,13 @@ def _word_start(line: str, at: int) -> int:
     """Return the beginning of the next word, or ``at`` in a script without spaces."""
     space = line.find(" ", at, at + BEFORE)
     return at if space < 0 or at == 0 else space + 1
+
+
+# Called with the phase, what is done and the total (0 if unknown); may raise to end the work.
+Progress = Callable[[str, int, int], None]
+# The same within one phase: called with what is done and the total.
+PhaseProgress = Callable[[int, int], None]
+
+
+def silent(*_: object) -> None:
+    """Say nothing: the default of both."""

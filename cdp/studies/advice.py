@@ -42,7 +42,7 @@ from cdp.principle.evidence import (
 )
 from cdp.principle.options import name_of
 from cdp.retrievers import PRESETS, bm25, leakage
-from cdp.retrievers.preset import TRAINED_SIMILARITY
+from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.config import TrialConfig
 from cdp.studies.gains import BySeed, read_scores
