@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from cdp.base.errors import SHOWN_PROBLEMS, InputError, WorkspaceError, nearest
+from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, option
-from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
 from cdp.corpus import iter_documents, load_documents, load_manifest
 from cdp.corpus.checks import (

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.registry import Registered, Registry
-from cdp.base.staging import staging
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.corpus import get_documents, iter_documents
