@@ -1,4 +1,4 @@
-"""Saved models in the spelling of sentence-transformers 3 to 5, which 6 reads too: module names, pooling, tokenizer.
+"""Saved models in the spelling that sentence-transformers 5 and 6 read: names of modules, pooling, tokenizer, rotary base.
 
 Version 6 and Transformers 5 write names that earlier ones refuse, or pass over in silence. Only what means the same in
 both is rewritten; a folder with settings that are new keeps them. ``make interop`` loads such folders in ``TESTED``.
@@ -14,7 +14,7 @@ from cdp.base.workspace import read_json, write_json
 from cdp.retrievers.model_files import CONFIG, MODULES, ROUTER, TOKENIZER
 
 # Versions of sentence-transformers in which the vectors of folders in this spelling were equal to 1e-6.
-TESTED = ("3.4.1", "5.1.2", "5.3.0", "5.7.0", "6.2.0")
+TESTED = ("5.1.2", "5.3.0", "5.7.0", "6.2.0")
 FORMER = "sentence_transformers.models"
 TRANSFORMER = "sentence_bert_config.json"
 

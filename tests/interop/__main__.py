@@ -38,13 +38,7 @@ class Peer:
     program: str = READS_MODELS
 
 
-def _reader(version: str) -> Peer:
-    # Version 3 was made before Transformers 5.
-    older = ("transformers==4.57.6",) if version.startswith("3.") else ()
-    return Peer(f"sentence-transformers-{version}", (f"sentence-transformers=={version}", *older))
-
-
-PEERS = tuple(map(_reader, TESTED))
+PEERS = tuple(Peer(f"sentence-transformers-{version}", (f"sentence-transformers=={version}",)) for version in TESTED)
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Saved models are spelt as sentence-transformers 3 to 5 read them, and 6 reads the same model from it."""
+"""Saved models are spelt as sentence-transformers 5 reads them, and 6 reads the same model from it."""
 
 from __future__ import annotations
 
