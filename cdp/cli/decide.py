@@ -261,6 +261,7 @@ def study_test(
     if "generator" not in run.given:
         last = own_test.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
+    trial.measure(run.workspace, config)
     planned = trial.plan(run.workspace, config)
     if not yes:
         return run.say(planned.to_dict(), {**_planned(planned), "next": "start it with --yes"})
@@ -282,11 +283,12 @@ def _planned(planned: Trial) -> dict[str, Any]:
     basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
     fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
     return {
-        "trainings": f"{len(planned.plan.conditions)} of {planned.config.retriever}: {planned.config.numbers} "
-        f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}, beside BM25 and "
-        "the untrained retriever",
+        "trainings": f"{plan.trainings} of {planned.trained}: {planned.config.numbers} "
+        f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}",
+        "beside": f"BM25, {planned.beside}, each also fused with BM25",
         f"{planned.unit}s": f"{planned.documents:,} of {planned.documents_there:,}",
-        "steps": f"{planned.plan.steps[planned.config.retriever]:,} for every training; the best NDCG@10 on "
+        "steps": f"{' or '.join(f'{n:,}' for n in dict.fromkeys(plan.steps.values()))} for every training; the best "
+        f"NDCG@10 on "
         f"{splits.n_dev:,} dev queries chooses the checkpoint",
         "reported on": f"{planned.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
         f"{splits.n_documents:,} documents",

@@ -23,8 +23,8 @@ from cdp.training.reasoning import Reasoned, check_reasoned, pairs_with, unreaso
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
 
-# Evaluations of a training where nothing else is set: few enough to cost little, enough for the best to be near one.
-EVALUATIONS = 5
+# Evaluations of a training where nothing else is set: the costliest part of a short one, and each lets luck choose.
+EVALUATIONS = 3
 
 # Steps between two evaluations at most: the paper's interval.
 MOST_BETWEEN = 500
