@@ -1,4 +1,4 @@
-"""Every path on disk: the workspace's format, ids, slugs, content hashes, atomic writes, disk faults.
+"""Every path on disk: workspace format, ids, slugs, content hashes, atomic writes, disk faults, in-memory file cache.
 
 The workspace is ``$CDP_WORKSPACE``; else ``data/workspace`` of the clone, or the user's data folder for an installed
 package. Folders are created when something is written into them.
@@ -14,12 +14,14 @@ import re
 import resource
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.redaction import cleaned, holds_key
@@ -382,3 +384,46 @@ def folder_size(path: Path) -> int:
             with suppress(OSError):  # deleted meanwhile
                 total += os.lstat(os.path.join(folder, name)).st_size
     return total
+
+
+T = TypeVar("T")
+
+
+class FileCache:
+    """LRU cache of values computed from files. Cached values are shared: treat them as read-only."""
+
+    def __init__(self, size: int = 1024) -> None:
+        self._size = size
+        self._values: OrderedDict[Hashable, tuple[tuple[int, int, int], Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, path: Path, question: Hashable, load: Callable[[], T]) -> T:
+        """Return the cached answer to ``question`` while ``path`` is unchanged, else call ``load``.
+
+        Errors are not cached, nor is anything of a file that does not exist.
+        """
+        try:
+            stat = os.stat(path)
+        except OSError:
+            return load()
+        # Files are replaced by rename or appended to, so time of change, size and inode identify a version.
+        stamp, key = (stat.st_mtime_ns, stat.st_size, stat.st_ino), (path, question)
+        with self._lock:
+            kept = self._values.get(key)
+            if kept is not None and kept[0] == stamp:
+                self._values.move_to_end(key)
+                value: T = kept[1]
+                return value
+        value = load()
+        with self._lock:
+            self._values[key] = (stamp, value)
+            self._values.move_to_end(key)
+            while len(self._values) > self._size:
+                self._values.popitem(last=False)
+        return value
+
+
+# Manifests and other small records.
+RECORDS = FileCache()
+# Values that pages read at every click; some are large.
+ANSWERS = FileCache(64)

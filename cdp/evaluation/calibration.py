@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import CdpError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.statistics import stdtrit
 from cdp.base.text import counted, interval, signed
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.evaluation.results import FirstTen, scores_of
 

@@ -10,8 +10,7 @@ from cdp import catalog, query_sets
 from cdp.base import permission
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.query_sets import QuerySet
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve

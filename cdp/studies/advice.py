@@ -16,10 +16,9 @@ import numpy as np
 from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import place_of
 from cdp.base.text import duration, name_and_split
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
