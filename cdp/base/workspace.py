@@ -78,8 +78,13 @@ class Workspace:
         configured = os.environ.get("CDP_WORKSPACE", "").strip()
         if not configured and not INSTALLED:
             return cls(SHIPPED_DATA / "workspace")
+
+        # The user's data folder (XDG Base Directory Specification): an upgrade removes the package's own files.
+        shared = os.environ.get("XDG_DATA_HOME", "")
+        # The specification has relative paths ignored.
+        own = Path(shared if shared.startswith("/") else "~/.local/share", "cdp-studio")
         try:
-            return cls(Path(configured or user_data()).expanduser().resolve())
+            return cls(Path(configured or own).expanduser().resolve())
         except RuntimeError as error:  # no home folder
             hint = "Name a folder in the environment variable CDP_WORKSPACE."
             raise ConfigError(f"There is no folder for the workspace: {error}", hint=hint) from error
@@ -136,14 +141,6 @@ def open_workspace(workspace: Workspace) -> Workspace:
         with suppress(WorkspaceError):  # a full disk: the next process marks it
             write_json(path, {"format": FORMAT})
     return workspace
-
-
-def user_data() -> Path:
-    """Return the user's data folder (XDG Base Directory Specification): an upgrade removes the package's own files."""
-    configured = os.environ.get("XDG_DATA_HOME", "")
-    # The specification has relative paths ignored.
-    base = Path(configured) if configured.startswith("/") else Path("~/.local/share")
-    return base / "cdp-studio"
 
 
 def private_files() -> None:

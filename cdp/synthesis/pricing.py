@@ -149,6 +149,8 @@ def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
     """Return ``config`` with the ids of its corpus and source."""
     manifest = resolve_corpus(workspace, config.corpus)
     source = query_sets.resolve_query_set(workspace, config.source).id if config.source else ""
+    if (config.corpus, config.source) == (manifest.id, source):
+        return config
     return config.replace(corpus=manifest.id, source=source)
 
 
