@@ -78,6 +78,11 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def clustered(n: int, clusters: int, noun: str = "") -> str:
+    """Format ``300``, or ``300 in 41 groups`` for queries that share documents; the ``noun`` follows the number."""
+    return f"{n:,}{noun}" if clusters == n else f"{n:,}{noun} in {counted(clusters, 'group')}"
+
+
 def duration(seconds: float | None) -> str:
     """Format ``8 s``, ``3 min``, ``1 h 20 min``; a dash for None."""
     if seconds is None:

@@ -97,7 +97,7 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
             "p (t)": p_value(row.p_t),
             "p (seeds)": p_value(row.p_seeds),
             "p (Holm)": p_value(row.p_holm),
-            "queries": row.n_queries,
+            "queries": row.units,
             **({"marks": row.marks} if marked else {}),
         }
         for row in comparison.rows

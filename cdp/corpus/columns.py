@@ -223,8 +223,6 @@ def _word_counts(offsets: NDArray[np.int32], data: NDArray[np.uint8]) -> NDArray
     space |= data - 9 < 5  # of unsigned bytes: 9 to 13
     space |= data - 28 < 4
     beyond = np.flatnonzero(data >= 0x80)
-    if len(beyond):
-        _mark_spaces(data, beyond, space)
     starts = np.empty(len(data), bool)
     starts[1:] = space[:-1]
     begins = offsets[:-1][np.diff(offsets) > 0]
@@ -233,23 +231,22 @@ def _word_counts(offsets: NDArray[np.int32], data: NDArray[np.uint8]) -> NDArray
     counts = np.zeros(len(offsets) - 1, np.int64)
     counts[np.diff(offsets) > 0] = np.add.reduceat(starts, begins, dtype=np.int64)
     if len(beyond):
-        # E2 is punctuation, lower ones are letters of Latin, Greek, Cyrillic, Hebrew, Arabic.
-        longer = beyond[(data[beyond] >= 0xE0) & (data[beyond] != 0xE2)]
-        counts[np.diff(np.searchsorted(longer, offsets)) > 0] = -1
+        odd = beyond[_maybe_spaces(data, beyond)]
+        counts[np.diff(np.searchsorted(odd, offsets)) > 0] = -1
     return counts
 
 
-def _mark_spaces(data: NDArray[np.uint8], beyond: NDArray[np.int64], space: NDArray[np.bool_]) -> None:
-    """Mark the bytes of white space ``beyond`` ASCII: U+0085, U+00A0, U+2000 to 200A, U+2028, 2029, 202F, 205F."""
+def _maybe_spaces(data: NDArray[np.uint8], beyond: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which bytes ``beyond`` ASCII begin white space, or a letter whose words may stand without spaces.
+
+    White space is U+0085, U+00A0, or among U+2000 to 206F, where dashes and quotation marks are left aside. Letters of
+    two bytes are Latin, Greek, Cyrillic, Hebrew, Arabic.
+    """
     first = data[beyond]
-    two = beyond[first == 0xC2]
-    two = two[(data[two + 1] == 0x85) | (data[two + 1] == 0xA0)]
-    three = beyond[first == 0xE2]
-    second, third = data[three + 1], data[three + 2]
-    general = (second == 0x80) & ((third <= 0x8A) | np.isin(third, (0xA8, 0xA9, 0xAF)))
-    three = three[general | ((second == 0x81) & (third == 0x9F))]
-    for places in (two, two + 1, three, three + 1, three + 2):
-        space[places] = True
+    second, third = (data[np.minimum(beyond + n, len(data) - 1)] for n in (1, 2))
+    no_break = (first == 0xC2) & ((second == 0x85) | (second == 0xA0))
+    general = (first == 0xE2) & ((second == 0x80) & ((third < 0x90) | (third > 0xA7)) | (second == 0x81))
+    return no_break | general | (first >= 0xE0) & (first != 0xE2)
 
 
 def odd_rows(

@@ -37,7 +37,7 @@ TEXTS = {
     "a formula": (
         "<p>so <math><mi>A</mi><mo>=</mo><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>"
         " and <math alttext='x^2'><mi>x</mi></math></p>",
-        "so A = (a + b)/2 and x^2",
+        "so A=(a+b)/2 and x^2",
     ),
     "a nested list": (
         "<ul><li>oil<ul><li>colza</li><li>olive</li></ul></li><li><a>gas</a>, <p>town</p></li></ul>",
@@ -107,7 +107,7 @@ def test_the_frame_of_a_page_is_counted_by_kind(tmp_path: Path) -> None:
         "<div class='cookieBanner'>We use cookies. <button>Accept</button></div>"
         "<div id='left-sidebar'><a>Fares</a></div>"
     )
-    body = f"{frame}<div><h1>Cranes</h1><p>{prose(1, 60)}</p></div><footer>Opening hours</footer><p>© Harbour</p>"
+    body = f"{frame}<div><h1>Cranes</h1><p>{prose(1, 60)}</p></div><footer>Opening hours<p>© Harbour</p></footer>"
     with page(tmp_path / "a.html", body) as found:
         assert text_of(found) == f"Cranes\n\n{prose(1, 60)}"
         [file] = found.files

@@ -54,7 +54,7 @@ SHAPES = f"<mc:AlternateContent><mc:Choice>{shape('New')}</mc:Choice>{COPY}</mc:
         (shape(BREAK), ["Quay House\nAnchor Street"]),
         (shape("Monday_x000D_Tuesday"), ["Monday Tuesday"]),
         (shape("a_x005F_x000D_b"), ["a_x000D_b"]),
-        (shape(NUMBER), ["Slide  of the plan"]),
+        (shape(NUMBER), ["Slide of the plan"]),
         (shape(DATE), ["On 1 June"]),
         (shape("First\nSecond"), ["First\nSecond"]),
         (shape("Text", "body") + shape("Title", "title"), ["Title", "Text"]),

@@ -122,16 +122,11 @@ def _objects(source: Source, text: io.TextIOWrapper) -> Iterator[Row | BadRow]:
         try:
             yield _row(begins, values.value())
             source.spend(ROW_BYTES)
-            continue
-        except json.JSONDecodeError as error:
-            problem = f"{error.msg.removesuffix(' at')}, in the object that begins here"
-        except RecursionError:
-            problem = "the JSON is nested too deeply"
-        except ValueError as error:
-            problem = str(error).split(";")[0]
-        yield BadRow(begins, "broken JSON", problem, excerpt(values.buffer[values.at : values.at + 1000]))
-        if not values.skip():
-            return
+        except (ValueError, RecursionError) as error:
+            shown = excerpt(values.buffer[values.at : values.at + 1000])
+            yield BadRow(begins, "broken JSON", f"{_problem(error)}, in the object that begins here", shown)
+            if not values.skip():
+                return
 
 
 def _entries(source: Source, text: io.TextIOWrapper) -> Iterator[Any]:
@@ -149,15 +144,20 @@ def _entries(source: Source, text: io.TextIOWrapper) -> Iterator[Any]:
         array.past("]")
         if array.peek():
             raise json.JSONDecodeError("Extra data", array.buffer, array.at)
-        return
-    except json.JSONDecodeError as error:
-        problem, line = error.msg.removesuffix(" at"), array.lines + error.lineno
-    except RecursionError:
-        problem, line = "the JSON is nested too deeply", None
-    except ValueError as error:
-        problem, line = str(error).split(";")[0], None
-    hint = "Is the file whole? Of JSON Lines, one object per line, only the broken line would be lost."
-    raise InputError(f"The JSON array cannot be read: {problem}.", hint=hint, file=source.name, line=line)
+    except (ValueError, RecursionError) as error:
+        line = array.lines + error.lineno if isinstance(error, json.JSONDecodeError) else None
+        hint = "Is the file whole? Of JSON Lines, one object per line, only the broken line would be lost."
+        problem = f"The JSON array cannot be read: {_problem(error)}."
+        raise InputError(problem, hint=hint, file=source.name, line=line) from None
+
+
+def _problem(error: ValueError | RecursionError) -> str:
+    """What is wrong with JSON, in words."""
+    if isinstance(error, RecursionError):
+        return "the JSON is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg.removesuffix(" at")
+    return str(error).split(";")[0]
 
 
 class _Array:
@@ -232,13 +232,9 @@ class _Array:
 def _row_of_line(number: int, line: str) -> Row | BadRow:
     try:
         return _row(number, json.loads(line.rstrip("\r\n")), line)
-    except json.JSONDecodeError as error:
-        problem = f"{error.msg.removesuffix(' at')} at column {error.colno}"
-    except RecursionError:
-        problem = "the JSON is nested too deeply"
-    except ValueError as error:
-        problem = str(error).split(";")[0]
-    return BadRow(number, "broken JSON", problem, excerpt(line))
+    except (ValueError, RecursionError) as error:
+        place = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        return BadRow(number, "broken JSON", _problem(error) + place, excerpt(line))
 
 
 def _row(line: int, value: Any, text: str = "") -> Row | BadRow:

@@ -5,31 +5,18 @@ from __future__ import annotations
 import codecs
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
 
-from cdp.corpus.passages import Block, table
 from cdp.corpus.readers import Report
+from cdp.corpus.readers.walk import APART, BLOCKS, spaced
 from cdp.corpus.sources import likely_encoding
 
 _DECLARED = re.compile(rb"""^[^>]*?encoding\s*=\s*["']([\w.-]+)|<meta[^>]+charset\s*=\s*["']?([\w.-]+)""", re.I)
 # An XML parser knows none of HTML's names of characters; those of XML stay as they are.
 _ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9]*;")
 HEAD_BYTES = 4_096
-
-HEADINGS = {f"h{level}": level for level in range(1, 7)}
-ITEMS = frozenset(("li", "dt", "dd"))
-LISTS = frozenset(("ul", "ol", "dl", "menu", "dir"))
-# What stands in lines of its own; anything else is part of a line.
-_DRAWN_APART = """
-    address article aside blockquote body caption center details dialog div dl fieldset figcaption figure footer form
-    header hgroup hr html legend main nav optgroup option p pre search section summary svg table tbody td text tfoot th
-    thead tr
-"""
-BLOCKS = ITEMS | LISTS | HEADINGS.keys() | set(_DRAWN_APART.split())
-# Drawn apart from the text beside them, though no line ends there.
-APART = frozenset(("button", "input", "select", "textarea", "img", "video", "audio", "iframe", "object", "label"))
 
 # Text that no reader of the page sees, by what it is.
 SCRIPTS = "scripts"
@@ -53,16 +40,7 @@ _FRAME_WORDS = {
 }
 _NAME_WORD = re.compile(r"[a-z]+|[A-Z][a-z]*")
 _FRAMES = {"footer": "page footers", "header": "page headers", "aside": "side notes", "nav": "menus"}
-LONGEST_COPYRIGHT = 150
-# A part of the page with so much of its prose is the page; the rest stands beside it.
-MAIN_SHARE = 0.9
 BESIDE = "beside the main part"
-
-# Words of a cell that is a part of the page's layout rather than a value.
-LONGEST_CELL = 150
-MOST_SPANNED = 1_000
-
-_RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 
 
 def tree_of(data: bytes, strict: bool = False) -> Any:
@@ -145,24 +123,9 @@ def count(data: bytes, report: Report) -> None:
     counted.close()
 
 
-def _text(element: Any) -> str:
-    return "".join(element.itertext())
-
-
-def _spaced(element: Any) -> str:
-    """The text of an element, its lines apart."""
-    from lxml import etree
-
-    pieces: list[str] = []
-    for event, part in etree.iterwalk(element, events=("start", "end")):
-        own = part.text if event == "start" else part.tail if part is not element else ""
-        pieces += [" " if part.tag in BLOCKS or part.tag in APART or part.tag == "br" else "", own or ""]
-    return "".join(pieces)
-
-
 def _remove(element: Any, kind: str, report: Report) -> None:
     """Empty an element of its tree; the text behind it stays."""
-    text = _spaced(element) if kind != SCRIPTS else ""
+    text = spaced(element) if kind != SCRIPTS else ""
     if text.strip():
         report.remove(text, kind)
     element[:] = []
@@ -225,295 +188,44 @@ def without_frame(body: Any, report: Report) -> None:
         kind = _frame(element)
         if not kind or element.tag == "nav":
             return kind
-        if 2 * sizes[element][0] > sizes[body][0] or next(element.iter("main", "article", "h1"), None) is not None:
+        if 2 * sizes[element] > sizes[body] or next(element.iter("main", "article", "h1"), None) is not None:
             return ""
-        parts = ("main", "article", "section") if element.tag in _FRAMES else ("main", "article")
-        main = next(element.iterancestors(*parts), None)
-        return kind if main is None and not any(e.get("role") == "main" for e in element.iterancestors()) else ""
+        inside = ("main", "article", "section") if element.tag in _FRAMES else ("main", "article")
+        return "" if next(element.iterancestors(*inside), None) is not None else kind
 
     for element, kind in _outermost(body, frame):
         _remove(element, kind, report)
-    _remove_beside(body, _main_of(body, _sizes(body)), report)
+
+    # What the page calls its main part is that, unless most of the text stands elsewhere.
+    sizes = _sizes(body)
+    named = [body.findall(f".//{path}") for path in ("main", "*[@role='main']", "article")]
+    main = next((found[0] for found in named if len(found) == 1 and 2 * sizes[found[0]] >= sizes[body]), body)
+    while main is not body:
+        for beside in [*main.itersiblings(), *main.itersiblings(preceding=True)]:
+            if beside.tag != "h1" and next(beside.iter("h1"), None) is None:
+                _remove(beside, BESIDE, report)
+        main = main.getparent()
 
 
 def _frame(element: Any) -> str:
     tag, attributes = element.tag, element.attrib
     if tag in _FRAMES:
         return _FRAMES[tag]
-    if tag in BLOCKS and not len(element) and (text := (element.text or "").strip()).startswith("©"):
-        return "page footers" if len(text) < LONGEST_COPYRIGHT else ""
-    if not attributes or tag not in ("div", "section", "ul", "ol", "form", "table", "td", "dialog", "p", "span"):
+    if tag not in ("div", "section", "ul", "ol", "form", "table", "td", "p", "span"):
         return ""
 
-    if kind := _FRAME_ROLES.get(attributes.get("role", "")):
-        return kind
-    for name in (attributes.get("id", ""), attributes.get("class", "")):
-        for word in _NAME_WORD.findall(name):
-            if kind := _FRAME_WORDS.get(word.lower()):
-                return kind
-    return ""
+    words = _NAME_WORD.findall(f"{attributes.get('id', '')} {attributes.get('class', '')}")
+    named = (_FRAME_WORDS.get(word.lower(), "") for word in words)
+    return _FRAME_ROLES.get(attributes.get("role", "")) or next(filter(None, named), "")
 
 
-def _main_of(body: Any, sizes: Mapping[Any, tuple[int, int]]) -> Any:
-    """The part that the page calls its main one, else the smallest with nearly all of its prose."""
-    prose = sizes[body][1]
-    for path in (".//main", ".//*[@role='main']", ".//article"):
-        found = body.xpath(path)
-        if len(found) == 1 and 2 * sizes[found[0]][1] >= prose:
-            return found[0]
-
-    main = body
-    while True:
-        parts = [child for child in main if child.tag in ("div", "section", "article", "main", "center", "form")]
-        heavy = [child for child in parts if sizes[child][1] >= max(MAIN_SHARE * prose, 1)]
-        if not heavy:
-            return main
-        main = heavy[0]
-
-
-def _sizes(root: Any) -> dict[Any, tuple[int, int]]:
-    """{element: (its characters, those outside of links and buttons)}, spaces left aside."""
+def _sizes(root: Any) -> dict[Any, int]:
+    """{element: its characters}, spaces left aside."""
     from lxml import etree
 
-    def length(text: str | None) -> int:
-        return sum(map(len, text.split())) if text else 0
-
-    sizes: dict[Any, tuple[int, int]] = {}
+    sizes: dict[Any, int] = {}
     for _, element in etree.iterwalk(root, events=("end",)):
-        parts = [sizes[child] for child in element]
-        own = length(element.text) + sum(length(child.tail) for child in element)
-        size, prose = own + sum(part[0] for part in parts), own + sum(part[1] for part in parts)
-        sizes[element] = size, 0 if element.tag in ("a", "button") else prose
+        texts = [element.text, *(child.tail for child in element)]
+        own = sum(len("".join(text.split())) for text in texts if text)
+        sizes[element] = own + sum(sizes[child] for child in element)
     return sizes
-
-
-def _remove_beside(body: Any, main: Any, report: Report) -> None:
-    """Take out what stands beside the main part, but for the page's only first heading."""
-    above = set(body.iterancestors())
-    frame = set(main.iterancestors()) - above
-    kept = {main}
-    if len(headings := list(body.iter("h1"))) == 1 and main not in headings[0].iterancestors():
-        frame |= set(headings[0].iterancestors()) - above
-        kept |= {headings[0]}
-
-    for element in frame - kept:
-        texts = [element.text or "", *(child.tail or "" for child in element)]
-        if any(map(str.strip, texts)):
-            report.remove(" ".join(texts), BESIDE)
-        element.text = None
-        for child in element:
-            child.tail = None
-            if child not in frame and child not in kept:
-                _remove(child, BESIDE, report)
-
-
-def blocks(root: Any, report: Report, deeper: int = 0) -> list[Block]:
-    """Return the blocks of a tree in reading order; its headings are ``deeper`` than they say."""
-    return _Walk(report, deeper).over(root)
-
-
-class _Walk:
-    """Text of a line is joined as it stands; what a browser draws apart is separated."""
-
-    def __init__(self, report: Report, deeper: int) -> None:
-        self._report, self._deeper = report, deeper
-        self._found: list[Block] = []
-        self._pieces: list[str] = []
-        # The heading, plain list or preformatted text that is one block, and the marks where raised text begins.
-        self._holder: Any = None
-        self._raised: list[int] = []
-        self._apart = False
-        self._buttons = 0
-        self._own = False  # text of the block that belongs to no button
-
-    def over(self, root: Any) -> list[Block]:
-        from lxml import etree
-
-        walk = etree.iterwalk(root, events=("start", "end"))
-        for event, element in walk:
-            if event == "start":
-                self._start(element)
-                if element.tag in ("math", "table") and self._whole(element):
-                    walk.skip_subtree()
-                else:
-                    self._add(element.text)
-            else:
-                self._end(element)
-                if element is not root:
-                    self._add(element.tail)
-        self._flush()
-        return self._found
-
-    def _add(self, text: str | None) -> None:
-        if not text:
-            return
-        if self._holder is None or self._holder.tag != "pre":
-            text = text.replace("\n", " ").replace("\r", " ")
-        if self._apart and self._pieces and self._pieces[-1][-1:].isalnum() and text[0].isalnum():
-            self._pieces.append(" ")
-        self._apart = False
-        self._own = self._own or (not self._buttons and not text.isspace())
-        self._pieces.append(text)
-
-    def _start(self, element: Any) -> None:
-        tag = element.tag
-        if tag in BLOCKS:
-            self._boundary(tag)
-            if self._holder is None and (tag in HEADINGS or tag == "pre" or (tag in LISTS and _is_plain(element))):
-                self._holder = element
-        elif tag == "br":
-            in_list = self._holder is not None and self._holder.tag in LISTS
-            self._pieces.append(" " if in_list else "\n")
-        elif tag in ("sup", "sub"):
-            self._raised.append(len(self._pieces))
-        elif tag == "q":
-            self._add("“")
-        self._apart = self._apart or tag in APART or "-" in tag
-        self._buttons += tag == "button"
-
-    def _end(self, element: Any) -> None:
-        tag = element.tag
-        if tag in BLOCKS:
-            if element is self._holder:
-                self._flush(HEADINGS.get(tag, 0))
-                self._holder = None
-            else:
-                self._boundary(tag)
-        elif tag in ("sup", "sub") and self._raised:
-            at = self._raised.pop()
-            before, text = self._pieces[at - 1][-1:] if at else "", "".join(self._pieces[at:])
-            self._pieces[at:] = [_raised(before, text) if tag == "sup" else _lowered(before, text)]
-        elif tag == "q":
-            self._add("”")
-        self._apart = self._apart or tag in APART or "-" in tag
-        self._buttons -= tag == "button"
-
-    def _boundary(self, tag: str) -> None:
-        """End the line; inside a heading, list or preformatted text, the block goes on."""
-        if self._holder is None:
-            self._flush()
-        else:
-            self._pieces.append("\n" if tag in ITEMS and self._holder.tag in LISTS else " ")
-
-    def _flush(self, level: int = 0) -> None:
-        text = "".join(self._pieces).replace("\xad", "").replace("\u200b", "")
-        keep = self._holder is not None and self._holder.tag == "pre"
-        lines = [line.rstrip() if keep else " ".join(line.split()) for line in text.split("\n")]
-        joined = "\n".join(lines).strip("\n") if keep else "\n".join(filter(None, lines))
-        if level:
-            level, joined = min(6, level + self._deeper), " ".join(joined.split())
-        own, self._own = self._own, False
-        self._pieces, self._raised, self._apart = [], [], False
-        if joined.strip() and not (own or level):  # a heading may be the button that opens what follows
-            self._report.remove(joined, "controls")
-        elif joined.strip(" ¶"):
-            self._found.append(Block(joined.rstrip(" ¶"), level))
-
-    def _whole(self, element: Any) -> bool:
-        """Take a formula or a table whole; False for a table of layout, whose cells are blocks."""
-        if element.tag == "math":
-            self._add(f" {_formula(element)} ")
-            return True
-        if _is_layout(element):
-            return False
-        rows, header = _rows(element, self._report)
-        if self._holder is not None:
-            self._add(" ".join(cell for row in rows for cell in row))
-            return True
-        for caption in element.iterchildren("caption"):
-            self._found += blocks(caption, self._report, self._deeper)
-        self._found += table(rows, header=header)
-        return True
-
-
-def _is_plain(element: Any) -> bool:
-    """Return True for a list of short items: one block, a line for each."""
-    if next(element.iter("table", "pre", "blockquote", "figure", *HEADINGS), None) is not None:
-        return False
-    return not any(len(item.findall("p")) > 1 for item in element.iter(*ITEMS))
-
-
-def _is_layout(element: Any) -> bool:
-    if element.get("role") in ("presentation", "none"):
-        return True
-    inner = element.iter("table", "pre", *HEADINGS)
-    if sum(part is not element for part in inner):
-        return True
-    cells = list(element.iter("td", "th"))
-    return any(len(_text(cell).split()) > LONGEST_CELL for cell in cells)
-
-
-def _rows(element: Any, report: Report) -> tuple[list[list[str]], int]:
-    """(cells of each row, rows of headings). A cell that another covers is empty, so that all keep their columns."""
-    rows: list[list[str]] = []
-    covered: dict[int, int] = {}
-    header = 0
-
-    def skip_covered(row: list[str]) -> None:
-        while covered.get(len(row), 0) > 0:
-            covered[len(row)] -= 1
-            row.append("")
-
-    for line in element.iter("tr"):
-        row: list[str] = []
-        cells = [cell for cell in line if cell.tag in ("td", "th")]
-        for cell in cells:
-            skip_covered(row)
-            text = " ".join(" ".join(block.text.split()) for block in blocks(cell, report))
-            down, across = (_span(cell, name) for name in ("rowspan", "colspan"))
-            for i in range(across if len(row) < MOST_SPANNED else 1):
-                covered[len(row)] = down - 1
-                row.append("" if i else text)
-        skip_covered(row)
-        headings = line.getparent().tag == "thead" or (cells and all(cell.tag == "th" for cell in cells))
-        header += bool(headings) and header == len(rows)
-        rows.append(row)
-    return rows, header
-
-
-def _span(cell: Any, name: str) -> int:
-    value = cell.get(name, "1").strip()
-    span = int(value) if value.isdecimal() and len(value) < 5 else 1
-    # 0 is the rest of the rows.
-    return min(MOST_SPANNED, span or MOST_SPANNED) if name == "rowspan" else max(1, min(MOST_SPANNED, span))
-
-
-def _raised(before: str, text: str) -> str:
-    """10³ for 10 to the power of 3; ordinals and notes in brackets as they stand."""
-    bare = text.strip()
-    raised = bare.translate(_RAISED)
-    if bare and all(character in "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ" for character in raised):
-        return raised
-    return f"^{bare}" if before.isdigit() and len(bare) == 1 and bare.isalpha() and bare not in "aeo" else text
-
-
-def _lowered(before: str, text: str) -> str:
-    """H2O, but x_max."""
-    return f"_{text}" if before.isalpha() and text[:1].isalpha() else text
-
-
-def _formula(element: Any) -> str:
-    """A formula as TeX where the page gives it, else in one line."""
-    for note in element.iter("annotation"):
-        if "tex" in note.get("encoding", "") and note.text:
-            return " ".join(note.text.split())
-    if told := element.get("alttext"):
-        return " ".join(told.split())
-    return " ".join(_line(element).split())
-
-
-def _line(element: Any) -> str:
-    parts = [_line(child) for child in element if child.tag != "annotation"]
-    if element.tag == "mfrac" and len(parts) == 2:
-        return f"{_grouped(parts[0])}/{_grouped(parts[1])}"
-    if element.tag in ("msup", "msub", "msubsup") and len(parts) > 1:
-        marks = {"msup": "^", "msub": "_", "msubsup": "_^"}[element.tag]
-        return parts[0] + "".join(mark + _grouped(part) for mark, part in zip(marks, parts[1:], strict=False))
-    if element.tag in ("msqrt", "mroot"):
-        return f"√({''.join(parts[:1] if element.tag == 'mroot' else parts)})"
-    text = (element.text or "").strip()
-    return f" {text} " if element.tag == "mo" and text in "=+−-<>≤≥≠±" else text + "".join(parts)
-
-
-def _grouped(part: str) -> str:
-    return part if len(part.strip()) == 1 or part.strip().isalnum() else f"({part.strip()})"

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
 from cdp.corpus.readers.packages import (
+    Flow,
     Kind,
     Package,
+    add,
     all_text,
     attribute,
+    box,
+    character,
     child,
-    formula,
-    graphic,
+    child_of,
+    graphics,
     is_hidden,
     name,
     prune,
-    raised,
     within,
 )
-from cdp.corpus.readers.walk import Walk
+from cdp.corpus.readers.walk import blocks, formula
 
 # Parts that hold text, by their place in the package of every writer.
 PARTS = {
@@ -32,7 +35,6 @@ PARTS = {
     r"/charts/chart\d*\.xml$": "charts", r"/diagrams/data\d*\.xml$": "SmartArt",
 }  # fmt: skip
 UNREAD = "it holds other documents (altChunk), which are not read"
-LINES = {"w:tab": " ", "w:ptab": " ", "w:br": "\n", "w:cr": "\n", "w:noBreakHyphen": "-"}
 NOTES = {"w:footnoteReference": "footnotes", "w:endnoteReference": "endnotes"}
 
 
@@ -48,7 +50,7 @@ def docx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
     report.title = report.title or package.title()
 
 
-class _Word(Walk):
+class _Word(Flow):
     def __init__(self, package: Package, report: Report) -> None:
         super().__init__(report)
         self.package = package
@@ -73,8 +75,9 @@ class _Word(Walk):
                 yield root
 
     def document(self) -> Iterator[Block]:
-        yield from self.blocks(prune(self.package.xml(self.part), self._left_out, self.report))
-        yield from [Block(self.waiting)] if self.waiting.strip() else ()
+        page = box([])
+        self.into(page, prune(self.package.xml(self.part), self._left_out, self.report))
+        yield from blocks(page, self.report)
         for note in self.notes.values():
             self.report.remove(all_text(note), "notes without a mark")
         for kind, removed in (("comments", Kind.COMMENTS), ("header", Kind.HEADERS), ("footer", Kind.HEADERS)):
@@ -112,44 +115,50 @@ class _Word(Walk):
         level = int(outline) + 1 if outline.isdigit() else level
         return title, 0 if level > 9 else level
 
-    def heading(self, paragraph: Any) -> tuple[int, bool]:
-        title, level = self._style(paragraph)
-        return level, title == "title"
-
-    def goes_on(self, paragraph: Any) -> bool:
-        # The mark that ended it was deleted.
-        return any(child(paragraph, "w:pPr", "w:rPr", mark) is not None for mark in ("w:del", "w:moveFrom"))
-
-    def inline(self, item: Any, kind: str) -> str | None:
+    def put(self, parent: Any, item: Any, kind: str) -> None:
         match kind:
+            case "w:p":
+                title, level = self._style(item)
+                # The mark that ended it was deleted.
+                marks = (child(item, "w:pPr", "w:rPr", mark) for mark in ("w:del", "w:moveFrom"))
+                goes_on = any(mark is not None for mark in marks)
+                self.paragraph(parent, item, level, title == "title", goes_on)
+            case "w:tbl":
+                self.table(parent, item)
             case "w:t":
-                return item.text or ""
+                add(parent, item.text or "")
+            case "w:br" | "w:cr":
+                child_of(parent, "br")
+            case "w:tab" | "w:ptab":
+                add(parent, " ")
+            case "w:noBreakHyphen":
+                add(parent, "-")
             case "w:sym":
-                code = int(attribute(item, "w:char", "0"), 16)
-                return "" if 0xE000 <= code < 0xF900 else chr(code)  # a sign of a font of its own
-            case "m:oMath" | "m:oMathPara":
-                return f" {formula(item)} "
+                add(parent, character(int(attribute(item, "w:char", "0"), 16)))
+            case "m:oMath":
+                add(parent, f" {formula(item)} ")
             case "w:r" if _value(item, "w:rPr", "w:vertAlign") == "superscript":
-                return raised(self.line(item))
+                self.into(child_of(parent, "sup"), item)
             case "w:txbxContent":
-                return self.apart(item)
+                self.apart(item)
             case "c:chart" | "dgm:relIds":
-                self.below += graphic(item, self.package, self.part)
+                self.below += graphics(item, self.package, self.part)
             case "w:footnoteReference" | "w:endnoteReference":
                 note = self.notes.pop((NOTES[kind], attribute(item, "w:id")), None)
-                return "" if note is None else self.apart(prune(note, self._left_out, self.report))
-        return LINES.get(kind)
+                if note is not None:
+                    self.apart(prune(note, self._left_out, self.report))
+            case "w:altChunk":
+                self.report.notes.append(UNREAD)
+            case _:
+                self.into(parent, item)
 
-    def beside(self, item: Any, kind: str) -> Iterable[Block] | None:
-        if kind == "w:altChunk":
-            self.report.notes.append(UNREAD)
-        return None
+    def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
+        yield from [(None, 1)] * _number(row, "w:trPr", "w:gridBefore")
+        for cell, _ in super().cells(row):
+            yield cell, _number(cell, "w:tcPr", "w:gridSpan", default=1)
 
-    def places(self, cell: Any) -> tuple[int, int]:
-        return 1, _number(cell, "w:tcPr", "w:gridSpan", default=1) - 1
-
-    def row(self, row: Any) -> tuple[int, bool]:
-        return _number(row, "w:trPr", "w:gridBefore"), child(row, "w:trPr", "w:tblHeader") is not None
+    def heads(self, row: Any) -> bool:
+        return child(row, "w:trPr", "w:tblHeader") is not None
 
 
 def _value(element: Any, *path: str) -> str:

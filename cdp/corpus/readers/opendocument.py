@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,24 @@ from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
 from cdp.corpus.readers.packages import (
     ABOUT,
+    Flow,
     Kind,
     Package,
+    add,
     all_text,
     attribute,
-    beside,
-    grouped,
+    box,
+    child_of,
     name,
     prune,
-    raised,
     within,
 )
-from cdp.corpus.readers.walk import Walk
+from cdp.corpus.readers.walk import blocks, formula
 
 REMOVED = {
     "text:tracked-changes": Kind.DELETED, "office:annotation": Kind.COMMENTS, "text:ruby-text": "phonetic guides",
     "text:placeholder": Kind.TEMPLATE, "text:table-of-content": Kind.CONTENTS, **dict.fromkeys(ABOUT, ""),
 }  # fmt: skip
-LINES = {"text:line-break": "\n", "text:tab": " ", "text:s": " "}
 # The most cells that the empty margin of a table can stand for.
 MOST_REPEATS = 1_000
 
@@ -47,9 +46,9 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
 
     content = package.xml("content.xml")
     roots = [root for root in (package.xml("styles.xml"), content) if root is not None]
-    walk = _OpenDocument(package, report, roots)
+    flow = _OpenDocument(package, report, roots)
     for body in within(content, "office:body"):
-        report.count(all_text(body, walk.hidden))
+        report.count(all_text(body, flow.hidden))
     for part in package.names:
         if part.endswith("/content.xml"):
             report.count(_object_text(package.xml(part)), "formulas and charts")
@@ -57,7 +56,9 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
         report.count(all_text(master), Kind.HEADERS)
         report.remove(all_text(master), Kind.HEADERS)
 
-    yield from walk.blocks(prune(content, walk.left_out, report))
+    page = box([])
+    flow.into(page, prune(content, flow.left_out, report))
+    yield from blocks(page, report)
     meta = package.xml("meta.xml")
     title = "" if meta is None else meta.findtext(".//{http://purl.org/dc/elements/1.1/}title")
     report.title = report.title or " ".join((title or "").split())
@@ -65,14 +66,12 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
 
 def _object_text(root: Any) -> str:
     """The text of a formula or a chart."""
-    if not root.tag.endswith("}math"):
+    if not _is_formula(root):
         return all_text(root)
     return " ".join(part.text or "" for part in root.iter() if not part.tag.endswith("}annotation"))
 
 
-class _OpenDocument(Walk):
-    mixed = True
-
+class _OpenDocument(Flow):
     def __init__(self, package: Package, report: Report, roots: Sequence[Any]) -> None:
         super().__init__(report)
         self.package = package
@@ -94,50 +93,61 @@ class _OpenDocument(Walk):
             return Kind.HIDDEN
         return REMOVED.get(kind)
 
-    def heading(self, paragraph: Any) -> tuple[int, bool]:
-        style = attribute(paragraph, "text:style-name")
-        level = int(attribute(paragraph, "text:outline-level", "1")) if name(paragraph) == "text:h" else 0
-        return level, "Title" in (style, self.parents.get(style))
+    def into(self, parent: Any, element: Any) -> None:
+        add(parent, element.text or "")
+        for item in element:
+            self.put(parent, item, name(item))
+            add(parent, item.tail or "")
 
-    def inline(self, item: Any, kind: str) -> str | None:
-        if kind == "drawing:frame" and (formula := self._formula(item)) is not None:
-            return f" {_math(formula)} "
-        if kind == "text:note" or kind.startswith(("drawing:", "table:")):
-            return self.apart(item if kind == "text:note" else [item])
-        if attribute(item, "text:style-name") in self.raised:
-            return raised(self.line(item))
-        return LINES.get(kind)
+    def put(self, parent: Any, item: Any, kind: str) -> None:
+        in_line = parent.tag not in ("div", "td", "th")
+        match kind:
+            case "text:p" | "text:h":
+                style = attribute(item, "text:style-name")
+                level = int(attribute(item, "text:outline-level", "1")) if kind == "text:h" else 0
+                self.paragraph(parent, item, level, "Title" in (style, self.parents.get(style)))
+            case "text:line-break":
+                child_of(parent, "br")
+            case "text:tab" | "text:s":
+                add(parent, " ")
+            case "drawing:object":
+                self._put_object(parent, item)
+            case "drawing:frame" if any(map(_is_formula, map(self._embedded, within(item, "drawing:object")))):
+                self.into(parent, item)
+            case "text:note":
+                self.apart(item)
+            case _ if in_line and kind.startswith("drawing:"):
+                self.apart(item)
+            case "table:table":
+                self.table(parent, item)
+            case _ if attribute(item, "text:style-name") in self.raised:
+                self.into(child_of(parent, "sup"), item)
+            case _:
+                self.into(parent, item)
 
-    def beside(self, item: Any, kind: str) -> Iterable[Block] | None:
-        root = self._embedded(item) if kind == "drawing:object" else None
-        return None if root is None else self.blocks(root)
+    def _put_object(self, parent: Any, item: Any) -> None:
+        root = self._embedded(item)
+        if _is_formula(root):
+            add(parent, f" {formula(root)} ")
+        elif root is not None:
+            self.into(parent, root)
 
     def _embedded(self, item: Any) -> Any:
         """The root of a formula or chart, which is a document of its own; None where there is none."""
         href = next((value for key, value in item.attrib.items() if key.endswith("}href")), "")
         return self.package.xml(posixpath.normpath(posixpath.join(href, "content.xml")))
 
-    def _formula(self, frame: Any) -> Any:
-        """The formula that a frame holds, else None."""
-        roots = (self._embedded(item) for item in within(frame, "drawing:object"))
-        return next((root for root in roots if root is not None and root.tag.endswith("}math")), None)
+    def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
+        for cell, columns in super().cells(row):
+            times = int(attribute(cell, "table:number-columns-repeated", "1"))
+            yield from [(cell, columns)] * min(times, MOST_REPEATS)
 
-    def places(self, cell: Any) -> tuple[int, int]:
-        return min(int(attribute(cell, "table:number-columns-repeated", "1")), MOST_REPEATS), 0
-
-    def row(self, row: Any) -> tuple[int, bool]:
-        return 0, name(row.getparent()) == "table:table-header-rows"
+    def heads(self, row: Any) -> bool:
+        return name(row.getparent()) == "table:table-header-rows"
 
 
-def _math(element: Any) -> str:
-    """A formula in MathML as one reads it aloud."""
-    kind = element.tag.rpartition("}")[2]
-    inner = [_math(part) for part in element if not part.tag.endswith("}annotation")]
-    signs = {"mfrac": "/", "msup": "^", "msub": "_"}
-    if kind in signs:
-        return signs[kind].join(map(grouped, inner))
-    text = reduce(beside, inner, (element.text or "").strip())
-    return f"√({text})" if kind == "msqrt" else text
+def _is_formula(root: Any) -> bool:
+    return root is not None and root.tag.endswith("}math")
 
 
 ODT = office_format(

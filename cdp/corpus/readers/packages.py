@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from cdp.corpus.checks import RefusedValueError
-from cdp.corpus.passages import table
-from cdp.corpus.readers import Block, Report
+from cdp.corpus.readers import Report
+from cdp.corpus.readers.walk import formula, spaced
 
 # Bytes that one part may unpack to: a document of a hundred million characters has fewer.
 MOST_PART = 1 << 29
@@ -75,7 +75,12 @@ def within(element: Any, *wanted: str) -> Iterator[Any]:
 
 def unescaped(text: str) -> str:
     """Return text without the escapes of control characters that DrawingML and sheets have ("_x000D_")."""
-    return _ESCAPED.sub(lambda match: " " if (code := int(match[1], 16)) < 32 else chr(code), text)
+    return _ESCAPED.sub(lambda match: character(int(match[1], 16)) or " ", text)
+
+
+def character(code: int) -> str:
+    """Return a character that XML can hold and that is no sign of a font of its own; "" for any other."""
+    return chr(code) if 32 <= code < 0xD800 or 0xF900 <= code < 0xFFFE else ""
 
 
 class Package:
@@ -225,59 +230,144 @@ def is_hidden(run: Any) -> bool:
     return mark is not None and attribute(mark, "w:val") not in ("0", "false", "off")
 
 
-_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻ⁿ⁽⁾"
-_TO_RAISED = str.maketrans("0123456789+-−n()", _RAISED)
+# A text document's elements, Word's or OpenDocument's.
+ROWS = ("w:tr", "table:table-row")
+CELLS = ("w:tc", "table:table-cell", "table:covered-table-cell")
 
 
-def raised(text: str) -> str:
-    """Return a superscript in characters of its own where there are such: 10³ is not 103."""
-    changed = text.translate(_TO_RAISED)
-    return changed if set(changed) <= {*_RAISED, " "} else text
+class Flow:
+    """Puts a text document into XHTML, for the walk to read. What each element becomes its format says in ``put``; of
+    those that are not known, what they hold is read."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        # What the paragraph being read names, to stand below it: notes, text boxes, charts.
+        self.below: list[Any] = []
+        # The paragraph that goes on in the next one.
+        self.open: Any = None
+
+    def put(self, parent: Any, item: Any, kind: str) -> None:
+        """Put an element of this name into the parent."""
+        self.into(parent, item)
+
+    def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
+        """Yield the cells of a row, None for an empty one, and how many columns each takes."""
+        yield from ((cell, 1) for cell in parts(row, CELLS))
+
+    def heads(self, row: Any) -> bool:
+        """Return True for a row of the table's header behind its first."""
+        return False
+
+    def into(self, parent: Any, element: Any) -> None:
+        """Put what an element holds into the parent."""
+        for item in element:
+            self.put(parent, item, name(item))
+
+    def paragraph(self, parent: Any, item: Any, level: int = 0, is_title: bool = False, goes_on: bool = False) -> None:
+        """Put a paragraph or heading, and below it what it names. ``goes_on``: the next one is the same."""
+        below, self.below = self.below, []
+        line = child_of(parent, "p") if self.open is None else self.open
+        if level or is_title:
+            line.tag = "h1" if is_title else f"h{min(6, level)}"
+        self.into(line, item)
+
+        self.open = line if goes_on else None
+        if is_title:
+            self.report.title = self.report.title or " ".join(spaced(line).split())
+        parent.extend(self.below)
+        self.below = below
+
+    def apart(self, element: Any) -> None:
+        """Put what an element holds below the paragraph being read."""
+        below, self.below = self.below, []
+        self.into(box(below), element)
+        self.below = below
+
+    def table(self, parent: Any, element: Any) -> None:
+        """Put a table. Its first row is its header, with those behind it that say so."""
+        grid = child_of(parent, "table", role="table")
+        in_header = True
+        for number, row in enumerate(parts(element, ROWS)):
+            in_header = number == 0 or (in_header and self.heads(row))
+            line = child_of(grid, "tr")
+            for cell, columns in self.cells(row):
+                made = child_of(line, "th" if in_header else "td", colspan=str(columns))
+                if cell is not None:
+                    self.into(made, cell)
 
 
-def paragraphs(body: Any) -> str:
-    """Return the paragraphs of a DrawingML text, a line each."""
-    lines = (_line(paragraph).strip() for paragraph in within(body, "a:p"))
-    return "\n".join(line for line in lines if line)
+def parts(parent: Any, wanted: tuple[str, ...]) -> Iterator[Any]:
+    """Yield rows or cells, also those inside content controls and groups, not those of another table."""
+    for item in parent:
+        if name(item) in wanted:
+            yield item
+        elif name(item) not in ("w:tbl", "table:table"):
+            yield from parts(item, wanted)
 
 
-def _line(element: Any) -> str:
-    parts = []
+def child_of(parent: Any, tag: str, **attributes: str) -> Any:
+    """Return a new element of XHTML at the end of another."""
+    from lxml import etree
+
+    return etree.SubElement(parent, tag, attributes)
+
+
+def box(among: list[Any]) -> Any:
+    """Return a new ``div`` at the end of a list."""
+    from lxml import etree
+
+    among.append(etree.Element("div"))
+    return among[-1]
+
+
+def add(element: Any, text: str) -> None:
+    """Put text at the end of an element."""
+    if len(element):
+        element[-1].tail = (element[-1].tail or "") + text
+    else:
+        element.text = (element.text or "") + text
+
+
+def drawn(line: Any, body: Any) -> None:
+    """Put the paragraphs of a DrawingML text into an element, a line each."""
+    for number, paragraph in enumerate(within(body, "a:p")):
+        if number:
+            child_of(line, "br")
+        _draw(line, paragraph)
+
+
+def _draw(line: Any, element: Any) -> None:
     for item in element:
         match name(item):
             case "a:br":
-                parts.append("\n")
+                child_of(line, "br")
             case "a:t":
                 properties = child(element, "a:rPr")
-                text = unescaped(item.text or "")
-                is_raised = properties is not None and not properties.get("baseline", "0").startswith(("-", "0"))
-                parts.append(raised(text) if is_raised else text)
+                raised = properties is not None and not properties.get("baseline", "0").startswith(("-", "0"))
+                add(child_of(line, "sup") if raised else line, unescaped(item.text or ""))
             case "m:oMath":
-                parts.append(formula(item))
+                add(line, formula(item))
             case _:
-                parts.append(_line(item))
-    return "".join(parts)
+                _draw(line, item)
 
 
-def graphic(element: Any, package: Package, part: str, page: int = 0) -> Iterator[Block]:
-    """Yield the titles, categories, series and values of charts, and the text of SmartArt, that an element shows."""
+def graphics(element: Any, package: Package, part: str) -> list[Any]:
+    """Return what an element shows of charts (titles, categories, series, values) and of SmartArt."""
     related = package.related(part)
+    found: list[Any] = []
     for reference in within(element, "c:chart", "dgm:relIds"):
         _, target = related.get(attribute(reference, "r:id") or attribute(reference, "r:dm"), ("", ""))
         root = package.xml(target)
-        if root is not None and name(reference) == "c:chart":
-            yield from _chart(root, page)
-        elif root is not None:
-            texts = (paragraphs(point) for point in within(root, "dgm:pt"))
-            if text := "\n".join(filter(None, texts)):
-                yield Block(text, 0, page)
+        if root is not None:
+            made = box(found)
+            for text in within(root, "c:rich", "dgm:ptLst"):
+                drawn(child_of(made, "p"), text)
+            _put_series(made, root)
+    return found
 
 
-def _chart(root: Any, page: int) -> Iterator[Block]:
-    """The titles of a chart and its axes, and its series as the columns of a table."""
-    for rich in within(root, "c:rich"):
-        if text := paragraphs(rich):
-            yield Block(text, 0, page)
+def _put_series(page: Any, root: Any) -> None:
+    """Put the series of a chart as the columns of a table."""
 
     def values(series: Any, *places: str) -> dict[int, str]:
         points = (point for place in series if name(place) in places for point in within(place, "c:pt"))
@@ -290,64 +380,9 @@ def _chart(root: Any, page: int) -> Iterator[Block]:
         for place, wanted in ((0, ("c:cat", "c:xVal")), (number, ("c:val", "c:yVal"))):
             for index, value in values(series, *wanted).items():
                 rows.setdefault(index, {})[place] = value
-    filled = ([row.get(place, "") for place in columns] for _, row in sorted(rows.items()))
-    yield from table([list(columns.values()), *filled], page)
 
-
-def _of(*wanted: str) -> Callable[[Any], list[str]]:
-    return lambda element: [formula(part) if (part := child(element, name)) is not None else "" for name in wanted]
-
-
-def _script(sign: str, *wanted: str) -> Callable[[Any], str]:
-    return lambda element: sign.join(grouped(text) for text in _of("m:e", *wanted)(element))
-
-
-def grouped(text: str) -> str:
-    """Return an operand, in brackets unless it is one number or name."""
-    return text if len(text) < 2 or text.isalnum() else f"({text})"
-
-
-def _delimited(element: Any) -> str:
-    first = child(element, "m:dPr", "m:begChr")
-    last = child(element, "m:dPr", "m:endChr")
-    inner = ", ".join(formula(part) for part in element if name(part) == "m:e")
-    begin, end = (d if e is None else attribute(e, "m:val") for e, d in ((first, "("), (last, ")")))
-    return f"{begin}{inner}{end}"
-
-
-def _sum(element: Any) -> str:
-    sign = child(element, "m:naryPr", "m:chr")
-    low, high, of = _of("m:sub", "m:sup", "m:e")(element)
-    shown = "∫" if sign is None else attribute(sign, "m:val", "∫")
-    return shown + (f"_{grouped(low)}" if low else "") + (f"^{grouped(high)}" if high else "") + f" {of}"
-
-
-# What a structure of a formula reads as; any other is its parts one after another.
-_FORMULAS: dict[str, Callable[[Any], str]] = {
-    "m:f": lambda element: "/".join(map(grouped, _of("m:num", "m:den")(element))),
-    "m:sSup": _script("^", "m:sup"),
-    "m:sSub": _script("_", "m:sub"),
-    "m:sSubSup": lambda e: "{}_{}^{}".format(*map(grouped, _of("m:e", "m:sub", "m:sup")(e))),
-    "m:rad": lambda element: "{}√{}".format(*map(grouped, _of("m:deg", "m:e")(element))),
-    "m:d": _delimited,
-    "m:nary": _sum,
-    "m:func": lambda element: " ".join(_of("m:fName", "m:e")(element)),
-    "m:mr": lambda element: ", ".join(map(formula, element)) + "; ",
-}
-
-
-def formula(element: Any) -> str:
-    """Return a formula (OMML) as one reads it aloud: "(a+b)/2", "x^2", "∑_(i=1)^n a_i"."""
-    text, before = "", ""
-    for item in element:
-        kind = name(item)
-        made = item.text or "" if kind == "m:t" else _FORMULAS.get(kind, formula)(item)
-        # A structure beside a letter is another word; runs go on.
-        text = beside(text, made) if {kind, before} - {"m:r", "m:t"} else text + made
-        before = kind
-    return text
-
-
-def beside(first: str, second: str) -> str:
-    """Return two parts of a formula, apart where they would read as one word or number."""
-    return f"{first} {second}" if first[-1:].isalnum() and second[:1].isalnum() else first + second
+    grid = child_of(page, "table", role="table")
+    for row in (columns, *(row for _, row in sorted(rows.items()))):
+        line = child_of(grid, "tr")
+        for place in columns:
+            child_of(line, "th" if row is columns else "td").text = row.get(place, "")

@@ -14,7 +14,20 @@ from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import MOST_CHARACTERS, office_format
-from cdp.corpus.readers.packages import Kind, Package, all_text, attribute, graphic, name, paragraphs, unescaped, within
+from cdp.corpus.readers.packages import (
+    Kind,
+    Package,
+    all_text,
+    attribute,
+    box,
+    child_of,
+    drawn,
+    graphics,
+    name,
+    unescaped,
+    within,
+)
+from cdp.corpus.readers.walk import blocks
 
 PARTS = {
     r"/comments?\d*\.xml$": Kind.COMMENTS, r"/drawings/drawing\d*\.xml$": "drawings",
@@ -52,11 +65,12 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
         yield Block(title, 2, number)
         yield from _table(rows, number)
         for drawing in package.of_kind("drawing", part):
-            root = package.xml(drawing)
+            root, page = package.xml(drawing), box([])
             for shape in within(root, "xdr:sp"):
-                if text := paragraphs(shape):
-                    yield Block(text, 0, number)
-            yield from graphic(root, package, drawing, number)
+                drawn(child_of(page, "p"), shape)
+            page.extend(graphics(root, package, drawing))
+            for block in blocks(page, report):
+                yield block._replace(page=number)
     report.title = package.title()
 
 
@@ -125,59 +139,53 @@ def shown(value: Any, code: str) -> str:
     return unescaped(str(value))
 
 
-# What of a number format is not shown: colours, conditions, the width of a character, what fills the cell.
+# What of a format is not shown (colours, conditions, widths of characters, filling), and what is shown as it is.
 _UNSHOWN = re.compile(r"\[(?!\$)[^\]]*\]|_.|\*.")
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]')
+_DIGITS = re.compile(r"[#0?][#0?,]*(?:\.([#0?]+))?")
 
 
 def _number(value: float, code: str) -> str:
-    plain = str(int(value)) if float(value).is_integer() else f"{value:.10g}"
-    sections = _UNSHOWN.sub("", code).split(";")
-    section = sections[1] if value < 0 and len(sections) > 1 and sections[1] else sections[0]
+    """A number with its decimals, thousands and per cent; fractions, powers of ten and the like as plain numbers."""
+    section = _UNSHOWN.sub("", code).split(";")[0]
     bare = _LITERAL.sub("", section)
-    digits = re.search(r"[#0?][#0?,]*(?:\.[#0?]+)?", bare)
-    # Text, fractions, powers of ten and thousands that are left out are rare, and plain numbers tell more.
+    digits = _DIGITS.search(bare)
     if not digits or digits[0].endswith(",") or re.search(r"[/E@]|General", bare):
-        return plain
+        return str(int(value)) if float(value).is_integer() else f"{value:.10g}"
 
-    whole, _, decimals = digits[0].partition(".")
-    size = abs(value) * (100 if "%" in bare else 1)
-    least = whole.count("0") + (len(decimals) + 1 if decimals else 0)
-    number = f"{size:0{'' if ',' in whole else least}{',' if ',' in whole else ''}.{len(decimals)}f}"
-    sign = "-" if value < 0 and len(sections) < 2 else ""
-    literal = _LITERAL.sub(lambda match: match[1] or match[2] or match[3] or "", section)
-    return sign + literal.replace(digits[0], number, 1).strip()
+    decimals = len(digits[1] or "")
+    grouping = "," if "," in digits[0] else ""
+    least = digits[0].count("0") + (decimals > 0) if not grouping else ""
+    number = f"{value * (100 if '%' in bare else 1):0{least}{grouping}.{decimals}f}"
+    return _LITERAL.sub(_inner, section).replace(digits[0], number, 1).strip()
 
 
-_TOKEN = re.compile(r"y+|m+|d+|h+|s+|am/pm|a/p|.", re.IGNORECASE)
+def _inner(literal: re.Match[str]) -> str:
+    return "".join(filter(None, literal.groups()))
+
+
+_TOKEN = re.compile(rf"{_LITERAL.pattern}|y+|m+|n+|d+|h+|s+|am/pm", re.IGNORECASE)
+_DATE = {
+    "yy": "%y", "yyyy": "%Y", "m": "%-m", "mm": "%m", "mmm": "%b", "mmmm": "%B", "n": "%-M", "nn": "%M", "d": "%-d",
+    "dd": "%d", "ddd": "%a", "dddd": "%A", "h": "%-H", "hh": "%H", "s": "%-S", "ss": "%S", "am/pm": "%p",
+}  # fmt: skip
 
 
 def _date(value: Any, code: str) -> str:
     """A date or time; months and days of the week are named in English."""
-    literal = _LITERAL.sub(lambda match: match[1] or match[2] or "", _UNSHOWN.sub("", code).split(";")[0])
-    tokens = _TOKEN.findall(literal)
-    noon = any(token.lower() in ("am/pm", "a/p") for token in tokens)
-    has_date, has_time = hasattr(value, "year"), hasattr(value, "hour")
+    section = _UNSHOWN.sub("", code).split(";")[0]
+    if section == "General":
+        return str(value)
 
-    parts, before = [], ""
-    for i, token in enumerate(tokens):
-        kind, long = token[0].lower(), len(token) > 1
-        after = next((t[0].lower() for t in tokens[i + 1 :] if t[0].lower() in "ymdhs"), "")
-        pattern = ""
-        if kind == "m" and has_time and (before == "h" or after == "s"):
-            pattern = "%M" if long else "%-M"
-        elif kind in "ymd" and has_date:
-            named = {"y": ("%y", "%y", "%Y", "%Y"), "m": ("%-m", "%m", "%b", "%B"), "d": ("%-d", "%d", "%a", "%A")}
-            pattern = named[kind][min(len(token), 4) - 1]
-        elif kind in "hs" and has_time:
-            pattern = {"h": "%I" if noon else "%H", "s": "%S"}[kind]
-            pattern = pattern if long else pattern.replace("%", "%-")
-        elif token.lower() in ("am/pm", "a/p") and has_time:
-            pattern = "%p"
-        parts.append(value.strftime(pattern) if pattern else token if kind not in "ymdhs" else "")
-        before = kind if kind in "ymdhs" else before
-    text = "".join(parts).strip()
-    return text if any(character.isdigit() for character in text) else str(value)
+    # Beside hours and seconds, m is minutes.
+    section = re.sub(r"(?<=h:)mm?|mm?(?=:s)", lambda minutes: "n" * len(minutes[0]), section)
+    noon = "am/pm" in section.lower()
+
+    def shown(token: re.Match[str]) -> str:
+        pattern = _DATE.get(token[0].lower(), "")
+        return str(value.strftime(pattern.replace("H", "I") if noon else pattern)) if pattern else _inner(token)
+
+    return _TOKEN.sub(shown, section).strip()
 
 
 XLSX = office_format(

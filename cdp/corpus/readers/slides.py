@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
 from cdp.corpus.readers.packages import (
@@ -14,13 +13,17 @@ from cdp.corpus.readers.packages import (
     Package,
     all_text,
     attribute,
+    box,
     child,
-    graphic,
+    child_of,
+    drawn,
+    graphics,
     name,
-    paragraphs,
+    parts,
     prune,
     within,
 )
+from cdp.corpus.readers.walk import blocks
 
 PARTS = {
     r"/slides/[^/]+\.xml$": "text", r"/notesSlides/[^/]+\.xml$": "notes", r"/comments/[^/]+\.xml$": Kind.COMMENTS,
@@ -52,9 +55,11 @@ def pptx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
 
         for at, root in ((part, slide), *notes):
             tree = child(prune(root, _left_out, report), "p:cSld", "p:spTree")
-            shapes = sorted(_in_order(tree), key=lambda shape: _placeholder(shape) not in TITLES)
-            for shape in shapes:
-                yield from _shape(shape, package, at, number)
+            page = box([])
+            for shape in sorted(_in_order(tree), key=lambda shape: _placeholder(shape) not in TITLES):
+                _put(page, shape, package, at)
+            for block in blocks(page, report):
+                yield block._replace(page=number)
 
 
 def _left_out(item: Any, kind: str) -> str | None:
@@ -104,27 +109,22 @@ def _box(shape: Any) -> tuple[float, float, float, float]:
     return x, y, x + width, y + height
 
 
-def _shape(shape: Any, package: Package, part: str, page: int) -> Iterator[Block]:
+def _put(page: Any, shape: Any, package: Package, part: str) -> None:
+    """Put a shape of a slide into XHTML."""
     if name(shape) == "p:grpSp":
         for inner in _in_order(shape):
-            yield from _shape(inner, package, part, page)
+            _put(page, inner, package, part)
     elif name(shape) == "p:graphicFrame":
-        for grid in within(shape, "a:tbl"):
-            yield from table((_cells(row) for row in grid if name(row) == "a:tr"), page)
-        yield from graphic(shape, package, part, page)
-    elif text := paragraphs(shape):
-        is_title = _placeholder(shape) in TITLES
-        yield Block(" ".join(text.split()) if is_title else text, 2 if is_title else 0, page)
-
-
-def _cells(row: Any) -> list[str]:
-    """The cells of a row, those that a merged one covers empty."""
-    cells = []
-    for cell in row:
-        if name(cell) == "a:tc":
-            covered = {cell.get("hMerge"), cell.get("vMerge")} & {"1", "true"}
-            cells.append("" if covered else paragraphs(cell))
-    return cells
+        for number, row in enumerate(within(shape, "a:tr")):
+            grid = page[-1] if number else child_of(page, "table", role="table")
+            line = child_of(grid, "tr")
+            for cell in parts(row, ("a:tc",)):
+                made = child_of(line, "td" if number else "th")
+                if not {cell.get("hMerge"), cell.get("vMerge")} & {"1", "true"}:  # another covers it
+                    drawn(made, cell)
+        page.extend(graphics(shape, package, part))
+    else:
+        drawn(child_of(page, "h2" if _placeholder(shape) in TITLES else "p"), shape)
 
 
 PPTX = office_format(

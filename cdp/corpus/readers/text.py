@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
@@ -139,12 +138,11 @@ def _declared_title(lines: list[str]) -> str:
         return ""
     import yaml
 
-    with suppress(yaml.YAMLError, RecursionError):
-        values = yaml.safe_load(entry)
-        title = values.get("title") if isinstance(values, dict) else None
-        return " ".join(str(title).split()) if isinstance(title, str | int | float) else ""
-    # A colon in it without quotation marks, as many write.
-    return " ".join(entry.removeprefix("title:").split())
+    try:
+        title = yaml.safe_load(entry)["title"]
+    except (yaml.YAMLError, RecursionError):  # a colon in it without quotation marks, as many write
+        title = entry.removeprefix("title:")
+    return " ".join(str(title).split()) if isinstance(title, str | int | float) else ""
 
 
 def heading_of(line: str) -> tuple[int, str] | None:

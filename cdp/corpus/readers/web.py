@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from cdp.corpus.checks import RefusedValueError
-from cdp.corpus.readers import Block, Report, markup
+from cdp.corpus.readers import Block, Report, markup, walk
 from cdp.corpus.readers.files import office_format
 
 # Between the title of a page and the name of its site.
@@ -35,7 +35,7 @@ def html_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
         markup.prune(body, report)
         if framed:
             markup.without_frame(body, report)
-        if found := markup.blocks(body, report):
+        if found := walk.blocks(body, report):
             break
     if not found:
         raise RefusedValueError("empty text", "no text was found in the page")
@@ -100,7 +100,7 @@ def _chapter(book: zipfile.ZipFile, name: str, report: Report) -> list[Block]:
     if body is None:  # a drawing as a page of its own
         body = root
     markup.prune(body, report)
-    return markup.blocks(body, report, deeper=1)
+    return walk.blocks(body, report, deeper=1)
 
 
 HTML = office_format("html", "Web page", "web pages, cut into passages", (".html", ".htm", ".xhtml"), html_blocks, 65)
