@@ -11,11 +11,10 @@ from typing import Any
 
 from cdp.base.config import CORPUS, MAX_DOCUMENTS, ONE_GPU, PROTOCOL, EndpointSettings, JudgedOn, Loop, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, offer
-from cdp.base.file_cache import RECORDS
 from cdp.base.registry import Names, registry
 from cdp.base.settings import REQUIRED, Config, altered, member, option
 from cdp.base.text import typed_path
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import RECORDS, SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
 
