@@ -32,7 +32,7 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.principle.options import Choice, action_of, cost, name_of, suffices
+from cdp.principle.options import Choice, action_of, cost, name_of, one_over, suffices
 from cdp.principle.settling import STEPS, needed
 from cdp.principle.simultaneous import DRAWS, simultaneous
 
@@ -111,7 +111,7 @@ class ArmDifference:
 
     @property
     def sentence(self) -> str:
-        return f"{name_of(self.option)} over {name_of(self.against)}: {self.verdict}"
+        return f"{one_over(self.option, self.against)}: {self.verdict}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +417,7 @@ def _withheld(q: OptionSet, share: float) -> str:
 
     leads = max(q.options, key=lambda a: a.mean)
     rival = max((arm for arm in q.options if arm is not leads), key=top)
-    names = f"{name_of(leads)} over {name_of(rival)}"
+    names = one_over(leads, rival)
     least, most = signed(leads.mean - rival.mean, 1), signed(top(leads) - top(rival), 1)
     told = f"withheld: {share:.0%} of the first tens are unjudged. {names[0].upper()}{names[1:]}"
     return f"{told}: {least} {POINTS} if these are irrelevant, {most} if relevant"
