@@ -527,7 +527,7 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     if not held:
         return ()
     q = OptionSet(lead, [*held, *(arm for arm in lead.arms if arm.per_doc == 1 and not arm.held)])
-    return tuple(q.of(arm, one) for arm in held for one in q.options if one.kind == arm.kind and one.per_doc == 1)
+    return tuple(q.of(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1))
 
 
 def _small_sample(b: Basis) -> bool:

@@ -178,6 +178,8 @@ def test_only_the_first_documents_are_reranked() -> None:
         query_ids, queries, qrels = ("q",), ["?"], {"q": {"c": 1}}
         relevant_from, passages = 1, False
 
+    from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking
+
     ranking = Ranking(np.array([[3, 2, 1, 0]]), np.array([[4, 3, 2, 1]], np.float32))
     first = Evaluation({}, {}, ranking, Protocol("published", "cosine"), {}, {})
     reranked = combined.rerank(_Benchmark(), first, lambda pairs: np.array([-float(p[1]) for p in pairs]), depth=2)  # type: ignore[arg-type]
