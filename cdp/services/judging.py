@@ -62,8 +62,7 @@ class JudgePlan:
 
     @property
     def local(self) -> bool:
-        """Whether the texts stay on this machine, which needs no key."""
-        return GENERATORS[self.config.endpoint.generator].local
+        return is_local(self.config)
 
     @property
     def sentence(self) -> str:
@@ -78,6 +77,11 @@ class JudgePlan:
         price = "" if self.local else f", {priced(self.cost, self.price, 'at most')}"
         judge = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs{price}"
         return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judge}."])
+
+
+def is_local(config: JudgeConfig) -> bool:
+    """Return True if the texts stay on this machine, which needs no key."""
+    return GENERATORS[config.endpoint.generator].local
 
 
 def writer_of(config: JudgeConfig) -> str:
@@ -111,7 +115,7 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
         sent = sending.sendings(workspace, retrievers, [documents, sending.Texts(n, length)])
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
     usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
-    local = GENERATORS[config.endpoint.generator].local
+    local = is_local(config)
     price = None if local else price_of(workspace, model)
     cost = 0.0 if local else price.cost(usage) if price else None
     warnings = tuple(_warnings(workspace, config, model, log))
@@ -234,7 +238,7 @@ def closing(
     US dollars. ``key`` was typed for the endpoint of ``writer``."""
     config = repeated(workspace, name, [run])
     judge = config.synthesis.endpoint.model_name
-    if GENERATORS[config.endpoint.generator].local:
+    if is_local(config):
         return Closing(f"{judge} then judges here what the trainings newly find.", config)
 
     unasked = f"What the trainings newly find is not judged unasked: {judge}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,3 +129,23 @@ def test_a_grade_changes_every_face_at_once(workspace: Workspace, folder: Path, 
     assert difference(after) < -5
     for face in ("Decide", "Home"):
         assert headline(after["decide"]) in after[face], "one headline"
+
+
+def test_unjudged_documents_withhold_the_answer_on_every_face(
+    workspace: Workspace, task: dict[str, str], folder: Path, faces: Faces, open_page: Open
+) -> None:
+    """Without a key for the judge, too: what stands around its button was gone then."""
+    late = [[f"late-{k}" for k in range(3)] + [f"d{i}-{d}" for d in range(4)] for i in range(N_JUDGED)]
+    benchmark = {"name": "made", "split": "test", "source": {"kind": judged.KIND, "judge": "a-model"}}
+    shutil.rmtree(workspace.job("study-1"))
+    run_study(workspace, sets_of(task), diverse_helps, benchmark=benchmark, retrieved=lambda source, per_doc: late)
+    said = faces()
+    for face in ("Decide", "Home", "decide"):
+        assert "Withheld: 43% of the first tens are unjudged." in said[face], face
+        assert "points if these are irrelevant" in said[face], face
+        assert "gains +" not in said[face], face
+    page = open_page("decide", corpus=task["corpus"], target_benchmark="made", test="1")
+    shown = words(page).replace("\\", "")
+    assert "OpenAI needs an API key" in shown
+    assert "What the trainings newly find is not judged unasked" in shown
+    assert "trial_start" in {button.key for button in page.button}
