@@ -260,7 +260,7 @@ def filter_(run: Run, config: FilterConfig) -> int:
 
 @command("queries mine", places=("query_set",), job=True)
 def mine(run: Run, config: MiningConfig) -> int:
-    """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
+    """A copy of a set with hard negatives for its queries, which a retriever ranks high."""
     warn_incomplete(run.workspace, config.query_set)
     note(*(sent.sentence for sent in sending.for_mining(run.workspace, config)))
     return run.started(jobs.start(run.workspace, "mining", config))

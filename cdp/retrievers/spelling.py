@@ -1,4 +1,4 @@
-"""Saved models in the spelling that sentence-transformers 5 and 6 read: modules, pooling, tokenizer, rotary base.
+"""The spelling of saved models that sentence-transformers 5 and 6 read: modules, pooling, tokenizer, rotary base.
 
 Version 6 and Transformers 5 write names that earlier ones refuse, or pass over in silence. Only what means the same in
 both is rewritten; a folder with settings that are new keeps them. ``make interop`` loads such folders in ``TESTED``.
