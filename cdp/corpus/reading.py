@@ -328,7 +328,10 @@ class _Reading:
         self.repeated.add(reader.name, lines)
         # Several headings of the first level are chapters, and none of them is the title.
         title = report.title or (tops[0] if len(tops) == 1 else source.stem)
-        self.spooled[source.name] = _Spooled(reader.name, start, self.spool.tell(), title[:LONGEST_HEADING], report)
+        spooled = _Spooled(reader.name, start, self.spool.tell(), title[:LONGEST_HEADING], report)
+        self.spooled[source.name] = spooled
+        report.compare(block.text for block in self._blocks(spooled))
+        self.spool.seek(spooled.end)
 
     def _blocks(self, spooled: _Spooled) -> Iterator[Block]:
         self.spool.seek(spooled.start)

@@ -296,12 +296,12 @@ def test_only_a_corpus_that_was_cut_has_passages(workspace: Workspace, tmp_path:
     whole = adding.add(workspace, path)
     assert whole.benchmark is not None
     assert not load_benchmark(workspace.benchmark(whole.benchmark.name), "dev").passages
-    assert whole.corpus.place_of("org/app#41") == ("org/app#41", 0)
+    assert whole.corpus.place_of("org/app#41") == ("org/app#41", "")
     assert whole.corpus.neighbours(ids) == {}
     note = tmp_path / "note.txt"
     note.write_text("\n\n".join(text(i) for i in range(30)), encoding="utf-8")
     cut = adding.add(workspace, note, reading=ReadOptions.from_dict({"passages": 20})).corpus
-    assert cut.place_of("note.txt#2") == ("note.txt", 0)
+    assert cut.place_of("note.txt#2") == ("note.txt", "")
     assert cut.neighbours(["note.txt#1", "note.txt#2"]) == {"note.txt#1": ["note.txt#2"], "note.txt#2": ["note.txt#1"]}
 
 
