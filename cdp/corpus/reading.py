@@ -254,7 +254,7 @@ class _Reading:
             content_hash=content_hash,
             characters=Distribution.of(self.collector.characters),
             words=Distribution.of(self.collector.words),
-            languages=language_shares(self.collector.language_sample),
+            languages=language_shares(self.collector.language_sample.values()),
             rejected=tuple(self.rejections.kept()),
             rejected_counts=dict(self.rejections.counts.most_common()),
             notes=tuple(self.notes),
