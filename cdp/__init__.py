@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
     from cdp.principle import recommend
     from cdp.synthesis.generate import generate
-    from cdp.training.infonce import WeightedInfoNCELoss
+    from cdp.training.loss import WeightedInfoNCELoss
 
 __all__ = [
     "WeightedInfoNCELoss",

@@ -85,12 +85,15 @@ def simulate(pool: Pool, judge: Judge, n_labelled: int, draws: int, seed: int) -
         # Queries are drawn in random order, so the first n are a random sample.
         sample = slice(0, n_labelled)
         people = pool.differences(pool.relevant[drawn[:, sample]], drawn[:, sample])
-        mean, half, weight, sd_people, sd_residual = estimate(model, people, model[:, sample])
+        found = [estimate(*values) for values in zip(model, people, model[:, sample], strict=True)]
+        mean, half, weight, sd_people, sd_residual = np.array(
+            [(one.mean, one.half, one.weight, one.sd_people, one.sd_residual) for one in found]
+        ).T
         own, own_half = model.mean(-1), stdtrit(n_queries - 1, 0.975) * model.std(-1, ddof=1) / np.sqrt(n_queries)
         rows.append([mean, half, own, own_half, weight, sd_people, sd_residual])
     mean, half, own, own_half, weight, sd_people, sd_residual = np.concatenate(rows, axis=1)
     usual = Corrected(
-        n_queries, n_labelled, 0.0, float(half.mean()), 1.0,
+        n_queries, n_labelled, n_labelled, 0.0, float(half.mean()), 1.0,
         float(np.sqrt((sd_people**2).mean())), float(np.sqrt((sd_residual**2).mean())),
     )  # fmt: skip
     alone = people.std(-1, ddof=1).mean()

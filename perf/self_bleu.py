@@ -16,7 +16,7 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.metrics import self_bleu
-from cdp.metrics.tokens import tokens
+from cdp.metrics.measures import tokens
 from perf.timing import Row, compare, show
 
 TARGET = 20.0

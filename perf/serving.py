@@ -134,7 +134,7 @@ def peer(retriever: str) -> None:
 
     from cdp.base.workspace import Workspace
     from cdp.retrievers import load, resolve
-    from cdp.retrievers.preset import minilm_folder
+    from cdp.retrievers.presets import minilm_folder
 
     if retriever == "minilm":
         model = SentenceTransformer(str(minilm_folder()), device="cpu")

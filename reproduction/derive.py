@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.staging import staging
+from cdp.base.locks import staging
 from cdp.base.workspace import Workspace, now
 from cdp.benchmarks import BenchmarkInfo, library, manifests
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries, write_beir

@@ -16,8 +16,8 @@ from typing import Any
 
 from cdp import query_sets
 from cdp.base.errors import InputError
+from cdp.base.locks import staging
 from cdp.base.records import Document
-from cdp.base.staging import staging
 from cdp.base.workspace import REPOSITORY, Workspace, read_jsonl
 from cdp.benchmarks import add_benchmark, library, manifests, subsets
 from cdp.benchmarks.beir_files import iter_corpus, read_queries

@@ -232,6 +232,9 @@ class Names(Sequence[str]):
     def _names(self) -> list[str]:
         return [*self._first, *(name for name in registry(self._kind).offered if name not in self._leave_out)]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names()
+
     def __getitem__(self, index: Any) -> Any:
         return self._names()[index]
 

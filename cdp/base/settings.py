@@ -226,7 +226,7 @@ class Config(BaseModel):
 
         for member, kind in members.items():
             try:
-                own[member] = kind.from_dict(parts[member])
+                own[member] = kind.model_validate(parts[member])
             except ConfigError as error:
                 problems += error.problems or [str(error).removesuffix(".")]
         return own

@@ -22,6 +22,8 @@ Range = tuple[float, float]
 # Percent. Means over seeds that are closer are the same when printed: repetitions of one training, not a spread.
 NO_SPREAD = 0.005
 _RESAMPLES = 2000
+# With fewer clusters no difference is called significant, and no answer settled.
+FEWEST_CLUSTERS = 10
 # From here on the bootstrap's normal limit is used: it is indistinguishable, and takes no time.
 _MANY_VALUES = 5_000
 # Resampled values held at once: blocks that fit in a processor's cache are several times as fast.
@@ -198,13 +200,13 @@ def leave_one_out(x: ArrayLike, y: ArrayLike) -> Range | None:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """The difference of two retrievers on one dataset, in the unit of the scores.
+    """The difference of two retrievers on one dataset, in the unit of the scores, tested over ``n_clusters``.
 
-    ``low`` and ``high`` bound the mean difference (95% bootstrap over queries). ``p_t`` is two-sided, None for a single
-    query.
+    ``low`` and ``high`` bound the mean difference (95%). ``p_t`` is two-sided, None for a single query.
     """
 
     n: int
+    n_clusters: int
     mean: float
     low: float
     high: float
@@ -214,34 +216,27 @@ class PairedTest:
     ties: int
 
 
-def paired_test(differences: ArrayLike, *, seed: int = 0) -> PairedTest:
-    """Test the differences of one dataset, shape (n,). InputError for none, or values that are not finite."""
+def paired_test(differences: ArrayLike, clusters: Sequence[int] = ()) -> PairedTest:
+    """Test the differences of one dataset, shape (n,), in ``clusters`` as in ``cluster_numbers``: the paired t-test
+    where each query stands alone. InputError for none, or values that are not finite."""
     deltas = np.asarray(differences, np.float64)
     if deltas.ndim != 1 or not len(deltas):
         raise InputError("There is no query to compare on.")
     if not np.isfinite(deltas).all():
         raise InputError("A difference is not a finite number.")
-    low, high = bootstrap_interval(deltas, seed=seed)
+    mean = float(deltas.mean())
+    tested = two_level_test([deltas], clusters=clusters) if len(deltas) > 1 else None
     return PairedTest(
         n=len(deltas),
-        mean=float(deltas.mean()),
-        low=low,
-        high=high,
-        p_t=t_test(deltas),
+        n_clusters=count_clusters(clusters, len(deltas)),
+        mean=mean,
+        low=tested.low if tested else mean,
+        high=tested.high if tested else mean,
+        p_t=tested.p if tested else None,
         wins=int((deltas > 0).sum()),
         losses=int((deltas < 0).sum()),
         ties=int((deltas == 0).sum()),
     )
-
-
-def t_test(deltas: NDArray[np.float64]) -> float | None:
-    """Return the two-sided p of the paired t-test; 1 where nothing differs, None for a single query."""
-    if len(deltas) < 2:
-        return None
-    spread = float(deltas.std(ddof=1))
-    if spread <= 1e-12 * float(np.abs(deltas).max()):  # every query differs by the same
-        return 0.0 if deltas.any() else 1.0
-    return float(2 * stdtr(len(deltas) - 1, -abs(float(deltas.mean())) / spread * len(deltas) ** 0.5))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -270,14 +265,42 @@ class Coefficient:
     degrees: float
 
 
-def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = ()) -> Coefficient:
+def count_clusters(clusters: Sequence[int], n: int) -> int:
+    """Return how many clusters ``n`` queries are; as many as queries where ``clusters`` is empty."""
+    return len(set(clusters)) or n
+
+
+def cluster_numbers(clusters: Sequence[int], n: int) -> NDArray[np.int64]:
+    """Return the cluster (n,) of each query, from 0. A single cluster has no variance: its queries then count one by
+    one, and ``FEWEST_CLUSTERS`` keeps anything from being shown by them."""
+    found = np.unique(np.asarray(clusters if len(clusters) else range(n)), return_inverse=True)[1]
+    return found if found.max() > 0 else np.arange(n)
+
+
+def cluster_influence(values: Floats, clusters: NDArray[np.int64]) -> Floats:
+    """What each cluster (n,) that occurs adds to the error of the means of ``values`` (A, n), of shape (clusters, A).
+
+    A cluster's sum of residuals, as large as it were had the mean been that of all others (CR3; Bell & McCaffrey 2002).
+    """
+    names, clusters = np.unique(clusters, return_inverse=True)
+    n = values.shape[1]
+    sums = np.zeros((len(names), len(values)))
+    np.add.at(sums, clusters, (values - values.mean(axis=1, keepdims=True)).T)
+    share = np.bincount(clusters)[:, None] / n
+    return np.asarray(sums / np.maximum(1 - share, 1e-9) / n)
+
+
+def two_level_test(
+    first: Sequence[Floats], second: Sequence[Floats] = (), *, clusters: Sequence[int] = ()
+) -> Coefficient:
     """The mean difference of ``first`` and ``second``, each the scores (n_queries,) of its runs over seeds.
 
-    Queries and seeds are crossed, so Var = Var(per-query difference of the averages)/n + Σ over both sides (Var(means
-    over seeds)/k − Var(residual)/(n·k)): what varies with both is in the first two terms and counts once (Cameron,
-    Gelbach & Miller 2011, J. Bus. Econ. Stat. 29, 238–249, Eq. 2.13), with Satterthwaite's degrees of freedom (1946,
-    Biometrics Bulletin 2, 110–114). A side with one run is taken as a fixed model; for differences that are paired by
-    seed give these as ``first`` alone. InputError without scores.
+    Queries, in ``clusters`` as in ``cluster_numbers``, and seeds are crossed, so Var = Var(mean per-query difference,
+    the jackknife over G clusters) + Σ over both sides (Var(means over seeds)/k − Var(residual)): what varies with both
+    is in the first two terms and counts once (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat. 29, 238–249,
+    Eq. 2.13), with G − 1, k − 1 and Satterthwaite's degrees of freedom (1946, Biometrics Bulletin 2, 110–114). A side
+    with one run is taken as a fixed model; for differences that are paired by seed give these as ``first`` alone.
+    InputError without scores.
     """
     sides = [np.asarray(side, np.float64) for side in (first, second) if len(side)]
     if not sides or any(side.ndim != 2 for side in sides) or len({side.shape[1] for side in sides}) > 1:
@@ -286,23 +309,50 @@ def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = ()) -> Co
     if n < 2:
         raise InputError("A single query has no variance.")
     per_query = sides[0].mean(axis=0) - (sides[1].mean(axis=0) if len(sides) > 1 else 0.0)
-    parts = [(float(per_query.var(ddof=1)) / n, n - 1)]
+    groups = cluster_numbers(clusters, n)
+    influence = cluster_influence(per_query[None], groups)
+    count = len(influence)
+    # The jackknife: with each query on its own S²/n, and the test the paired t-test.
+    parts = [(float((influence**2).sum()) * (count - 1) / count, count - 1)]
     several = [side for side in sides if len(side) > 1]
     parts += [(float(side.mean(axis=1).var(ddof=1)) / len(side), len(side) - 1) for side in several]
-    shared = sum(_residual_variance(side) / side.size for side in several)
+    shared = sum(_residual_variance(side, groups) for side in several)
     # Never below the larger of the two sources: a difference of estimates can be.
     largest = max(part for part, _ in parts)
     mean, variance = float(per_query.mean()), max(largest, sum(part for part, _ in parts) - shared)
     if variance <= 1e-24 * max(1.0, mean * mean):
-        return _coefficient("mean", mean, 0.0, float(n - 1))
+        return _coefficient("mean", mean, 0.0, float(count - 1))
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
     return _coefficient("mean", mean, variance**0.5, degrees)
 
 
-def _residual_variance(side: Floats) -> float:
-    """The variance that neither a run (row) nor a query (column) explains; ``side`` (n_runs, n_queries)."""
-    residual = side - side.mean(axis=1, keepdims=True) - side.mean(axis=0) + side.mean()
-    return float((residual**2).sum()) / ((side.shape[0] - 1) * (side.shape[1] - 1))
+def _residual_variance(side: Floats, clusters: NDArray[np.int64]) -> float:
+    """What neither a run (row) nor a query (column) explains adds to the mean's variance; ``side`` (n_runs,
+    n_queries)."""
+    influence = cluster_influence(side - side.mean(axis=0), clusters)
+    count, k = influence.shape
+    return float((influence**2).sum()) * (count - 1) / count / (k * (k - 1))
+
+
+def correction_rate(people: Floats, judged: Floats, units: NDArray[np.int64]) -> Floats:
+    """λ for each labelled query (n,): how much people's differences (A, n) follow the judge's in all *other* clusters.
+
+    The λ that makes the differences of all options least variable, summed over pairs; fitted to the query that it
+    corrects it would bias the estimate and shrink its residuals.
+    """
+    h, m = (values - values.mean(axis=0) for values in (people, judged))
+    _, units = np.unique(units, return_inverse=True)
+
+    def without(values: Floats) -> Floats:
+        of_cluster = np.array([np.bincount(units, row) for row in np.atleast_2d(values)])
+        return of_cluster.sum(axis=1, keepdims=True) - of_cluster
+
+    n = without(np.ones(h.shape[1]))
+    covariance = (without(h * m) - without(h) * without(m) / n).sum(axis=0)
+    variance = (without(m * m) - without(m) ** 2 / n).sum(axis=0)
+    useful = variance > 1e-12
+    rate = np.where(useful, covariance / np.where(useful, variance, 1.0), 0.0)
+    return np.asarray(rate[units])
 
 
 def has_spread(means: Sequence[float]) -> bool:

@@ -78,6 +78,11 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def clustered(n: int, clusters: int, noun: str = "") -> str:
+    """Format ``300``, or ``300 in 41 groups`` for queries that share documents; the ``noun`` follows the number."""
+    return f"{n:,}{noun}" if clusters == n else f"{n:,}{noun} in {counted(clusters, 'group')}"
+
+
 def duration(seconds: float | None) -> str:
     """Format ``8 s``, ``3 min``, ``1 h 20 min``; a dash for None."""
     if seconds is None:
@@ -251,3 +256,13 @@ def _word_start(line: str, at: int) -> int:
     """Return the beginning of the next word, or ``at`` in a script without spaces."""
     space = line.find(" ", at, at + BEFORE)
     return at if space < 0 or at == 0 else space + 1
+
+
+# Called with the phase, what is done and the total (0 if unknown); may raise to end the work.
+Progress = Callable[[str, int, int], None]
+# The same within one phase: called with what is done and the total.
+PhaseProgress = Callable[[int, int], None]
+
+
+def silent(*_: object) -> None:
+    """Say nothing: the default of both."""

@@ -90,6 +90,8 @@ class Job:
         self.id: str = self.spec["id"]
         self.config: dict[str, Any] = self.spec["config"]
         self.workspace = Workspace(folder.parent.parent)
+        self.results = folder / "results"
+        self.attempt = int(os.environ.get("CDP_ATTEMPT", "1"))  # more than 1 after a resume
         self.is_main = int(os.environ.get("RANK", "0")) == 0
         self._state: dict[str, Any] = {"phase": "starting", "done": 0, "total": 0, "unit": "", "message": ""}
         self._phase_began = time.monotonic()
@@ -100,15 +102,6 @@ class Job:
         self._heard_stop = False
         self.n_failures = sum(1 for _ in lost(lines(LINE, folder / FILE))) if self.is_main else 0
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
-
-    @property
-    def attempt(self) -> int:
-        """1 for the first attempt; more after a resume."""
-        return int(os.environ.get("CDP_ATTEMPT", "1"))
-
-    @property
-    def results(self) -> Path:
-        return self.folder / "results"
 
     def progress(
         self, phase: str, done: int, total: int, unit: str, message: str = "", *, next_within_s: float = SILENT_FOR_S

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from cdp.base.errors import SHOWN_PROBLEMS, InputError
 from cdp.base.records import Document
@@ -22,11 +22,9 @@ from cdp.corpus.checks import GUESSES, column_named, storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.grades import A_GRADE, grade_of
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import BadRow
+from cdp.corpus.readers import BadRow, Row
 from cdp.corpus.readers.jsonl import json_rows
 from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
-
-T = TypeVar("T")
 
 # Bytes a compressed file may unpack to: 1 TB, more than any public benchmark.
 UNPACKED_LIMIT = 1 << 40
@@ -89,42 +87,39 @@ BATCH = 4096
 def _entries(path: Path, problems: Problems) -> Iterator[LineEntry]:
     """The usable lines of a JSONL file, each id once; the others go to ``problems``. Memory: 24 bytes per line."""
     seen = SeenIds()
-    for batch in batched(_read_entries(path, problems), BATCH):
-        lines, ids, _ = zip(*batch, strict=True)
-        earlier = seen.add(ids, lines, [0] * len(batch))
-        for i, (line, identifier, _) in enumerate(batch):
+    rows = json_rows(source_of(path), ReadOptions(encoding="utf-8"))
+    while batch := list(islice(rows, BATCH)):
+        entries = [entry for row in batch if (entry := _entry(row, problems)) is not None]
+        ids, lines = [entry[1] for entry in entries], [entry[0] for entry in entries]
+        earlier = seen.add(ids, lines, [0] * len(entries))
+
+        for i, (line, identifier, fields) in enumerate(entries):
             if i in earlier:
                 problems.add(line, f"The id {identifier!r} was already used in line {earlier[i].place}.")
             else:
-                yield batch[i]
+                yield line, identifier, fields
 
 
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of ``size`` items, the last one shorter."""
-    iterator = iter(items)
-    while batch := list(itertools.islice(iterator, size)):
-        yield batch
+def _entry(row: Row | BadRow, problems: Problems) -> LineEntry | None:
+    """Return a line that has an id and a text; None for any other, which goes to ``problems``."""
+    number = row.line or 0
+    if isinstance(row, BadRow):
+        problems.add(number, f"{row.kind[0].upper()}{row.kind[1:]}: {row.reason}.")
+        return None
 
-
-def _read_entries(path: Path, problems: Problems) -> Iterator[LineEntry]:
-    """The lines of a JSONL file that have an id and a text."""
-    for row in json_rows(source_of(path), ReadOptions(encoding="utf-8")):
-        number = row.line or 0
-        if isinstance(row, BadRow):
-            problems.add(number, f"{row.kind[0].upper()}{row.kind[1:]}: {row.reason}.")
-            continue
-        fields = row.values
-        identifier = fields.get("_id", fields.get("id"))
-        if isinstance(identifier, int) and not isinstance(identifier, bool):
-            identifier = str(identifier)
-        if not isinstance(identifier, str) or not identifier.strip():
-            problems.add(number, 'There is no "_id".')
-        elif storable(identifier)[1]:
-            problems.add(number, "The _id holds NUL or half of a surrogate pair.")
-        elif not isinstance(fields.get("text"), str):
-            problems.add(number, f'{identifier!r} has no "text".')
-        else:
-            yield number, identifier, fields
+    fields = row.values
+    identifier = fields.get("_id", fields.get("id"))
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
+        identifier = str(identifier)
+    if not isinstance(identifier, str) or not identifier.strip():
+        problems.add(number, 'There is no "_id".')
+    elif storable(identifier)[1]:
+        problems.add(number, "The _id holds NUL or half of a surrogate pair.")
+    elif not isinstance(fields.get("text"), str):
+        problems.add(number, f'{identifier!r} has no "text".')
+    else:
+        return number, identifier, fields
+    return None
 
 
 _SHOWN_EMPTY = 3

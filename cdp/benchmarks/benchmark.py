@@ -17,8 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from cdp.base.errors import InputError
-from cdp.base.progress import silent
-from cdp.base.text import counted, typed_path
+from cdp.base.text import counted, silent, typed_path
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.manifests import Manifest

@@ -18,18 +18,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.request import HTTPRedirectHandler, build_opener
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
-from cdp.base.text import typed_path
+from cdp.base.text import Progress, silent, typed_path
 from cdp.base.workspace import Workspace, now, sha256_file, write_bytes
 from cdp.benchmarks import library, manifests
-from cdp.benchmarks.beir_files import batched, write_beir
+from cdp.benchmarks.beir_files import write_beir
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of
 from cdp.corpus.checks import storable
@@ -116,7 +116,8 @@ def _documents(
     """Yield the documents, each id once, and count the judged ones that are missing."""
     wanted = {document for grades in qrels.values() for document in grades}
     seen, judged, read = SeenIds(), 0, 0
-    for batch in batched(contents.documents(), BATCH):
+    documents = iter(contents.documents())
+    while batch := list(islice(documents, BATCH)):
         hashes = [hash((document.title, document.text)) for document in batch]
         earlier = seen.add([document.id for document in batch], range(len(batch)), hashes)
         for i, document in enumerate(batch):

@@ -16,11 +16,10 @@ from typing import Any
 
 from cdp.base import permission
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
+from cdp.base.locks import staging
 from cdp.base.permission import Action
-from cdp.base.progress import silent
 from cdp.base.records import Document
-from cdp.base.staging import staging
-from cdp.base.text import name_and_split, typed_folder, typed_path
+from cdp.base.text import name_and_split, silent, typed_folder, typed_path
 from cdp.base.workspace import (
     Workspace,
     checked_name,
@@ -109,7 +108,8 @@ def _remember(info: BenchmarkInfo, folder: Path, workspace: Workspace) -> None:
 
 
 def _info_file(folder: Path, workspace: Workspace) -> Path:
-    return workspace.benchmarks / ".info" / f"{_key(folder)}.json"
+    key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return workspace.benchmarks / ".info" / f"{key}.json"
 
 
 def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None] = silent) -> BenchmarkInfo:
@@ -151,10 +151,6 @@ def _state(folder: Path) -> list[list[Any]]:
 def _courtesies(folder: Path) -> list[Path]:
     """The notes and the manifest of a benchmark, as far as it has them."""
     return [folder / name for name in (*NOTES, manifests.NAME) if (folder / name).is_file()]
-
-
-def _key(folder: Path) -> str:
-    return hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def list_names(workspace: Workspace) -> list[str]:

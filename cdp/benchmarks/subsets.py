@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
-from cdp.base.staging import staging
+from cdp.base.locks import staging
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, now, shuffle_key, slug
 from cdp.benchmarks import beir_files, judged, library, manifests

@@ -46,7 +46,7 @@ SECTIONS = {
 # The module of this package that declares the commands under a word, where it has another name.
 MODULES = {
     "corpus": "projects", "prompts": "queries", "metrics": "queries", "cw": "decide", "principle": "decide",
-    "published": "decide", "study": "decide", "train": "training", "sweep": "decide", "models": "training",
+    "published": "decide", "study": "decide", "train": "results", "sweep": "decide", "models": "results",
     "evaluate": "results", "cluster": "jobs", "search": "program", "serve": "program", "app": "program",
     "demo": "program", "doctor": "program", "workspace": "program", "catalog": "program", "completion": "program",
 }  # fmt: skip

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
-from cdp.base.progress import Progress, silent
-from cdp.base.text import counted
+from cdp.base.text import Progress, counted, silent
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import (
     BROKEN_OFF,

@@ -16,9 +16,8 @@ import pyarrow as pa
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
 from cdp.base.file_cache import RECORDS
-from cdp.base.locks import locked
+from cdp.base.locks import locked, staging
 from cdp.base.records import Document, checked, place_of
-from cdp.base.staging import staging
 from cdp.base.text import counted, pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile

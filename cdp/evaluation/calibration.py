@@ -1,9 +1,10 @@
 """A difference corrected by people's labels: its sentence, interval, "judged by" badge, fewest labels, missing ones, κ.
 
 A model judged all N queries, people a random sample of n whole queries. The unit is the query, because NDCG is not
-linear in single grades. The estimate is prediction-powered inference (Angelopoulos et al., Science 2023,
-arXiv 2301.09633), power-tuned (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453), for a sample out of the judged
-queries (the difference estimator of two-phase sampling; Särndal, Swensson & Wretman 1992, ch. 9).
+linear in single grades, or a cluster of queries that share a relevant document. The estimate is prediction-powered
+inference (Angelopoulos et al., Science 2023, arXiv 2301.09633), power-tuned (Angelopoulos, Duchi & Zrnic 2023,
+arXiv 2311.01453), for a sample out of the judged queries (the difference estimator of two-phase sampling; Särndal,
+Swensson & Wretman 1992, ch. 9).
 """
 
 from __future__ import annotations
@@ -19,15 +20,22 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.statistics import stdtrit
+from cdp.base.statistics import (
+    FEWEST_CLUSTERS,
+    cluster_influence,
+    cluster_numbers,
+    correction_rate,
+    count_clusters,
+    stdtrit,
+)
 from cdp.base.text import counted, interval, signed
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.evaluation.results import FirstTen, scores_of
 
 Floats = NDArray[np.float64]
-# With fewer labelled queries the interval does not keep its level (simulated).
-FEWEST = 10
+# With fewer labelled queries, or clusters of them, the interval does not keep its level (simulated).
+FEWEST = FEWEST_CLUSTERS
 # Half-widths, in points, for which the missing labels are stated.
 TARGETS = (4.0, 2.0)
 LEVEL = 0.95
@@ -38,11 +46,12 @@ class Corrected:
     """The difference of two systems over ``n_queries``, corrected by ``n_labelled`` of them.
 
     ``mean`` ± ``half`` is the 95% interval, ``weight`` the share λ of the judge's differences that the estimate uses.
-    All in the unit of the input.
+    All in the unit of the input; the standard deviations are those of as many independent queries.
     """
 
     n_queries: int
     n_labelled: int
+    n_clusters: int
     mean: float
     half: float
     weight: float
@@ -63,58 +72,55 @@ class Corrected:
         return bisect_left(range(self.n_labelled, 10**9), True, key=lambda n: self._half_at(n) <= half)
 
     def _half_at(self, n_labelled: int) -> float:
-        return float(_half(n_labelled, max(n_labelled, self.n_queries), self.sd_people**2, self.sd_residual**2))
+        degrees = n_labelled * self.n_clusters / self.n_labelled - 1
+        total = max(n_labelled, self.n_queries)
+        return _half(n_labelled, total, degrees, self.sd_people**2, self.sd_residual**2)
 
 
-def correct(judged: Mapping[str, float], people: Mapping[str, float]) -> Corrected | None:
-    """Return the corrected mean of per-query differences; None below ``FEWEST`` labelled queries.
+def correct(
+    judged: Mapping[str, float], people: Mapping[str, float], units: Mapping[str, int] | None = None
+) -> Corrected | None:
+    """Return the corrected mean of per-query differences; None below ``FEWEST`` labelled queries or clusters of these.
 
     ``judged`` {query: difference by the judge's grades} for all queries, ``people`` {query: the same by people's
     labels} for a random sample of them. Queries of ``people`` that the judge did not see are ignored.
     """
     labelled = [query for query in people if query in judged]
-    if len(labelled) < FEWEST:
+    clusters = [units[query] for query in labelled] if units else []
+    if count_clusters(clusters, len(labelled)) < FEWEST:
         return None
     model = np.array(list(judged.values()), np.float64)
     h = np.array([people[query] for query in labelled], np.float64)
     m = np.array([judged[query] for query in labelled], np.float64)
-    mean, half, weight, sd_people, sd_residual = (float(value) for value in estimate(model, h, m))
-    return Corrected(len(model), len(h), mean, half, weight, sd_people, sd_residual)
+    return estimate(model, h, m, clusters)
 
 
-def estimate(model: Floats, people: Floats, paired: Floats) -> tuple[Any, Any, Any, Any, Any]:
-    """Return (mean, half of the 95% interval, λ, SD of people's values, SD of the residuals) over the last axis.
+def estimate(model: Floats, people: Floats, paired: Floats, clusters: Sequence[int] = ()) -> Corrected:
+    """Correct the mean of ``model`` (N,), the judge's value of every query, by ``people`` (n,) and ``paired`` (n,),
+    people's and the judge's of the sample, whose ``clusters`` (n,) are those of ``cluster_numbers``.
 
-    ``model`` (…, N) holds the judge's value of every query, ``people`` (…, n) and ``paired`` (…, n) people's and the
-    judge's of the sample. e = h − λ (m − mean of all m); the estimate is mean(e), with the variance
-    S²(h) / N + (1/n − 1/N) S²(e). Where people's values are all the same, the judge's spread stands for both: a
-    sample without differences does not show that there are none.
+    e = h − λ (m − mean of all m); the estimate is mean(e), with the variance S²(h) / N + (1/n − 1/N) S²(e). Where
+    people's values are all the same, the judge's spread stands for both: a sample without differences does not show
+    that there are none.
     """
-    n, total = people.shape[-1], model.shape[-1]
-    weights = _leave_one_out_weights(people, paired)
-    residual = people - weights * (paired - model.mean(-1, keepdims=True))
-    same = np.ptp(people, axis=-1) == 0
-    spread = model.var(-1, ddof=1)
-    variances = [np.where(same, spread, values.var(-1, ddof=1)) for values in (people, residual)]
-    half = _half(n, total, *variances)
-    return residual.mean(-1), half, weights.mean(-1), np.sqrt(variances[0]), np.sqrt(variances[1])
-
-
-def _leave_one_out_weights(people: Floats, paired: Floats) -> Floats:
-    """Return for each labelled query λ = cov(h, m) / var(m) of all *other* labelled queries."""
+    n, units = len(people), cluster_numbers(clusters, len(people))
     # Cross-fitting: a λ fitted to the query that it corrects biases the estimate and shrinks its residuals.
-    h, m = (values - values.mean(-1, keepdims=True) for values in (people, paired))
-    # Leaving out i changes the centred sums by n/(n−1) of its product.
-    scale = people.shape[-1] / (people.shape[-1] - 1)
-    covariance = (h * m).sum(-1, keepdims=True) - scale * h * m
-    variance = (m * m).sum(-1, keepdims=True) - scale * m * m
-    useful = variance > 1e-12
-    return np.where(useful, covariance / np.where(useful, variance, 1.0), 0.0)
+    rate = correction_rate(np.array([0 * people, people]), np.array([0 * paired, paired]), units)
+    residual = people - rate * (paired - model.mean())
+    influence = cluster_influence(np.array([people, residual]), units)
+    count = len(influence)
+    variances = n * (influence**2).sum(axis=0) * (count - 1) / count
+    if np.ptp(people) == 0:
+        variances = np.full(2, model.var(ddof=1))
+    half = _half(n, len(model), count - 1, *variances.tolist())
+    sd_people, sd_residual = np.sqrt(variances).tolist()
+    mean, weight = float(residual.mean()), float(rate.mean())
+    return Corrected(len(model), n, count, mean, half, weight, sd_people, sd_residual)
 
 
-def _half(n: int, total: int, variance_people: Any, variance_residual: Any) -> Any:
+def _half(n: int, total: int, degrees: float, variance_people: float, variance_residual: float) -> float:
     error = np.sqrt(variance_people / total + (1 / n - 1 / total) * variance_residual)
-    return stdtrit(n - 1, 0.5 + LEVEL / 2) * error
+    return float(stdtrit(degrees, 0.5 + LEVEL / 2) * error)
 
 
 def kappa(first: Sequence[int], second: Sequence[int], *, weighted: bool = False, grades: int = 4) -> float | None:
@@ -206,8 +212,10 @@ class Calibration:
             why = "what it retrieved was not kept"
         elif self.labelled < FEWEST:
             why = f"{self.labelled} of the {FEWEST} labelled queries that a correction needs"
-        else:
+        elif self.unlabelled:
             why = f"{counted(self.unlabelled, 'document')} of the first ten have no label by people"
+        else:
+            why = f"the {self.labelled} labelled queries share documents: fewer than {FEWEST} groups"
         return f"Uncalibrated, judged by {self.judge} alone: {why}."
 
     def record(self) -> dict[str, Any]:
@@ -246,11 +254,16 @@ def judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
 
 
 def calibrate(
-    by: Judged, first: Sequence[FirstTen | None], second: Sequence[FirstTen | None], differences: Mapping[str, float]
+    by: Judged,
+    first: Sequence[FirstTen | None],
+    second: Sequence[FirstTen | None],
+    differences: Mapping[str, float],
+    units: Mapping[str, int] | None = None,
 ) -> Calibration:
     """Correct ``differences`` {query: second minus first, by the model, in points} by people's labels.
 
-    ``first`` and ``second`` hold what each side retrieved, once per seed; None where it was not kept.
+    ``first`` and ``second`` hold what each side retrieved, once per seed; None where it was not kept. ``units`` are the
+    clusters of the queries, where some share a document.
     """
     by = Judged(by.judge, {query: grades for query, grades in by.people.items() if query in differences})
     labelled = len(by.people)
@@ -271,7 +284,7 @@ def calibrate(
         return Calibration(by.judge, labelled, len(unlabelled))
     before, after = (np.mean([_by_people(by, run) for run in side], axis=0) for side in kept)
     people = dict(zip(by.people, (100 * (after - before)).tolist(), strict=True))
-    return Calibration(by.judge, labelled, 0, correct(differences, people))
+    return Calibration(by.judge, labelled, 0, correct(differences, people, units))
 
 
 def _by_people(by: Judged, run: FirstTen) -> list[float]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.progress import Progress, silent
 from cdp.base.records import place_of
+from cdp.base.text import Progress, silent
 from cdp.base.worker import Job, Stopped
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.progress import Progress, silent
+from cdp.base.text import Progress, silent
 from cdp.evaluation.evaluate import protocol_for, retrieve
 from cdp.retrievers import bm25
 from cdp.retrievers.encode import EmbeddingStore

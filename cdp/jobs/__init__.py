@@ -23,18 +23,17 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
-from cdp.base.locks import is_held
+from cdp.base.locks import clean, is_held
 from cdp.base.redaction import redact
-from cdp.base.staging import clean
 from cdp.base.text import pick
 from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name
-from cdp.jobs import control, processes
+from cdp.jobs import control
 from cdp.jobs.control import delete, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gpus
 from cdp.jobs.logs import follow_log, log_tail, read_log
 from cdp.jobs.queue import Queue
 from cdp.jobs.records import SUBMITTED, JobSpec, is_own, load_spec, phase_of, read_spec
-from cdp.jobs.state import JobFiles, JobState, State, derive
+from cdp.jobs.state import JobFiles, JobState, State, by_job, derive, send_signal
 
 __all__ = [
     "DeviceRequest", "Gpu", "JobFiles", "JobSpec", "JobState", "JobView", "State", "cpu_slots", "delete", "derive",
@@ -111,14 +110,14 @@ def view(workspace: Workspace, job_id: str, *, with_size: bool = True) -> JobVie
         _asked[job_id] = moment
         with suppress(ConfigError, ClusterError):
             control.settle(workspace, job_id)
-    return _view(workspace, spec, Queue(workspace).positions, processes.by_job, with_size=with_size)
+    return _view(workspace, spec, Queue(workspace).positions, by_job, with_size=with_size)
 
 
 def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> list[JobView]:
     """Return all jobs, or those of some kinds, newest first. A damaged specification is shown as a failed job."""
     queue = Queue(workspace)
     # Each is read once, and only if a job needs it.
-    positions, living = cache(queue.positions), cache(processes.by_job)
+    positions, living = cache(queue.positions), cache(by_job)
     views = []
     clean(workspace.jobs)
     queue.clear_dead()
@@ -147,7 +146,7 @@ def list_active(workspace: Workspace) -> list[JobView]:
     """Return the active jobs, newest first. Reads only jobs with a ticket."""
     queue = Queue(workspace)
     queue.clear_dead()
-    positions, living = cache(queue.positions), cache(processes.by_job)
+    positions, living = cache(queue.positions), cache(by_job)
     views = []
     for job_id in queue.job_ids():
         with suppress(WorkspaceError):  # being submitted, or deleted
@@ -180,7 +179,7 @@ def _view(
         state = derive(replace(files, worker_alive=True), False, clock)
         if files.stop_requested and not is_held(folder / "worker.lock"):
             # Supervisor and rank 0 were killed after the request to stop: no process is left that would answer it.
-            processes.send(left, signal.SIGKILL)
+            send_signal(left, signal.SIGKILL)
     beat = files.current(files.heartbeat) or {}
     cluster = str(status.get("cluster") or "") if status else spec.cluster
     running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
 from cdp.base.failures import failure_of
-from cdp.base.locks import is_held, try_lock, wait_for_lock
+from cdp.base.locks import is_held, staging, try_lock, wait_for_lock
 from cdp.base.redaction import is_secret
-from cdp.base.staging import staging
 from cdp.base.worker import stop_grace_s
 from cdp.base.workspace import Workspace, new_id, now, write_json
-from cdp.jobs import place, processes
+from cdp.jobs import place
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
 from cdp.jobs.queue import Queue
 from cdp.jobs.records import SUBMITTED, JobSpec, Status, discard, load_spec, phase_of, write_spec
+from cdp.jobs.state import JOB_VARIABLE, has_lock, processes_of, send_signal
 
 if TYPE_CHECKING:
     from cdp.jobs.ray import RayLauncher
@@ -158,7 +158,7 @@ def stop(workspace: Workspace, job_id: str) -> bool:
     phase = phase_of(folder)
     if phase == "ended":
         return False
-    if phase != SUBMITTED and not processes.has_lock(folder):
+    if phase != SUBMITTED and not has_lock(folder):
         return _end_orphans(folder)
     write_json(folder / "stop.request", {"time": now()})
     # A supervisor that the cluster starts meanwhile finds the request.
@@ -238,7 +238,7 @@ def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
                 if phase != "ended":
                     _end_orphans(folder)
                 return lock
-        if phase == SUBMITTED or (time.monotonic() > deadline and processes.has_lock(folder)):
+        if phase == SUBMITTED or (time.monotonic() > deadline and has_lock(folder)):
             raise ConfigError(
                 f"Job {job_id} is still active and cannot be {what}.",
                 hint="Stop it first and wait until it has ended.",
@@ -249,10 +249,10 @@ def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
 def _end_orphans(folder: Path) -> bool:
     """Kill the processes of a job that has neither supervisor nor rank 0. Return False if there were none."""
     # Nothing is lost: rank 0, which alone saves, had not started or has ended.
-    orphans = processes.processes_of(folder)
+    orphans = processes_of(folder)
     deadline = time.monotonic() + LEAVE_WITHIN_S
-    while (left := processes.processes_of(folder)) and time.monotonic() < deadline:
-        processes.send(left, signal.SIGKILL)
+    while (left := processes_of(folder)) and time.monotonic() < deadline:
+        send_signal(left, signal.SIGKILL)
         time.sleep(0.02)
     return bool(orphans)
 
@@ -274,7 +274,7 @@ def _start_supervisor(
     environment = {
         **os.environ,
         **secrets,
-        processes.VARIABLE: str(folder),
+        JOB_VARIABLE: str(folder),
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
         # Else Python imports from the current folder first, which may hold other people's files.

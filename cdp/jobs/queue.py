@@ -18,8 +18,8 @@ from cdp.base.errors import WorkspaceError
 from cdp.base.locks import locked
 from cdp.base.workspace import Workspace, write_json
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, DeviceRequest
-from cdp.jobs.processes import has_process, is_alive
 from cdp.jobs.records import phase_of, read_record
+from cdp.jobs.state import has_process, is_alive
 
 # The lane of jobs on a cluster: Ray queues them, their tickets only mark them as active.
 CLUSTER = "cluster"

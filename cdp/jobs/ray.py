@@ -40,8 +40,8 @@ from cdp.base.worker import run as run_worker
 from cdp.base.workspace import INSTALLED, Workspace, now, private_files, write_json
 from cdp.jobs.launchers import SPINS, End, python_path, starting_folder
 from cdp.jobs.logs import redirect_output
-from cdp.jobs.processes import VARIABLE as JOB_VARIABLE
 from cdp.jobs.records import JobSpec, outcome_of, read_spec, written_by
+from cdp.jobs.state import JOB_VARIABLE
 
 T = TypeVar("T")
 

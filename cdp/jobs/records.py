@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from cdp.base import trust
 from cdp.base.errors import NotFoundError, WorkspaceError
-from cdp.base.staging import staging
+from cdp.base.locks import staging
 from cdp.base.worker import LONGEST_GRACE_S
 from cdp.base.workspace import Workspace, checked_name, is_name, now, read_json, read_json_or_none, write_json
 from cdp.jobs.devices import DeviceRequest

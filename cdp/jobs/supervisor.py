@@ -24,13 +24,12 @@ from cdp.base.failures import failure_of
 from cdp.base.locks import wait_for_lock
 from cdp.base.redaction import cleaned_output
 from cdp.base.workspace import Workspace, private_files
-from cdp.jobs import processes
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.launchers import End, command, environment, is_launched, starting_folder
 from cdp.jobs.logs import classify, log_tail, redirect_output
 from cdp.jobs.queue import Queue
 from cdp.jobs.records import SUBMITTED, JobSpec, Status, outcome_of, read_spec, written_by
-from cdp.jobs.state import JobFiles, State, derive
+from cdp.jobs.state import JOB_VARIABLE, JobFiles, State, adopt_orphans, children_of, derive, reap, send_signal
 
 QUEUE_POLL_S, POLL_S = 0.25, 0.1  # between looks at the queue, and at the worker
 # How long processes may live after the worker's outcome (a hung communication library).
@@ -50,7 +49,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Queue, run, record. Errors of the supervisor become the job's failure."""
-        processes.adopt_orphans()
+        adopt_orphans()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         try:
@@ -58,14 +57,14 @@ class Supervisor:
                 end = self._run_on_cluster()
             else:
                 devices = self._wait_for_turn()
-                end = None if devices is None else Attempt(self).run(devices)
+                end = None if devices is None else self._run_here(devices)
             if end is None:
                 self.status.ended("stopped", message="It was stopped before it started.")
             else:
                 self._record_end(end)
         except BaseException as error:
             traceback.print_exc()
-            processes.send(processes.children_of(os.getpid(), recursive=True), signal.SIGKILL)
+            send_signal(children_of(os.getpid(), recursive=True), signal.SIGKILL)
             failure = {**failure_of(error), "log_tail": log_tail(self.folder / "supervisor.log")}
             if not isinstance(error, CdpError):
                 failure["message"] = f"The supervisor failed: {failure['message']}"
@@ -151,20 +150,12 @@ class Supervisor:
             tail = log_tail(self.folder / "worker.log")
             self.status.ended("failed", failure=classify(code, reported, tail), **facts)
 
-
-class Attempt:
-    """The worker of one attempt on this machine."""
-
-    def __init__(self, supervisor: Supervisor) -> None:
-        self.supervisor = supervisor
-        self.folder, self.spec = supervisor.folder, supervisor.spec
-        self.number = supervisor.status.attempt
-
-    def run(self, devices: tuple[str, ...]) -> End:
+    def _run_here(self, devices: tuple[str, ...]) -> End:
         """Start the worker, its output at the end of ``worker.log``, and wait until no process of it is left."""
+        number = self.status.attempt
         with open(self.folder / "worker.log", "ab") as log:
-            if self.number > 1:
-                log.write(f"\n--- attempt {self.number} ---\n".encode())
+            if number > 1:
+                log.write(f"\n--- attempt {number} ---\n".encode())
                 log.flush()
             worker = subprocess.Popen(
                 command(self.spec, self.folder, devices),
@@ -172,37 +163,36 @@ class Attempt:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=starting_folder(self.spec, self.folder),
-                env=environment(self.spec, devices, self.number, os.environ),
+                env=environment(self.spec, devices, number, os.environ),
                 process_group=0,
             )
-        ask = self.supervisor
-        ask.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
+        self.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
         code: int | None = None
         deadline: float | None = None
         forced = stopping = left_behind = False
         while True:
-            ended = processes.reap()
+            ended = reap()
             if worker.pid in ended:
                 code = worker.returncode = ended[worker.pid]
             ending = code is not None or deadline is not None
-            left = processes.children_of(os.getpid(), recursive=True) if ending else [worker.pid]
+            left = children_of(os.getpid(), recursive=True) if ending else [worker.pid]
             if code is not None and not left:
                 return End(code, forced)
             moment = time.monotonic()
-            if not stopping and ask.stop_requested():
+            if not stopping and self.stop_requested():
                 stopping, deadline = True, moment + self.spec.grace_s
                 # To the workers themselves: launchers would kill workers that are saving.
-                targets = processes.children_of(worker.pid) if is_launched(self.spec) else [worker.pid]
-                processes.send(targets, signal.SIGTERM)
+                targets = children_of(worker.pid) if is_launched(self.spec) else [worker.pid]
+                send_signal(targets, signal.SIGTERM)
             if code is not None and not left_behind:  # a stop's deadline was for the worker
                 left_behind = True
                 deadline = moment + min(self.spec.grace_s, 10.0)
-                processes.send(left, signal.SIGTERM)
-            elif deadline is None and outcome_of(self.folder, self.number) is not None:
+                send_signal(left, signal.SIGTERM)
+            elif deadline is None and outcome_of(self.folder, number) is not None:
                 deadline = moment + LEAVE_WITHIN_S
             if deadline is not None and moment >= deadline:
-                forced = forced or (stopping and outcome_of(self.folder, self.number) is None)
-                processes.send(left, signal.SIGKILL)
+                forced = forced or (stopping and outcome_of(self.folder, number) is None)
+                send_signal(left, signal.SIGKILL)
             time.sleep(POLL_S)
 
 
@@ -211,7 +201,7 @@ def main(folder_name: str, lock_or_attempt: str, number: str = "") -> None:
     """Supervise: here with the submitter's lock, on a cluster (``--attempt N``) with one taken there."""
     private_files()
     folder = Path(folder_name).resolve()
-    os.environ[processes.VARIABLE] = str(folder)
+    os.environ[JOB_VARIABLE] = str(folder)
     on_cluster = lock_or_attempt == "--attempt"
     if on_cluster:
         wait_for_lock(folder / "alive.lock", "The job", wait_s=60.0)

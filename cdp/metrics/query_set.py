@@ -21,16 +21,15 @@ from cdp import query_sets
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.file_cache import ANSWERS
-from cdp.base.progress import Progress, silent
 from cdp.base.records import checked
 from cdp.base.statistics import bootstrap_interval
+from cdp.base.text import Progress, silent
 from cdp.base.workspace import Workspace, read_json, sha256_text, write_json
 from cdp.complexity import CwProfile, count_content_words, profile
 from cdp.corpus import load_manifest
-from cdp.metrics.measures import MEASURES
+from cdp.metrics.measures import MEASURES, tokens
 from cdp.metrics.measures.len_sim import document_len_sim
 from cdp.metrics.measures.self_bleu import bleu_against_others
-from cdp.metrics.tokens import tokens
 from cdp.query_sets import QuerySet
 
 

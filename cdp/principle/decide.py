@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.statistics import FEWEST_CLUSTERS, count_clusters
 from cdp.base.text import counted, signed
 from cdp.complexity import language_of
 from cdp.principle.evidence import (
@@ -37,9 +38,6 @@ from cdp.principle.simultaneous import DRAWS, simultaneous
 
 # An option that is shown to lie at most this far below the best is as good.
 WORTH_POINTS = 2.0
-
-# Fewer units than this, of queries or of labelled ones, settle nothing.
-FEWEST_UNITS = 10
 
 # With a larger share of unjudged documents in an option's first tens, the answer is withheld.
 MOST_UNJUDGED = 0.1
@@ -278,7 +276,7 @@ class OptionSet:
     def __init__(self, lead: Evidence, arms: Iterable[Arm], draws: int = DRAWS) -> None:
         self.options = sorted(arms, key=lambda a: (*cost(a), -a.mean))
         people = [arm.people for arm in self.options if arm.people is not None]
-        self.corrected = len(people) == len(self.options) and lead.basis.labelled_units >= FEWEST_UNITS
+        self.corrected = len(people) == len(self.options) and lead.basis.labelled_units >= FEWEST_CLUSTERS
         self.differences = d = simultaneous(
             [arm.scores for arm in self.options],
             clusters=lead.clusters,
@@ -344,7 +342,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     unsettled = bool(
         b.stale or b.elsewhere or not q.several_seeds or b.finished < b.planned or not b.equal_steps
         or _small_sample(b) or b.dev_shared or b.similarities
-        or _units(lead) < FEWEST_UNITS or (b.judged_by == MODEL and not q.corrected)
+        or _units(lead) < FEWEST_CLUSTERS or (b.judged_by == MODEL and not q.corrected)
     )  # fmt: skip
     action = action_of(choice, b.retriever, b.unit)
     open_to = None if within else _not_known(q, choice)
@@ -393,7 +391,7 @@ def _labelled(lead: Evidence, arms: Sequence[Arm]) -> Evidence:
 
 
 def _units(lead: Evidence) -> int:
-    return len(set(lead.clusters)) if lead.clusters else lead.arms[0].scores.shape[1]
+    return count_clusters(lead.clusters, lead.arms[0].scores.shape[1])
 
 
 def _points(c: ArmDifference, over: str = "") -> str:
@@ -644,7 +642,7 @@ def _settling(lead: Evidence, q: OptionSet) -> Settling:
         return Settling(f"A test on {b.of_documents:,} {b.unit}s would settle more.", documents=b.of_documents)
     if not q.several_seeds:
         return Settling("Three seeds would show the spread between trainings.", seeds=3)
-    if _units(lead) < FEWEST_UNITS:
+    if _units(lead) < FEWEST_CLUSTERS:
         return Settling("Judged queries about other documents would settle more.")
     if b.judged_by == MODEL and not q.corrected:
         return Settling(f"{LABELS} queries with labels of people would settle more.")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import stdtrit
+from cdp.base.statistics import cluster_influence, cluster_numbers, correction_rate, stdtrit
 
 Floats = NDArray[np.float64]
 
@@ -182,12 +182,10 @@ def differences(estimates: Estimates, draws: int = DRAWS) -> Differences:
 def estimate(scores: Sequence[Floats], clusters: Sequence[int] = (), people: Sequence[Floats] = ()) -> Estimates:
     """The means of options with their variances; arguments as of ``simultaneous``."""
     n = scores[0].shape[1]
-    groups = np.unique(np.asarray(clusters if len(clusters) else range(n)), return_inverse=True)[1]
-    if groups.max() == 0:
-        groups = np.arange(n)  # one cluster has no variance; such a study settles nothing
+    groups = cluster_numbers(clusters, n)
     judged = np.array([option.mean(axis=0) for option in scores])
     by_seed = list(scores)
-    influence, least = _influence(judged, groups), np.zeros((len(scores), len(scores)))
+    influence, least = cluster_influence(judged, groups), np.zeros((len(scores), len(scores)))
     units = groups
     if len(people):
         labelled = np.isfinite(np.array([option.mean(axis=0) for option in people])).all(axis=0)
@@ -202,7 +200,7 @@ def estimate(scores: Sequence[Floats], clusters: Sequence[int] = (), people: Seq
         residual = np.array([option.mean(axis=0) for option in by_seed])
         same = np.ptp(graded[:, None] - graded, axis=2) == 0
         influence = rate.mean() * influence
-        influence[np.unique(units)] += _influence(residual, units)
+        influence[np.unique(units)] += cluster_influence(residual, units)
         # A sample without differences does not show that there are none: the judge's spread stands for people's.
         spread = np.var(judged[:, None] - judged, axis=2, ddof=1) / labelled.sum()
         least = np.where(same, spread, 0.0)
@@ -217,38 +215,6 @@ def estimate(scores: Sequence[Floats], clusters: Sequence[int] = (), people: Seq
         free=free,
         least=least,
     )
-
-
-def _influence(values: Floats, groups: NDArray[np.int64]) -> Floats:
-    """What each cluster adds to the mean's error, (clusters that occur, A), of ``values`` (A, n): its sum of residuals,
-    as large as it were had the mean been that of all others (the jackknife, CR3; Bell & McCaffrey 2002)."""
-    names, groups = np.unique(groups, return_inverse=True)
-    n = values.shape[1]
-    sums = np.zeros((len(names), len(values)))
-    np.add.at(sums, groups, (values - values.mean(axis=1, keepdims=True)).T)
-    share = np.bincount(groups)[:, None] / n
-    return np.asarray(sums / np.maximum(1 - share, 1e-9) / n)
-
-
-def correction_rate(people: Floats, judged: Floats, units: NDArray[np.int64]) -> Floats:
-    """λ for each labelled query (n,): how much people's differences (A, n) follow the judge's in all *other* clusters.
-
-    The λ that makes the differences of all options least variable, summed over pairs; fitted to the query that it
-    corrects it would bias the estimate and shrink its residuals.
-    """
-    h, m = (values - values.mean(axis=0) for values in (people, judged))
-    _, units = np.unique(units, return_inverse=True)
-
-    def without(values: Floats) -> Floats:
-        of_cluster = np.array([np.bincount(units, row) for row in np.atleast_2d(values)])
-        return of_cluster.sum(axis=1, keepdims=True) - of_cluster
-
-    n = without(np.ones(h.shape[1]))
-    covariance = (without(h * m) - without(h) * without(m) / n).sum(axis=0)
-    variance = (without(m * m) - without(m) ** 2 / n).sum(axis=0)
-    useful = variance > 1e-12
-    rate = np.where(useful, covariance / np.where(useful, variance, 1.0), 0.0)
-    return np.asarray(rate[units])
 
 
 def _seed_variances(means: Sequence[Floats]) -> tuple[float, float, int]:

@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.locks import staging
 from cdp.base.records import fields, lines
-from cdp.base.staging import staging
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, append_jsonl, now, sha256_file, slug, write_jsonl
 from cdp.corpus import CorpusManifest

@@ -17,8 +17,8 @@ import numpy as np
 from cdp import benchmarks, catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
-from cdp.base.statistics import has_spread
-from cdp.base.text import counted
+from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
+from cdp.base.text import clustered, counted
 from cdp.base.workspace import Workspace
 from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
@@ -104,8 +104,9 @@ class ResultRow:
 
     ``retriever_id`` is the run of the lowest seed; ``evaluation_id`` joins the evaluations of all by ``+``. ``seed_sd``
     is the standard deviation over them (n - 1). ``low`` and ``high`` are the 95% interval of the mean difference from
-    the baseline; ``p_t`` is the two-sided p of the paired t-test, ``p_holm`` the p corrected for all differences;
-    ``wins``, ``losses`` and ``ties`` count queries. They are None for the baseline, and without the same queries.
+    the baseline; ``p_t`` is the two-sided p of the paired t-test, ``p_holm`` the p corrected for all differences, both
+    over ``n_clusters`` of queries that share no relevant document; ``wins``, ``losses`` and ``ties`` count queries.
+    They are None for the baseline, and without the same queries.
     ``noise`` is ``seeds`` where p (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a
     training has one seed. ``version`` tells earlier judgments of the same name apart, ``warnings`` are the
     benchmark's. ``calibration`` is what people's labels say of a difference that a model judged.
@@ -136,6 +137,7 @@ class ResultRow:
     p_t: float | None = None
     p_seeds: float | None = None
     p_holm: float | None = None
+    n_clusters: int | None = None
     wins: int | None = None
     losses: int | None = None
     ties: int | None = None
@@ -168,7 +170,17 @@ class ResultRow:
     @property
     def significant(self) -> bool:
         """Whether the difference is more than chance would give, corrected for all that are compared."""
-        return not self.marks and self.p_holm is not None and self.p_holm < SIGNIFICANT
+        known = self.p_holm is not None and (self.n_clusters or 0) >= FEWEST_CLUSTERS
+        return not self.marks and known and (self.p_holm or 0.0) < SIGNIFICANT
+
+    @property
+    def units(self) -> str:
+        """``300``, or ``300 in 41 groups`` where queries share documents."""
+        return clustered(self.n_queries, self.n_clusters or self.n_queries)
+
+    @property
+    def shared_units(self) -> bool:
+        return self.n_clusters not in (None, self.n_queries)
 
     @property
     def score(self) -> str:

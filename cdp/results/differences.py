@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ import numpy as np
 from cdp import benchmarks, catalog
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, two_level_test
+from cdp.base.statistics import has_spread, holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import beir_files, judged
 from cdp.benchmarks.benchmark import part
+from cdp.benchmarks.units import units_of
 from cdp.catalog import STUDY
 from cdp.evaluation.calibration import Judged, calibrate, judged_by
 from cdp.evaluation.results import FirstTen, first_ten
@@ -127,7 +128,7 @@ def compare(
     rows = rows_of(workspace, selected, newest, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
-    rows = [_tested_row(row, reference.get(row.place), scores, means) for row in rows]
+    rows = [_tested_row(workspace, row, reference.get(row.place), scores, means) for row in rows]
     judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in rows}
     by_id = {row["id"]: row for row in selected}
     rows = [_calibrated(workspace, row, judges[row.benchmark], means, by_id) for row in rows]
@@ -170,7 +171,9 @@ def _retriever_id(rows: Sequence[Mapping[str, Any]], lead: Mapping[str, str], na
     raise NotFoundError("evaluated retriever", name, known=sorted(lead), hint=hint)
 
 
-def _tested_row(row: ResultRow, reference: ResultRow | None, scores: RunScores, means: RunScores) -> ResultRow:
+def _tested_row(
+    workspace: Workspace, row: ResultRow, reference: ResultRow | None, scores: RunScores, means: RunScores
+) -> ResultRow:
     """The row with its difference from the reference: the paired tests, and the two-level test where both sides that
     were trained have seeds. ``scores`` are those of single runs, ``means`` of rows."""
     if reference is None or reference is row:
@@ -178,8 +181,9 @@ def _tested_row(row: ResultRow, reference: ResultRow | None, scores: RunScores, 
     first, second = means[reference.evaluation_id], means[row.evaluation_id]
     if first.keys() != second.keys():
         return row
-    tested = _tested(np.array([100 * (second[query] - first[query]) for query in first]).tobytes())
-    same = ("low", "high", "p_t", "wins", "losses", "ties")
+    clusters = units_of(workspace, row.benchmark, row.split, tuple(first))
+    tested = paired_test([100 * (second[query] - first[query]) for query in first], clusters)
+    same = ("low", "high", "p_t", "n_clusters", "wins", "losses", "ties")
     statistics = {name: getattr(tested, name) for name in same}
     row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
     sides = (row, reference)
@@ -195,7 +199,7 @@ def _tested_row(row: ResultRow, reference: ResultRow | None, scores: RunScores, 
     )
     if not known or len(first) < 2:
         return replace(row, noise="unknown")
-    result = two_level_test(*values)
+    result = two_level_test(values[0], values[1], clusters=clusters)
     return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
 
 
@@ -211,13 +215,8 @@ def _calibrated(
         [_first_ten(workspace, of[evaluation]) for evaluation in side.split("+")]
         for side in (row.baseline_evaluation_id, row.evaluation_id)
     )
-    return replace(row, calibration=calibrate(by, before, after, differences))
-
-
-@lru_cache(maxsize=16384)
-def _tested(deltas: bytes) -> PairedTest:
-    """The tests of one difference. Kept: a page asks at every change."""
-    return paired_test(np.frombuffer(deltas))
+    units = dict(zip(first, units_of(workspace, row.benchmark, row.split, tuple(first)), strict=False))
+    return replace(row, calibration=calibrate(by, before, after, differences, units))
 
 
 def _differing(workspace: Workspace, rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:

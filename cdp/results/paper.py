@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from cdp.base.text import csv_text
+from cdp.base.statistics import FEWEST_CLUSTERS
+from cdp.base.text import clustered, csv_text
 from cdp.benchmarks import registry
 from cdp.results.board import SIGNIFICANT, ResultRow
 from cdp.results.differences import Comparison
@@ -182,10 +183,16 @@ def notes(comparison: Comparison) -> list[str]:
     tested = [row for row in comparison.rows if row.p_holm is not None]
     if not tested:
         return []
-    queries = {row.place: row.n_queries for row in tested}
+    queries = {row.place: row.units for row in tested}
+    groups = (
+        f" Queries that share a relevant document are one group; with fewer than {FEWEST_CLUSTERS} groups nothing is "
+        "marked."
+    )
     sentences = [
         f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
-        f"two-sided{_corrected(comparison)}. Queries: {', '.join(f'{label} {n:,}' for label, n in queries.items())}."
+        f"two-sided{_corrected(comparison)}. Queries: {', '.join(f'{label} {n}' for label, n in queries.items())}."
+        + groups
+        * any(row.shared_units for row in tested)
     ]
     averaged = [row for row in comparison.rows if row.seeds > 1]
     if averaged:
@@ -199,9 +206,11 @@ def notes(comparison: Comparison) -> list[str]:
 
 def test_line(comparison: Comparison) -> str:
     """The test in one line."""
-    queries = max((row.n_queries for row in comparison.rows if row.p_holm is not None), default=0)
+    tested = [row for row in comparison.rows if row.p_holm is not None]
+    n, groups = max(((row.n_queries, row.n_clusters or row.n_queries) for row in tested), default=(0, 0))
     seeds = " and the seeds" if any(row.noise == "seeds" for row in comparison.rows) else ""
-    return f"Paired t-test over {queries:,} queries{seeds}{_corrected(comparison)}. Bars: uncorrected 95% intervals."
+    over = f"{clustered(n, groups, ' queries')}{seeds}{_corrected(comparison)}"
+    return f"Paired t-test over {over}. Bars: uncorrected 95% intervals."
 
 
 def _corrected(comparison: Comparison) -> str:
@@ -229,7 +238,7 @@ def noise_notes(comparison: Comparison) -> list[str]:
 
 CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "version", "ndcg", "per_file",
                "n_queries", "evaluation_id", "baseline_evaluation_id", "difference", "low", "high", "p_t", "p_seeds",
-               "p_holm", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
+               "p_holm", "n_clusters", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
 
 
 def to_csv(comparison: Comparison) -> str:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdp.base.errors import InputError, WorkspaceError
-from cdp.base.progress import Progress, silent
-from cdp.base.staging import staging
+from cdp.base.locks import staging
+from cdp.base.text import Progress, silent
 from cdp.base.workspace import sha256_text
 from cdp.complexity import content_words, language_of
 from cdp.complexity.languages import WITHOUT_SPACES

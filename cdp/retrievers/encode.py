@@ -19,8 +19,8 @@ import numpy as np
 from pydantic import Field
 
 from cdp.base.errors import ModelError
-from cdp.base.progress import PhaseProgress, silent
 from cdp.base.records import fields, whole
+from cdp.base.text import PhaseProgress, silent
 from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace, now, sha256_text, write_bytes, write_json
 from cdp.benchmarks.benchmark import texts_hash

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.progress import PhaseProgress, silent
+from cdp.base.text import PhaseProgress, silent
 
 # Queries per product. A candidate's query is sorted as 16 bits.
 QUERY_BLOCK = 1024

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import CdpError, ModelError
 from cdp.retrievers import api, model_files
 from cdp.retrievers.api import Payer
-from cdp.retrievers.preset import Retriever
+from cdp.retrievers.presets import Retriever
 from cdp.retrievers.resolve import ResolvedRetriever
 
 if TYPE_CHECKING:

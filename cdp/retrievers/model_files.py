@@ -103,7 +103,9 @@ def check(folder: Path, reader: str | None = None, *, pickled: bool = False, wei
         if kind == "Transformer":
             _check_transformer(folder, place)
         elif kind == "Dense":
-            _check_activation(place / CONFIG)
+            activation = _read(place / CONFIG, optional=True).get("activation_function")
+            if activation is not None and not (isinstance(activation, str) and _ACTIVATION.fullmatch(activation)):
+                _refuse(place / CONFIG, f"the activation {shown(activation)} is no module of torch.nn")
         if weights and kind in WITH_WEIGHTS:
             _check_weights(place, pickled, sharded=kind == "Transformer")
     return [place for kind, place in modules if kind == "Transformer"]
@@ -132,7 +134,7 @@ def usage(folder: Path) -> tuple[dict[str, str], str | None, int | None]:
     Raises ModelError for values of another type.
     """
     settings = _usage(folder)
-    longest = _optional(folder / "sentence_bert_config.json").get("max_seq_length")
+    longest = _read(folder / "sentence_bert_config.json", optional=True).get("max_seq_length")
     if longest is not None and (not isinstance(longest, int) or isinstance(longest, bool) or longest < 1):
         _refuse(folder / "sentence_bert_config.json", f"max_seq_length is {shown(longest)}")
     return settings.get("prompts") or {}, settings.get("similarity_fn_name"), longest
@@ -164,31 +166,27 @@ def _check_links(folder: Path) -> None:
             _refuse(path, "it is neither a file nor a folder")
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return a JSON object of a model; ModelError where it is none."""
-    value = _parse(path)
-    if not isinstance(value, dict):
-        _refuse(path, "it holds no JSON object", "Is the folder complete?")
-    return value
-
-
-def _parse(path: Path) -> Any:
+def _read(path: Path, kind: type = dict, *, optional: bool = False) -> Any:
+    """Return a JSON object (or list: ``kind``) of a model; an ``optional`` file may be missing. Raises ModelError."""
+    if optional and not path.is_file():
+        return kind()
     try:
         if path.stat().st_size > LONGEST_JSON:
             _refuse(path, f"it has more than {LONGEST_JSON >> 20} MB", "Is it the model's own file?")
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.", hint="Is the folder complete?") from error
-
-
-def _optional(path: Path) -> dict[str, Any]:
-    return _read(path) if path.is_file() else {}
+    if not isinstance(value, kind):
+        _refuse(
+            path, "it holds no JSON object" if kind is dict else "it is no list of modules", "Is the folder complete?"
+        )
+    return value
 
 
 def _usage(folder: Path) -> dict[str, Any]:
     """Return ``config_sentence_transformers.json``, its fields of the right type."""
     path = folder / USAGE
-    settings = _optional(path)
+    settings = _read(path, optional=True)
     prompts = settings.get("prompts")
     texts = isinstance(prompts, dict) and all(isinstance(text, str | None) for text in prompts.values())
     if prompts is not None and not texts:
@@ -202,8 +200,8 @@ def _usage(folder: Path) -> dict[str, Any]:
 def _modules(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield (class, folder) of each module in ``modules.json``, those that a router leads to included."""
     path = folder / MODULES
-    modules = _parse(path)
-    if not isinstance(modules, list) or not modules or not all(isinstance(module, dict) for module in modules):
+    modules = _read(path, list)
+    if not modules or not all(isinstance(module, dict) for module in modules):
         _refuse(path, "it is no list of modules", "Is the folder complete?")
 
     for module in modules:
@@ -244,12 +242,6 @@ def _place(path: Path, folder: Path, name: Any) -> Path:
     return folder.joinpath(*parts)
 
 
-def _check_activation(path: Path) -> None:
-    activation = _optional(path).get("activation_function")
-    if activation is not None and not (isinstance(activation, str) and _ACTIVATION.fullmatch(activation)):
-        _refuse(path, f"the activation {shown(activation)} is no module of torch.nn")
-
-
 def _check_transformer(folder: Path, place: Path) -> None:
     """Check the configuration of an encoder or decoder."""
     for where in {folder, place}:
@@ -261,7 +253,10 @@ def _check_transformer(folder: Path, place: Path) -> None:
     for path in sorted(place.glob("sentence_*_config.json")):
         _check_load_settings(path)
 
-    _check_config(place / CONFIG)
+    config = _read(place / CONFIG)
+    if not isinstance(config.get("model_type"), str | None):
+        _refuse(place / CONFIG, f"model_type is {shown(config['model_type'])}")
+    _check_keys(place / CONFIG, config)
     for path in sorted(place.glob("*processor_config.json")):
         _check_keys(path, _read(path))
 
@@ -299,13 +294,6 @@ def _object(path: Path, settings: dict[str, Any], name: str) -> dict[str, Any]:
     return value or {}
 
 
-def _check_config(path: Path) -> None:
-    config = _read(path)
-    if not isinstance(config.get("model_type"), str | None):
-        _refuse(path, f"model_type is {shown(config['model_type'])}")
-    _check_keys(path, config)
-
-
 def _check_keys(path: Path, config: dict[str, Any]) -> None:
     """Refuse keys that act, at any depth."""
     for key, value in _flat(config):
@@ -328,25 +316,22 @@ def _check_keys(path: Path, config: dict[str, Any]) -> None:
 def _check_tokenizers(folder: Path) -> None:
     """Check every tokenizer in a folder: some have parts in folders of their own."""
     for path in folder.rglob(TOKENIZER):
-        _check_tokenizer(path)
+        settings = _read(path)
+        _check_keys(path, settings)
+        if settings.get("init_inputs"):
+            _refuse(path, "init_inputs would be opened as files")
+        if settings.get("gguf_file"):
+            _refuse(path, "gguf_file leads to other files")
+        for key, value in _flat(settings):
+            names = value if isinstance(value, list) else [value]
+            leads_out = any(isinstance(name, str) and re.search(r"[/\\]", name) for name in names)
+            if key not in REPLACED and _NAMES_FILE.search(key) and leads_out:
+                _refuse(path, f"{key} leads to files outside the model: {shown(value)}")
+
     for path in folder.rglob(TOKENS):
         for key in _read(path):  # they take the place of files and settings that were found before
             if not key.endswith(("_token", "_tokens")):
                 _refuse(path, f"it has {shown(key)}, which is no special token")
-
-
-def _check_tokenizer(path: Path) -> None:
-    settings = _read(path)
-    _check_keys(path, settings)
-    if settings.get("init_inputs"):
-        _refuse(path, "init_inputs would be opened as files")
-    if settings.get("gguf_file"):
-        _refuse(path, "gguf_file leads to other files")
-    for key, value in _flat(settings):
-        names = value if isinstance(value, list) else [value]
-        leads_out = any(isinstance(name, str) and re.search(r"[/\\]", name) for name in names)
-        if key not in REPLACED and _NAMES_FILE.search(key) and leads_out:
-            _refuse(path, f"{key} leads to files outside the model: {shown(value)}")
 
 
 def _flat(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:

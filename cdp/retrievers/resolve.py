@@ -19,8 +19,7 @@ from cdp.base.records import JOB_FACTS, TRAINING, whole
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace
 from cdp.retrievers import api, bm25, model_files
-from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever, minilm_folder
-from cdp.retrievers.presets import PRESETS
+from cdp.retrievers.presets import COSINE, GENERAL_DEFAULTS, PRESETS, Default, Retriever, minilm_folder
 
 CARD = "README.md"
 

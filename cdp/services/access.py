@@ -42,12 +42,9 @@ def _mark(action: Action) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
             require(action)
             workspace = next((a for a in (*args, *kwargs.values()) if isinstance(a, Workspace)), Workspace.default())
 
-            def known(argument: Any) -> Any:
-                return checked(workspace, argument) if isinstance(argument, Config) else argument
-
             # mypy cannot know that each value keeps its type.
-            values: Any = [known(a) for a in args]
-            named: Any = {name: known(a) for name, a in kwargs.items()}
+            values: Any = [checked(workspace, a) if isinstance(a, Config) else a for a in args]
+            named: Any = {k: checked(workspace, a) if isinstance(a, Config) else a for k, a in kwargs.items()}
             return service(*values, **named)
 
         guarded.__dict__["action"] = action

@@ -13,9 +13,8 @@ from typing import Any, BinaryIO
 from cdp import query_sets
 from cdp.base import permission
 from cdp.base.errors import CdpError, InputError
-from cdp.base.progress import Progress, silent
-from cdp.base.staging import keep_upload, staging
-from cdp.base.text import checked_title, counted
+from cdp.base.locks import keep_upload, staging
+from cdp.base.text import Progress, checked_title, counted, silent
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files

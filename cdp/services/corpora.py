@@ -12,9 +12,8 @@ from cdp import projects as room
 from cdp import query_sets
 from cdp.base import permission
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.progress import Progress, silent
-from cdp.base.staging import staging
-from cdp.base.text import checked_title
+from cdp.base.locks import staging
+from cdp.base.text import Progress, checked_title, silent
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import subsets
 from cdp.corpus import (

@@ -17,15 +17,14 @@ from packaging.requirements import Requirement
 
 from cdp import catalog, jobs
 from cdp.base.errors import CdpError, ConfigError
-from cdp.base.locks import is_held
+from cdp.base.locks import PREFIX, is_held
 from cdp.base.registry import HOMES, installed_plugins, package_of, registry
-from cdp.base.staging import PREFIX
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, folder_size, new_id
 from cdp.corpus import recognition
 from cdp.jobs import State
 from cdp.llm import address
 from cdp.llm.address import KEYS
-from cdp.retrievers.preset import minilm_folder
+from cdp.retrievers.presets import minilm_folder
 from cdp.services import access, clusters
 
 LOW_DISK_GB = 2.0

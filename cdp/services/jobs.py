@@ -58,27 +58,18 @@ def without_command(name: str) -> JobKind:
     return kind
 
 
-@access.reads
-def prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequence[str] = ()) -> PreparedJob:
+def _prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequence[str] = ()) -> PreparedJob:
     """Return a job as it would be submitted: its settings with ids, its name and its inputs.
 
     ``after`` are jobs that end first: what they make need not be there yet. Raises CdpError for settings that cannot
     be used; nothing is started.
     """
     declared = kinds().named(kind)
-    config, found, names = _inputs(workspace, declared, config)
-    ready = declared.prepare(workspace, config, after) if declared.prepare else PreparedJob(config)
-    name = ready.name or declared.called.format(**names, config=ready.config)
-    return PreparedJob(ready.config, name or declared.title, {**found, **ready.inputs})
-
-
-def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config, dict[str, Any], dict[str, str]]:
-    """Return the settings with the ids of what they name, ids and hashes for the job's record, and names by setting."""
-    ids: dict[str, str] = {}
-    found: dict[str, Any] = {}
+    ids: dict[str, str] = {}  # of what the settings name, by setting
     names: dict[str, str] = {}
+    found: dict[str, Any] = {}  # ids and hashes for the job's record
     values = config.to_dict()
-    for setting, what in kind.inputs.items():
+    for setting, what in declared.inputs.items():
         named = str(values[setting])
         if not named and not config.settings()[setting].required:
             continue
@@ -94,14 +85,20 @@ def _inputs(workspace: Workspace, kind: JobKind, config: Config) -> tuple[Config
             query_set = query_sets.resolve_query_set(workspace, named)
             lacking = completeness.check(workspace, query_set)
             if what == WHOLE_SET and not lacking.complete:
-                raise ConfigError(f"{lacking.sentence} {kind.title} takes whole sets.", hint=lacking.next_step)
+                raise ConfigError(f"{lacking.sentence} {declared.title} takes whole sets.", hint=lacking.next_step)
             ids[setting], names[setting] = query_set.id, query_set.name
             content = query_sets.content_hash(workspace, query_set)
 
         # A benchmark outside the workspace is recorded by its name.
         found |= {setting: names[setting] if what == BENCHMARK else ids[setting], f"{setting}_hash": content}
 
-    return config.replace(**ids), found, names
+    config = config.replace(**ids)
+    ready = declared.prepare(workspace, config, after) if declared.prepare else PreparedJob(config)
+    name = ready.name or declared.called.format(**names, config=ready.config)
+    return PreparedJob(ready.config, name or declared.title, {**found, **ready.inputs})
+
+
+prepared = access.reads(_prepared)
 
 
 @access.runs
@@ -124,7 +121,7 @@ def start(
     if declared.asks and (url := access.endpoint_for(config.to_dict(), api_key).url):
         # The job's record says where its texts were sent.
         config = config.replace(base_url=url)
-    ready = prepared(workspace, kind, config, after=after)
+    ready = _prepared(workspace, kind, config, after=after)
     settings = ready.config.to_dict()
 
     same = {setting: settings[setting] for setting in declared.once}

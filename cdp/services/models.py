@@ -15,7 +15,7 @@ from typing import Any
 
 from cdp.base import permission
 from cdp.base.errors import CdpError, ConfigError, InputError
-from cdp.base.staging import staging
+from cdp.base.locks import staging
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.download import first_line, is_network

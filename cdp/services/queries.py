@@ -226,7 +226,7 @@ def delete(workspace: Workspace, query_set: str) -> None:
 
 @dataclass(frozen=True)
 class Exported:
-    """The ``n`` queries (or requests) that were written, and where; ``note`` says what an incomplete set lacks."""
+    """The ``n`` queries (or requests) that were written, and where; ``note`` says what the set lacks, or the format."""
 
     n: int
     paths: tuple[Path, ...]
@@ -274,8 +274,9 @@ def _export(
 ) -> Exported:
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     if EXPORTS.named(form).write is not None:
-        note = "" if resolved_set.complete else completeness.check(workspace, resolved_set).sentence
-        return Exported(exports.export(workspace, resolved_set.id, form, path, per_doc=per_doc), (path,), note)
+        notes = [] if resolved_set.complete else [completeness.check(workspace, resolved_set).sentence]
+        n = exports.export(workspace, resolved_set.id, form, path, per_doc=per_doc, notes=notes)
+        return Exported(n, (path,), " ".join(notes))
     if resolved_set.method not in (*METHODS, OWN):
         raise ConfigError(
             f"{resolved_set.name} was imported: there is no prompt behind it.", hint="Choose another format."

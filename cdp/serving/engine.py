@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from cdp.base.errors import CdpError, InputError, ModelError, WorkspaceError
-from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
+from cdp.base.text import Progress, silent
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.benchmark import texts_hash
 from cdp.complexity import content_words, language_of

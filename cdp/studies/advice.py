@@ -17,12 +17,12 @@ from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.records import place_of
 from cdp.base.text import duration, name_and_split
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
+from cdp.benchmarks.units import units_of
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation.calibration import judged_by
 from cdp.evaluation.results import scores_of
@@ -43,9 +43,8 @@ from cdp.principle.evidence import (
     Task,
 )
 from cdp.principle.options import name_of
-from cdp.principle.units import clusters_of
 from cdp.retrievers import PRESETS, bm25, leakage
-from cdp.retrievers.preset import TRAINED_SIMILARITY
+from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.config import TrialConfig
 from cdp.studies.gains import BySeed, read_scores
@@ -135,7 +134,8 @@ def _own(
                     e = _by_people(workspace, _as_judged_now(workspace, e))
                     present = _present(workspace, e, about, earlier)
                     basis = replace(e.basis, elsewhere=elsewhere, **present)
-                    found.append(replace(e, basis=basis, clusters=_clusters(workspace, e)))
+                    clusters = units_of(workspace, basis.benchmark, basis.split, e.query_ids)
+                    found.append(replace(e, basis=basis, clusters=clusters))
     return found
 
 
@@ -218,22 +218,6 @@ def _by_people(workspace: Workspace, e: Evidence) -> Evidence:
 
     arms = [replace(arm, people=np.array([scored(run) for run in arm.shown])) for arm in e.arms]
     return replace(e, arms=tuple(arms))
-
-
-def _clusters(workspace: Workspace, e: Evidence) -> tuple[int, ...]:
-    """The unit of each query: those that share a relevant document or its file are one; empty where all stand alone."""
-    with suppress(CdpError, KeyError, OSError):
-        folder = resolve_benchmark(e.basis.benchmark, workspace)
-        path = qrels_files(folder)[e.basis.split]
-
-        def load() -> tuple[int, ...]:
-            grades = read_qrels(path).grades
-            relevant = [{place_of(d)[0] for d, g in grades.get(q, {}).items() if g > 0} for q in e.query_ids]
-            found = clusters_of(relevant)
-            return tuple(found) if len(set(found)) < len(found) else ()
-
-        return ANSWERS.get(path, ("clusters", e.query_ids), load)
-    return ()
 
 
 def _queries_of(arms: Sequence[Arm]) -> list[str]:

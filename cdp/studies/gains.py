@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.base.statistics import (
+    FEWEST_CLUSTERS,
     Coefficient,
-    bootstrap_interval,
     cluster_regression,
     has_spread,
     holm,
-    t_test,
+    paired_test,
     two_level_test,
 )
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
@@ -50,7 +50,8 @@ class Gain:
 
     ``low`` and ``high`` bound it (95%) and ``p`` tests it by the variance over queries and over seeds together
     (``statistics.two_level_test``); with one seed, or seeds without any spread, by the queries alone, which know
-    nothing of training noise. ``p_holm`` is corrected over the benchmarks of the comparison. ``seed_sd`` is the
+    nothing of training noise. Queries that share a relevant document are one of ``n_clusters``. ``p_holm`` is
+    corrected over the benchmarks of the comparison. ``seed_sd`` is the
     standard deviation over seeds (None without a spread) and ``seeds_agree`` whether all have its sign; ``by_seed`` are
     the differences of the single seeds.
     """
@@ -65,6 +66,7 @@ class Gain:
     p: float
     p_holm: float
     n_queries: int
+    n_clusters: int
     n_seeds: int
     seed_sd: float | None
     seeds_agree: bool
@@ -72,8 +74,8 @@ class Gain:
 
     @property
     def significant(self) -> bool:
-        """More than chance over the queries and the seeds, on all seeds in the same direction."""
-        return self.p_holm < SIGNIFICANT and self.seeds_agree
+        """More than chance over ten clusters or more and the seeds, on all seeds in the same direction."""
+        return self.p_holm < SIGNIFICANT and self.seeds_agree and self.n_clusters >= FEWEST_CLUSTERS
 
     @property
     def condition(self) -> str:
@@ -84,17 +86,25 @@ class Gain:
         return f"{cell.retriever}, {cell.source}{cell.details}"
 
 
-def gains(scores: Mapping[Cell, Mapping[str, BySeed]], cw: Mapping[str, float]) -> list[Gain]:
-    """Every comparison that the conditions allow. ``scores[cell][benchmark]`` as ``BySeed``; ``cw`` by benchmark.
+def gains(
+    scores: Mapping[Cell, Mapping[str, BySeed]],
+    cw: Mapping[str, float],
+    units: Mapping[str, Sequence[int]] | None = None,
+) -> list[Gain]:
+    """Every comparison that the conditions allow. ``scores[cell][benchmark]`` as ``BySeed``; ``cw`` by benchmark, and
+    ``units``, the cluster of each query, of those where queries share documents.
 
     A condition and its control are compared on the seeds that both have; the untrained retriever has none of its own
     and is compared with every seed.
     """
     compared: list[Gain] = []
+    clusters = units or {}
     for cell in scores:
         for comparison, control in controls(cell, scores):
             of_benchmarks = [
-                _gain(comparison, cell, name, cw[name], scores[cell][name], scores[control][name])
+                _gain(
+                    comparison, cell, name, cw[name], scores[cell][name], scores[control][name], clusters.get(name, ())
+                )
                 for name in scores[cell]
                 if name in scores[control]
             ]
@@ -130,7 +140,9 @@ def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     return [(comparison, control) for comparison, control in wanted if control in present]
 
 
-def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: BySeed, control: BySeed) -> Gain | None:
+def _gain(
+    comparison: str, cell: Cell, benchmark: str, cw: float, scores: BySeed, control: BySeed, clusters: Sequence[int]
+) -> Gain | None:
     if comparison == TRAINING:
         (before,) = control.values()
         differences = [values - before for values in scores.values()]
@@ -142,12 +154,11 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: BySeed
     by_seed = [float(values.mean()) for values in differences]
     points = float(per_query.mean())
     spread = has_spread(by_seed)
+    alone = paired_test(per_query, clusters)
+    low, high, p = alone.low, alone.high, 1.0 if alone.p_t is None else alone.p_t
     if spread and len(per_query) > 1:
-        tested = two_level_test(differences)
+        tested = two_level_test(differences, clusters=clusters)
         low, high, p = tested.low, tested.high, tested.p
-    else:
-        low, high = bootstrap_interval(per_query)
-        p = 1.0 if len(per_query) < 2 else t_test(per_query) or 0.0
     return Gain(
         comparison=comparison,
         cell=cell,
@@ -159,6 +170,7 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: BySeed
         p=p,
         p_holm=p,
         n_queries=len(per_query),
+        n_clusters=alone.n_clusters,
         n_seeds=len(by_seed),
         seed_sd=float(np.std(by_seed, ddof=1)) if spread else None,
         seeds_agree=all(value * points > 0 for value in by_seed),

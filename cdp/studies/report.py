@@ -304,7 +304,7 @@ _BENCHMARK = fields(
     {"name": str, "split": str, "place": str, "n_queries": Count, "n_documents": Count, "cw": Real,
      "cw_interval": Annotated[list[Real], Field(min_length=2, max_length=2)]},
     language=str, family=str, in_domain=bool, in_domain_of=list[str], facts_of=dict[str, dict[str, Real | None]],
-    source=dict[str, Any], hash=str | None,
+    source=dict[str, Any], hash=str | None, units_of=dict[str, int],
 )  # fmt: skip
 _SOURCE = fields(
     {"label": str, "kind": str}, query_set=str, job_id=str, n_documents=Count, counts=list[Count], reasoning=str,
@@ -338,7 +338,7 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
     ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
     return StudyScores(
         study=study_id,
-        gains=gains(ordered, {b.name: b.cw for b in benchmarks}),
+        gains=gains(ordered, {b.name: b.cw for b in benchmarks}, _units(about["benchmarks"], names)),
         benchmarks=benchmarks,
         rows=[_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()],
         scores=ordered,
@@ -359,6 +359,12 @@ def _facts(about: Mapping[str, Any], name: str) -> BenchmarkFacts:
         in_domain_of=tuple(about.get("in_domain_of", ())),
         facts={fact: float(np.mean(known)) for fact, known in values.items() if known},
     )
+
+
+def _units(benchmarks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[int]]:
+    """{benchmark: the cluster of each query in the order of their ids}, as the study's worker wrote it down."""
+    written = {name: about.get("units_of", {}) for about, name in zip(benchmarks, names, strict=True)}
+    return {name: [units[query] for query in sorted(units)] for name, units in written.items() if units}
 
 
 def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

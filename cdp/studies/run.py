@@ -22,7 +22,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
-from cdp.base.progress import Progress
+from cdp.base.text import Progress
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.base.text import counted, duration, escaped, interval, p_value, signed
+from cdp.base.text import clustered, counted, duration, escaped, interval, p_value, signed
 from cdp.llm.prices import dollars
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import COVARIATES, TITLES, Gain, Pooled
@@ -92,7 +92,7 @@ SIGNIFICANCE = (
     "Differences in NDCG@10 points, mean over the seeds, with 95% intervals. \\* p below 0.05 (variance over "
     "queries and seeds together, Holm-corrected over the benchmarks of a condition) and all seeds of one sign. (\\*) "
     "the same with one seed, or seeds without any spread, so the test is over the queries alone and knows nothing of "
-    "training noise."
+    "training noise. Queries that share a relevant document are one group; below ten groups nothing has a star."
 )
 
 
@@ -162,7 +162,7 @@ def difference_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
     rows = [
         [escaped(g.condition), str(g.cell.per_doc), escaped(g.benchmark), f"{g.cw:.2f}", f"{signed(g.points)}{mark(g)}",
          interval((g.low, g.high), sign=True), p_value(g.p_holm), "–" if g.seed_sd is None else f"{g.seed_sd:.2f}",
-         str(g.n_seeds), f"{g.n_queries:,}"]
+         str(g.n_seeds), clustered(g.n_queries, g.n_clusters)]
         for g in gains
     ]  # fmt: skip
     return head, rows

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from cdp.base.config import SynthesisConfig
@@ -85,10 +86,7 @@ def generate_for(
         def ask(text: str, sample: int = 0, query: str = "") -> Answer:
             nonlocal prompts_cut, kept
             usual = usual_usage(text, method, m)
-
-            def send() -> Answer:
-                return generator.generate(text, document, method, m, sample=sample, query=query)
-
+            send = partial(generator.generate, text, document, method, m, sample=sample, query=query)
             if cache is None or not generator.is_llm:
                 answer = send()
             else:

@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,12 +153,10 @@ class SynthesisRun:
 
     def _write(self, cache: AnswerCache) -> None:
         """Ask about the documents that have no line yet."""
-
-        def ask(item: Item) -> ItemOutcome | None:
-            return self._ask(item, cache)
-
         workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
-        with closing(map_unordered(ask, self._left(), workers, tick=self._tick, cancel=self._cancel)) as outcomes:
+        ask = partial(self._ask, cache)
+        made = map_unordered(ask, self._left(), workers, tick=self._tick, cancel=self._cancel)
+        with closing(made) as outcomes:
             for outcome in outcomes:
                 if outcome is None:
                     continue
@@ -167,7 +166,7 @@ class SynthesisRun:
                     self._written[position] |= written
                 self._report()
 
-    def _ask(self, item: Item, cache: AnswerCache) -> ItemOutcome | None:
+    def _ask(self, cache: AnswerCache, item: Item) -> ItemOutcome | None:
         """Ask about one document; None if it was given up. Errors that concern the whole run are raised."""
         try:
             generation = generate_for(

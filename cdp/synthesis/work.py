@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.progress import Progress, silent
 from cdp.base.records import Document
+from cdp.base.text import Progress, silent
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.complexity import content_words

@@ -12,7 +12,7 @@ __all__ = ["WeightedInfoNCELoss"]
 
 def __getattr__(name: str) -> Any:
     if name == "WeightedInfoNCELoss":
-        from cdp.training.infonce import WeightedInfoNCELoss
+        from cdp.training.loss import WeightedInfoNCELoss
 
         return WeightedInfoNCELoss
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.failures import Streak
-from cdp.base.progress import Progress
+from cdp.base.text import Progress
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
 from cdp.training.engine import (
@@ -178,7 +178,11 @@ class Training:
         began = mark = time.perf_counter()
         before = outcome.seconds
         pending: list[Measured] = []
-        self._evaluate_what_was_cut_off()
+        # After a stop within an evaluation: it is taken up again, so that the best step is that of an unstopped run.
+        if self._agree(self._cut_off):
+            self._evaluate()
+            outcome.early = self._agree(self._out_of_patience()) and outcome.step < outcome.steps
+
         for rows in () if outcome.early else self.order.batches(outcome.step, self.process):
             if self._agree(self.hooks.stop_requested()):
                 outcome.stopped = True
@@ -196,7 +200,8 @@ class Training:
                 now = time.perf_counter()
                 self._log(pending, rate, (now - mark) / len(pending))
                 pending, mark = [], now
-            self.hooks.progress(outcome.step, outcome.steps, self._status_line())
+            status = f"epoch {self._epoch()}" + (f" of {self.config.loop.epochs}" if self.order.total is None else "")
+            self.hooks.progress(outcome.step, outcome.steps, status)
             if judging:
                 self._evaluate()
                 mark = time.perf_counter()
@@ -286,9 +291,6 @@ class Training:
             gpu_memory_mib=memory,
         )
 
-    def _status_line(self) -> str:
-        return f"epoch {self._epoch()}" + (f" of {self.config.loop.epochs}" if self.order.total is None else "")
-
     def _epoch(self) -> int:
         """The epoch under way, from 1."""
         return (max(self.outcome.step, 1) - 1) // self.order.steps_per_epoch + 1
@@ -310,12 +312,6 @@ class Training:
         """Whether the evaluation of the present step was begun and stopped midway. The first process knows."""
         done = self.outcome.evaluations
         return self._to_be_evaluated and not (done and done[-1]["step"] == self.outcome.step)
-
-    def _evaluate_what_was_cut_off(self) -> None:
-        """After a stop within an evaluation: take it up again, so that the best step is that of an unstopped run."""
-        if self._agree(self._cut_off):
-            self._evaluate()
-            self.outcome.early = self._agree(self._out_of_patience()) and self.outcome.step < self.outcome.steps
 
     def _evaluate(self) -> None:
         """NDCG@10 on the dev benchmark; the best weights so far are kept."""

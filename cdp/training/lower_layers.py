@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cdp.base.errors import ConfigError, ModelError
-from cdp.base.progress import PhaseProgress, silent
+from cdp.base.text import PhaseProgress, silent
 from cdp.base.workspace import folder_size, sha256_text, write_bytes
 from cdp.retrievers.encode import npy
 from cdp.training.tokens import TokenStore, groups, tokenise

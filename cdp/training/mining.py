@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.progress import Progress
+from cdp.base.text import Progress
 from cdp.base.workspace import Workspace
 from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.api import Payer, failed_texts

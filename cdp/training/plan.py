@@ -17,7 +17,7 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 from cdp.retrievers import Default, ResolvedRetriever, resolve
-from cdp.retrievers.preset import PAPER_EPOCHS
+from cdp.retrievers.presets import PAPER_EPOCHS
 from cdp.training.pairs import BatchOrder, PairSet, check_teacher, draw_pairs, with_negatives, with_teacher
 from cdp.training.reasoning import Reasoned, check_reasoned, pairs_with, unreasoned_note, uses_reasoned, with_reasoned
 from cdp.training.weightings import WEIGHTINGS

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError
-from cdp.base.progress import PhaseProgress, Progress, silent
+from cdp.base.text import PhaseProgress, Progress, silent
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import PairSet
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.text import clustered
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
 from cdp.results import board, differences, naming, paper
@@ -123,10 +124,11 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     sure = "more than chance" if about.significant else "may be chance"
     judgement = f"{about.marks}, so this does not show how good it is" if about.marks else sure
     chance = p_value(1.0 if about.p_holm is None else about.p_holm)
+    over = f" over {clustered(about.n_queries, about.n_clusters or 0, ' queries')}" if about.shared_units else ""
     st.markdown(
         f"#### {md(cut(about.retriever, 80))} {verb}{size} on {md(about.place)}\n"
         f"NDCG@10 {md(about.score)}. Difference from {md(cut(comparison.baseline, 60))}: 95% interval "
-        f"{interval((about.low, about.high), sign=True)}, p {chance}: {md(judgement)}."
+        f"{interval((about.low, about.high), sign=True)}, p {chance}{over}: {md(judgement)}."
     )
     if about.calibration is not None:
         icon = ":material/fact_check:" if about.calibration.corrected else ":material/warning:"

@@ -20,6 +20,7 @@ from cdp.base.job_kind import Device, JobKind
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import Benchmark, manifests, registry
+from cdp.benchmarks.units import shared_units
 from cdp.complexity import content_words, count_content_words, language_of, profile
 from cdp.corpus import iter_documents
 from cdp.studies import records
@@ -120,6 +121,7 @@ def describe_study(
     for benchmark, (family, in_domain_of) in zip(benchmarks, kin, strict=True):
         language = benchmark.counted_language
         cw = count_content_words(benchmark.queries, language)
+        units = shared_units([benchmark.qrels[query] for query in benchmark.query_ids])
         cw_profile = profile(cw)
         about.append(
             {
@@ -137,6 +139,7 @@ def describe_study(
                 "in_domain_of": in_domain_of,
                 "cw_of": dict(zip(benchmark.query_ids, map(int, cw), strict=True)),
                 "facts_of": facts_of(benchmark, language),
+                "units_of": dict(zip(benchmark.query_ids, units, strict=bool(units))),
                 "cw": cw_profile.mean,
                 "cw_interval": list(cw_profile.interval),
             }

@@ -59,6 +59,7 @@ ANOTHER_THING = {
     "licence": "of documents, of queries",
     "origin": "of queries in a file of them, of those beside documents",
     "query_field": "of documents' queries, of a file of queries",
+    "grade_field": "of documents' queries, of a file of queries",
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import has_spread, t_test, two_level_test
+from cdp.base.statistics import has_spread, paired_test, two_level_test
 
 
 @pytest.mark.slow
@@ -43,7 +43,7 @@ def test_two_runs_of_one_recipe_seldom_differ(seeds: int) -> None:
     for _ in range(runs):
         queries = random.normal(50, 25, 300)
         first, second = recipe(random, queries, seeds), recipe(random, queries, seeds)
-        single = t_test(first[0] - second[0])
+        single = paired_test(first[0] - second[0]).p_t
         assert single is not None
         by_query += single < 0.05
         by_both += two_level_test(first, second).p < 0.05
@@ -59,7 +59,7 @@ def test_the_interval_of_paired_differences_covers_with_seeds_queries_and_both_a
         queries, seeds = random.normal(0, 15, 200), random.normal(0, 1, 4)
         found = two_level_test([seed + queries + random.normal(0, 12, 200) for seed in seeds])
         covered += found.low <= 0 <= found.high
-        over_queries = t_test(np.mean([queries + seed for seed in seeds], axis=0))
+        over_queries = paired_test(np.mean([queries + seed for seed in seeds], axis=0)).p_t
         sure += over_queries is not None and over_queries < 0.05
     assert 0.93 <= covered / runs <= 0.975
     assert sure / runs > 0.05

@@ -48,13 +48,13 @@ def test_a_perfect_judge_and_a_useless_one_bound_the_interval() -> None:
     perfect = estimate(people, people[:n], people[:n])
     alone = 2.01 * people[:n].std(ddof=1) / np.sqrt(n)
     # As good as if people had labelled all 400.
-    assert perfect[1] == pytest.approx(2.01 * people[:n].std(ddof=1) / np.sqrt(400), rel=0.01)
-    assert perfect[2] == pytest.approx(1.0)
+    assert perfect.half == pytest.approx(2.01 * people[:n].std(ddof=1) / np.sqrt(400), rel=0.01)
+    assert perfect.weight == pytest.approx(1.0)
     noise = draw.normal(0, 30, 400)
     useless = estimate(noise, people[:n], noise[:n])
-    assert useless[1] == pytest.approx(alone, rel=0.08)
+    assert useless.half == pytest.approx(alone, rel=0.08)
     constant = np.zeros(400)
-    assert estimate(constant, people[:n], constant[:n])[0] == pytest.approx(people[:n].mean())
+    assert estimate(constant, people[:n], constant[:n]).mean == pytest.approx(people[:n].mean())
 
 
 @pytest.mark.slow
@@ -67,9 +67,9 @@ def test_labels_without_any_difference_do_not_make_it_certain_that_there_is_none
         model = np.where(draw.random(300) < 0.7, people, 40.0 * (draw.random(300) < 0.1))
         if people[:FEWEST].any():
             continue
-        mean, half, *_ = estimate(model, people[:FEWEST], model[:FEWEST])
+        found = estimate(model, people[:FEWEST], model[:FEWEST])
         drawn += 1
-        covered += abs(people.mean() - mean) <= half
+        covered += abs(people.mean() - found.mean) <= found.half
     assert drawn > 1000
     assert covered / drawn > 0.95
     none = correct({f"q{i}": float(i % 2) for i in range(50)}, {f"q{i}": 0.0 for i in range(FEWEST)})
@@ -85,11 +85,11 @@ def test_the_weight_of_a_query_is_fitted_to_the_others() -> None:
     others = [np.delete(np.arange(12), i) for i in range(12)]
     slopes = [np.cov(people[rest], model[rest])[0, 1] / np.var(model[rest], ddof=1) for rest in others]
     residual = people - np.array(slopes) * (model[:12] - model.mean())
-    assert estimate(model, people, model[:12])[0] == pytest.approx(residual.mean())
+    assert estimate(model, people, model[:12]).mean == pytest.approx(residual.mean())
 
 
 def test_missing_labels_are_counted_until_the_interval_is_narrow_enough() -> None:
-    result = Corrected(500, 60, 0.0, 7.0, 0.8, sd_people=35.0, sd_residual=25.0)
+    result = Corrected(500, 60, 60, 0.0, 7.0, 0.8, sd_people=35.0, sd_residual=25.0)
     for target in (4.0, 2.0):
         more = result.more_labels(target)
         assert result._half_at(60 + more) <= target < result._half_at(59 + more)

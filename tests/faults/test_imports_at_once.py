@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from cdp.base.locks import try_lock
-from cdp.base.staging import PREFIX, staging
+from cdp.base.locks import PREFIX, staging, try_lock
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, load_benchmark
 from cdp.benchmarks.library import list_names

@@ -10,7 +10,7 @@ import pytest
 
 from cdp import jobs
 from cdp.base.errors import NotFoundError
-from cdp.base.staging import PREFIX, staging
+from cdp.base.locks import PREFIX, staging
 from cdp.base.workspace import Workspace, read_json_or_none, write_json
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.queue import Queue

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cdp.complexity import LANGUAGES, content_words, count_content_words, cw_weights
 from cdp.metrics import dist_sim, len_sim, paraphrase_ratio, self_bleu
-from cdp.metrics.tokens import tokens, word_count
+from cdp.metrics.measures import tokens, word_count
 from tests.strategies import LONG, SOAK, examples, is_linear, result_or_error, texts
 
 QUERIES = st.lists(texts(4), max_size=4)

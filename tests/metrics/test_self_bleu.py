@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
 from cdp.metrics import self_bleu
+from cdp.metrics.measures import tokens
 from cdp.metrics.measures.self_bleu import bleu_against_others
-from cdp.metrics.tokens import tokens
 from tests.metrics.nltks import sentence_bleu
 from tests.strategies import examples
 from tests.support import shared

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cdp.metrics import embedding_diversity
+from cdp.metrics.measures import tokens
 from cdp.metrics.measures.embedding_diversity import document_diversities
-from cdp.metrics.tokens import tokens
 from tests.metrics.nltks import wordpunct_tokenize
 
 

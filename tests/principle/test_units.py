@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cdp.benchmarks.units import GIANT, clusters_of
 from cdp.principle.simultaneous import estimate, simultaneous
-from cdp.principle.units import GIANT, clusters_of
 
 
 def together(found: list[int]) -> list[set[int]]:
@@ -20,8 +20,8 @@ def test_queries_that_share_a_document_hang_together_through_others() -> None:
 
 
 def test_documents_of_one_file_are_one() -> None:
-    documents = [["p1"], ["p2"], ["p3"], ["p4"], ["p5"], ["p6"], ["p7"], ["p8"]]
-    found = clusters_of(documents, {"p1": "file", "p2": "file"})
+    documents = [["manual.pdf#1"], ["manual.pdf#2"], ["p3"], ["p4"], ["p5"], ["p6"], ["p7"], ["p8"]]
+    found = clusters_of(documents)
     assert together(found) == [{0, 1}, *({n} for n in range(2, 8))]
 
 

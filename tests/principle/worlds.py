@@ -101,7 +101,7 @@ def study(
     p = pool()
     clusters: tuple[int, ...] = ()
     if whole:
-        chosen, groups = _documents(random, p.documents, n)
+        chosen, groups = whole_documents(random, p.documents, n)
         clusters = tuple(groups)
     else:
         chosen = random.integers(0, len(p.documents), n)
@@ -137,7 +137,7 @@ def study(
     return Evidence(basis, tuple(arms), clusters=clusters)
 
 
-def _documents(random: np.random.Generator, documents: np.ndarray, n: int) -> tuple[np.ndarray, list[int]]:
+def whole_documents(random: np.random.Generator, documents: np.ndarray, n: int) -> tuple[np.ndarray, list[int]]:
     """(queries of whole documents, about ``n`` of them; the draw that each belongs to)."""
     order = np.argsort(documents, kind="stable")
     by_document = np.split(order, np.cumsum(np.bincount(documents))[:-1])

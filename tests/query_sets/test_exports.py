@@ -55,7 +55,8 @@ def test_flagembedding_lines(workspace: Workspace, query_set: QuerySet, tmp_path
     assert export(workspace, query_set.id, "flagembedding", target) == 3
     lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
     assert [line["query"] for line in lines] == ["one", "three a", "трёшка"]
-    assert all(set(line) == {"query", "pos", "neg"} and len(line["pos"]) == 1 for line in lines)
+    assert all(set(line) == {"query", "pos", "neg", "pos_id", "neg_id"} for line in lines)
+    assert [(line["pos_id"], line["neg"]) for line in lines] == [(["d1"], []), (["d3"], []), (["d3"], [])]
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -72,7 +73,7 @@ def test_nothing_is_overwritten_and_unknown_names_are_told(
     (tmp_path / "there.jsonl").write_text("mine")
     with pytest.raises(InputError, match="already"):
         export(workspace, query_set.id, "flagembedding", tmp_path / "there.jsonl")
-    with pytest.raises(NotFoundError, match="beir, sentence-transformers, flagembedding"):
+    with pytest.raises(NotFoundError, match="beir, sentence-transformers, sentence-transformers-triplets, "):
         export(workspace, query_set.id, "csv", tmp_path / "new")
     with pytest.raises(NotFoundError):
         export(workspace, "nope", "beir", tmp_path / "new")

@@ -27,9 +27,9 @@ def made(values: dict[tuple[str, str], float], significant: tuple[str, str] | No
         ResultRow(
             retriever=name, retriever_id=name, benchmark=benchmark,
             split="dev" if benchmark in ("musique", "2wikimultihopqa") else "test", protocol="published", version="",
-            ndcg=value, n_queries=9, evaluation_id=f"{name}-{benchmark}", runs=(name,), kind="",
+            ndcg=value, n_queries=12, evaluation_id=f"{name}-{benchmark}", runs=(name,), kind="",
             start="", trained=None, badges=(), warnings=(), created="", measures={},
-            p_holm=0.01 if (name, benchmark) == significant else None,
+            p_holm=0.01 if (name, benchmark) == significant else None, n_clusters=12,
         )
         for (name, benchmark), value in values.items()
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import estimate_tokens
 from cdp.synthesis import METHODS, generate_for, get_method, make_generator
 from cdp.synthesis.generators import Generator
-from cdp.synthesis.methods.examples import EXAMPLES
+from cdp.synthesis.methods import EXAMPLES
 from cdp.synthesis.parsing import Parsed, parse_after_summary, parse_line, parse_task_query
 from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker

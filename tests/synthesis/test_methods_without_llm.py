@@ -121,6 +121,8 @@ def test_the_published_method_labels_every_sentence_by_each_teacher(
             "query": line["query"],
             "pos": [texts[name] for name in line["positives"]],
             "neg": [texts[name] for name in line["negatives"]],
+            "pos_id": line["positives"],
+            "neg_id": line["negatives"],
         }
 
 

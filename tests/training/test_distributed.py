@@ -24,8 +24,8 @@ from sentence_transformers import (
 from cdp.base.config import TrainingConfig
 from cdp.training import infonce
 from cdp.training.engine import Batches, TransformerEngine, average_gradients, broadcast_parameters
-from cdp.training.infonce import WeightedInfoNCELoss
 from cdp.training.loop import Training
+from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.pairs import BatchOrder
 from cdp.training.tokens import tokenise
 from tests.support import free_port

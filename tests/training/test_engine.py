@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 
 from cdp.training.engine import Batches, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCELoss
+from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.tokens import TokenStore, groups, tokenise
 from tests.support_models import tiny_retriever, tiny_static
 

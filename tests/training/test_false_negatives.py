@@ -16,7 +16,7 @@ from cdp.corpus import read_documents, store
 from cdp.corpus.passages import neighbours
 from cdp.query_sets import import_queries, load
 from cdp.training.engine import Batches, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCELoss
+from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.pairs import PairSet, draw_pairs, load_pairs, with_negatives
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_retriever, tiny_static

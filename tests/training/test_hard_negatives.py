@@ -16,7 +16,7 @@ from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.corpus import read_documents, store
 from cdp.query_sets import import_queries
 from cdp.training.engine import Batches, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCELoss
+from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.pairs import load_pairs, with_negatives
 from cdp.training.plan import prepare
 from cdp.training.tokens import tokenise

@@ -13,7 +13,8 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.complexity import cw_weights
-from cdp.training.infonce import WeightedInfoNCELoss, normalised
+from cdp.training.infonce import normalised
+from cdp.training.loss import WeightedInfoNCELoss
 from tests.support_models import tiny_retriever, tiny_static
 
 B, DIM = 9, 8

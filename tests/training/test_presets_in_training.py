@@ -10,9 +10,9 @@ import torch
 
 from cdp.base.config import TrainingConfig
 from cdp.retrievers import PRESETS, ResolvedRetriever, load
-from cdp.retrievers.preset import Retriever
+from cdp.retrievers.presets import Retriever
 from cdp.training.engine import Batches, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCELoss
+from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.plan import on_device
 from cdp.training.tokens import tokenise
 from tests.retrievers.test_presets import QWEN_PROMPT, TEXTS, by_hand, preset_on

@@ -15,7 +15,8 @@ from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json
 from cdp.retrievers import resolve
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCELoss, reasoning_intensity
+from cdp.training.infonce import reasoning_intensity
+from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.pairs import load_pairs
 from cdp.training.plan import complete
 from cdp.training.reasoning import with_reasoned

@@ -21,7 +21,7 @@ from cdp.query_sets import import_queries
 from cdp.services import training as service
 from cdp.training import plan as training_plan
 from cdp.training.engine import Batches, StaticEngine, TransformerEngine
-from cdp.training.infonce import WeightedInfoNCELoss
+from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.plan import notes_of, prepare
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_retriever, tiny_static

@@ -83,6 +83,9 @@ def test_a_passage_beside_its_own_is_no_negative(workspace: Workspace, tmp_path:
     rows = [{"_id": f"book.pdf#p1-{i}", "title": "", "text": f"the {chr(97 + i) * 5} is number {i}"} for i in range(N)]
     with read_documents(jsonl(tmp_path / "documents.jsonl", rows)) as result:
         corpus = store(result, "book", workspace)
+    # As if it had been cut: ids alone make no passage.
+    manifest = workspace.corpus(corpus.id) / "manifest.json"
+    write_json(manifest, {**read_json(manifest), "n_cut": 1})
     asked = {row["_id"]: [f"what is {chr(97 + i) * 5}"] for i, row in enumerate(rows)}
     book = import_queries(asked.items(), workspace, corpus.id, "Book").query_set
     retriever = str(tiny_static(tmp_path / "tiny"))

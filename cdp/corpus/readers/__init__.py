@@ -16,8 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.progress import PhaseProgress, silent
 from cdp.base.registry import Registered, Registry
+from cdp.base.text import PhaseProgress, silent
 from cdp.corpus.losses import missing, words
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.metrics.measures import Measure, Queries, aligned
-from cdp.metrics.tokens import word_count
+from cdp.metrics.measures import Measure, Queries, aligned, word_count
 
 MEASURE = Measure(
     name="len_sim",

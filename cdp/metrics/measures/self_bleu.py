@@ -15,8 +15,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from cdp.base.errors import InputError
-from cdp.metrics.measures import Measure
-from cdp.metrics.tokens import tokens
+from cdp.metrics.measures import Measure, tokens
 
 MEASURE = Measure(
     name="self_bleu",

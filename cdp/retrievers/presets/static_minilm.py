@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.preset import COSINE, MINILM_NAME, SCALE, Default, Retriever
+from cdp.retrievers.presets import COSINE, MINILM_NAME, SCALE, Default, Retriever
 
 PRESET = Retriever(
     name="static-minilm",

@@ -1,10 +1,14 @@
-"""The synthesis methods: filling templates, own prompts. Adding one is adding a file that declares a ``Method``."""
+"""The synthesis methods: filling templates, few-shot examples, own prompts.
+
+Adding one is adding a file that declares a ``Method``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +17,7 @@ from typing import Any, Literal
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.registry import Registered, Registry
+from cdp.base.workspace import SHIPPED_DATA
 from cdp.synthesis.parsing import Parsed, parse
 
 Kind = Literal["zero-shot", "few-shot", "reasoning", "no LLM", "own"]
@@ -199,3 +204,12 @@ def method_of(config: SynthesisConfig) -> Method:
 
 
 __all__ = ["METHODS", "OWN", "Method", "Sampling", "fill", "get_method", "method_of", "own_method"]
+
+
+# Each with a document, its summary, a good question, a plain one and the task.
+EXAMPLES: list[dict[str, str]] = tomllib.loads((SHIPPED_DATA / "words" / "examples.toml").read_text("utf-8"))["example"]
+
+
+def shots(n: int, form: str) -> str:
+    """The first ``n`` examples one after another, each written by ``form`` (a format string over the fields and n)."""
+    return "\n\n".join(form.format(n=number, **example) for number, example in enumerate(EXAMPLES[:n], start=1))

@@ -7,8 +7,7 @@ the paper names 0.7 for all few-shot methods.
 
 from __future__ import annotations
 
-from cdp.synthesis.methods import Method, Sampling
-from cdp.synthesis.methods.examples import shots
+from cdp.synthesis.methods import Method, Sampling, shots
 from cdp.synthesis.parsing import parse_task_query
 
 _SHOT = """\

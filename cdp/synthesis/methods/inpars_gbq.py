@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.synthesis.methods import Method, Sampling
-from cdp.synthesis.methods.examples import shots
+from cdp.synthesis.methods import Method, Sampling, shots
 from cdp.synthesis.parsing import parse_line
 
 _SHOT = """\

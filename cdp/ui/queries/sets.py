@@ -41,7 +41,7 @@ def incomplete_notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Co
 
 
 OF_QUERIES = ("query_field", "document_field", "grade_field")
-TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "gz"]
+TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "gz", "parquet"]
 
 
 def add(workspace: Workspace, manifest: CorpusManifest) -> None:

@@ -16,7 +16,7 @@ from cdp.base.errors import InputError
 from cdp.base.failures import FailedItems
 from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
-from cdp.retrievers.preset import Default
+from cdp.retrievers.presets import Default
 from cdp.services import adding, demo, projects
 from cdp.services.commands import PROGRAM
 from cdp.ui.shell import frame, state, tables

@@ -1,6 +1,6 @@
-"""A retriever by name: source is a folder or a model on the hub. See cdp.retrievers.preset.Retriever."""
+"""A retriever by name: source is a folder or a model on the hub. See cdp.retrievers.presets.Retriever."""
 
-from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Retriever
+from cdp.retrievers.presets import COSINE, GENERAL_DEFAULTS, Retriever
 
 PRESET = Retriever(
     "tiny",

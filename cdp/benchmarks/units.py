@@ -1,0 +1,79 @@
+"""The units of every interval: queries that share a relevant document, or its file, are one cluster."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+from cdp.base.errors import CdpError
+from cdp.base.file_cache import ANSWERS
+from cdp.base.records import place_of
+from cdp.base.workspace import Workspace
+from cdp.benchmarks.beir_files import read_qrels
+from cdp.benchmarks.benchmark import qrels_files
+from cdp.benchmarks.library import resolve_benchmark
+
+# A component with more than this share of all queries is cut.
+GIANT = 0.25
+
+
+def units_of(workspace: Workspace, benchmark: str, split: str, queries: Sequence[str]) -> tuple[int, ...]:
+    """Return the cluster of each query by the judgments as they are now; empty where each stands alone, or the
+    benchmark cannot be read."""
+    with suppress(CdpError, KeyError, OSError):
+        path = qrels_files(resolve_benchmark(benchmark, workspace))[split]
+
+        def load() -> tuple[int, ...]:
+            grades = read_qrels(path).grades
+            return shared_units([grades.get(query, {}) for query in queries])
+
+        return ANSWERS.get(path, ("units", tuple(queries)), load)
+    return ()
+
+
+def shared_units(grades: Sequence[Mapping[str, float]]) -> tuple[int, ...]:
+    """Return the cluster of each query by its ``grades`` {document: grade}; empty where each stands alone."""
+    found = clusters_of([{document for document, grade in of.items() if grade > 0} for of in grades])
+    return tuple(found) if len(set(found)) < len(found) else ()
+
+
+def clusters_of(documents: Sequence[Collection[str]]) -> list[int]:
+    """Return the cluster of each query by its relevant ``documents``: a connected component of queries that share one,
+    or a file that theirs were cut from.
+
+    A component with more than ``GIANT`` of the queries hangs together by chains: each of its queries then goes with the
+    one document that it shares with most others, so that what hangs together most stays together.
+    """
+    places = [{place_of(name)[0] for name in names} for names in documents]
+    found = _components(places)
+    sizes = Counter(found)
+    giant = {name for name, size in sizes.items() if size > GIANT * len(places)}
+    if not giant:
+        return found
+    shared = Counter(name for names in places for name in names)
+    cut: dict[tuple[int, str], int] = {}
+    for number, names in enumerate(places):
+        if found[number] in giant:
+            hub = max(names, key=lambda name: (shared[name], name))
+            found[number] = cut.setdefault((found[number], hub), len(places) + len(cut))
+    return found
+
+
+def _components(places: Sequence[Collection[str]]) -> list[int]:
+    parent = list(range(len(places)))
+
+    def root(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
+
+    holders: dict[str, list[int]] = defaultdict(list)
+    for number, names in enumerate(places):
+        for name in names:
+            holders[name].append(number)
+    for first, *others in holders.values():
+        for other in others:
+            parent[root(other)] = root(first)
+    return [root(number) for number in range(len(places))]

@@ -1,0 +1,164 @@
+"""Rows of others' training files: Tevatron, FlagEmbedding, anchor/positive/negative, LlamaIndex, Argilla, InPars.
+
+They name documents by their texts, or by passages with id and text. What is read here is one row; ``imports`` finds the
+documents, and counts what it cannot find.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from cdp.corpus.checks import RefusedValueError, checked_id
+from cdp.corpus.readers import BadRow, Row
+
+# Fields that hold documents (or what is known of them) in place of an id.
+_NEGATIVE = re.compile(r"negative(?:_\d+)?")
+_FLAG_EMBEDDING = ("pos", "neg", "pos_id", "neg_id", "pos_scores", "neg_scores")
+_TEVATRON = ("positive_passages", "negative_passages")
+LOG_PROBS = ("logprobs", "log_probs")
+# An anchor's documents, then a teacher's scores of them.
+_LABEL = "label"
+
+
+class NamedDocument(NamedTuple):
+    """A document as a file names it: by its id, its text, or both; ``score`` is a teacher's."""
+
+    id: str = ""
+    text: str = ""
+    score: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The id, and the beginning of the text."""
+        text = f"with the text {self.text[:40]!r}" if self.text else ""
+        return " ".join(filter(None, [repr(self.id) if self.id or not text else "", text]))
+
+
+@dataclass(frozen=True)
+class RowDocuments:
+    """The documents that answer a row's query, and its hard negatives."""
+
+    positives: Sequence[NamedDocument]
+    negatives: Sequence[NamedDocument]
+
+
+def holds_passages(name: str) -> bool:
+    """Return True for a column that ``passages_of`` reads."""
+    return name in (*_TEVATRON, *_FLAG_EMBEDDING, "positive", _LABEL) or bool(_NEGATIVE.fullmatch(name))
+
+
+def passages_of(record: Mapping[str, Any]) -> RowDocuments | None:
+    """Return the documents that a row holds by text; None where it holds none. ValueError for another shape."""
+    if _TEVATRON[0] in record:
+        positives, negatives = (list(map(_passage, _list(record, name))) for name in _TEVATRON)
+    elif isinstance(record.get("pos"), list):
+        positives, negatives = (_texts(record, name) for name in ("pos", "neg"))
+    elif isinstance(record.get("positive"), str | list):
+        names = sorted((n for n in record if _NEGATIVE.fullmatch(n)), key=lambda name: (len(name), name))
+        values = [record["positive"], *(record[name] for name in names if record[name] not in (None, ""))]
+        lists = [value if isinstance(value, list) else [value] for value in values]
+        n_positives, texts = len(lists[0]), [text for texts in lists for text in texts]
+        label = record.get(_LABEL)
+        scores = label if isinstance(label, list) and len(label) == len(texts) else [None] * len(texts)
+        found = [
+            NamedDocument(text=_text(text), score=_number(score)) for text, score in zip(texts, scores, strict=True)
+        ]
+        positives, negatives = found[:n_positives], found[n_positives:]
+    else:
+        return None
+    if not positives:
+        raise ValueError("no document answers the query")
+    return RowDocuments(positives, negatives)
+
+
+def log_probability(record: Mapping[str, Any], n_queries: int) -> tuple[float | None, ...]:
+    """Return each query's mean token log-probability. InPars lists those of the tokens, our files a mean per query."""
+    value = next((record[name] for name in LOG_PROBS if record.get(name) is not None), None)
+    values = [_number(item) for item in value] if isinstance(value, list) else [_number(value)]
+    if n_queries == 1:
+        known = [number for number in values if number is not None]
+        return (math.fsum(known) / len(known) if known else None,)
+    return tuple(values) if len(values) == n_queries else (None,) * n_queries
+
+
+def unfolded(row: Row | BadRow) -> Iterator[Row | BadRow]:
+    """Yield a row as it is, that of a record of Argilla with its fields side by side; of a question set of LlamaIndex,
+    which is one object, a row per query."""
+    values = row.values if isinstance(row, Row) else {}
+    if isinstance(values.get("relevant_docs"), dict) and isinstance(values.get("queries"), dict):
+        yield from _question_set(values)
+    elif isinstance(row, Row) and isinstance(values.get("fields"), dict):
+        yield _argilla(row)
+    else:
+        yield row
+
+
+def _question_set(values: Mapping[str, Any]) -> Iterator[Row]:
+    documents = values.get("corpus")
+    texts = documents if isinstance(documents, dict) else {}
+    for number, (query_id, query) in enumerate(values["queries"].items(), start=1):
+        ids = values["relevant_docs"].get(query_id)
+        passages = [{"docid": id, "text": texts.get(str(id), "")} for id in (ids if isinstance(ids, list) else [])]
+        yield Row(number, {"query": query, _TEVATRON[0]: passages})
+
+
+def _argilla(row: Row) -> Row | BadRow:
+    """Fields, metadata and the answer to each question, which people gave as one."""
+    values = row.values
+    if values.get("status") == "discarded":
+        return BadRow(row.line, "discarded", "a record that was discarded in Argilla")
+    flat: dict[str, Any] = {"id": values.get("id")}
+    for part in ("metadata", "fields"):
+        flat |= values[part] if isinstance(values.get(part), dict) else {}
+    responses = values.get("responses")
+    for question, answers in responses.items() if isinstance(responses, dict) else ():
+        given = [answer.get("value") for answer in answers if isinstance(answer, dict)] if answers else []
+        if given and any(answer != given[0] for answer in given):
+            return BadRow(row.line, "disagreement", f"the answers to {question!r} in Argilla differ")
+        flat |= {question: given[0]} if given else {}
+    return Row(row.line, flat)
+
+
+def _list(record: Mapping[str, Any], name: str) -> list[Any]:
+    value = record.get(name) or []
+    if not isinstance(value, list):
+        raise ValueError(f'"{name}" is no list')
+    return value
+
+
+def _passage(value: Any) -> NamedDocument:
+    if not isinstance(value, dict):
+        raise ValueError("a passage is no object with docid and text")
+    text = f"{_text(value.get('title') or '')} {_text(value.get('text') or '')}".strip()
+    return NamedDocument(_id(value.get("docid")), text, _number(value.get("score")))
+
+
+def _texts(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
+    """The passages of FlagEmbedding's lists: texts, maybe with ids and scores beside them."""
+    texts = _list(record, name)
+    beside = [_list(record, f"{name}_{what}") for what in ("id", "scores")]
+    ids, scores = (values if len(values) == len(texts) else [None] * len(texts) for values in beside)
+    rows = zip(ids, texts, scores, strict=True)
+    return [NamedDocument(_id(id), _text(text), _number(score)) for id, text, score in rows]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a document is no text")
+    return value
+
+
+def _id(value: Any) -> str:
+    try:
+        return "" if value is None else checked_id(value, "")
+    except RefusedValueError:
+        return ""
+
+
+def _number(value: Any) -> float | None:
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    return number if math.isfinite(number) else None
