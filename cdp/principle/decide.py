@@ -32,7 +32,7 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.principle.options import Choice, action_of, cost, name_of, suffices
+from cdp.principle.options import Choice, action_of, cost, name_of, one_over, suffices
 from cdp.principle.settling import STEPS, needed
 from cdp.principle.simultaneous import DRAWS, simultaneous
 
@@ -111,7 +111,7 @@ class ArmDifference:
 
     @property
     def sentence(self) -> str:
-        return f"{name_of(self.option)} over {name_of(self.against)}: {self.verdict}"
+        return f"{one_over(self.option, self.against)}: {self.verdict}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,8 +353,10 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     action = action_of(choice, b.retriever, b.unit)
     open_to = None if within else _not_known(q, choice)
     figure: ArmDifference | None
-    if (withheld := max(q.options, key=lambda a: a.unjudged)).unjudged > MOST_UNJUDGED:
-        figure, text = None, _withheld(q, withheld.unjudged)
+    unjudged = max(arm.unjudged for arm in q.options)
+    withheld = unjudged > MOST_UNJUDGED
+    if withheld:
+        figure, text = None, _withheld(q, unjudged)
     elif alone:
         figure = q.of(choice, q.best(q.trained))
         beside = f" ({' or '.join(task.readers[:2])})" if task.readers else ""
@@ -367,24 +369,26 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
         text = f"{'so far, ' if unsettled or not within else ''}{action}{clause}"
     if b.judged_by == TEMPLATE:
         text = f"on template queries, {text}"
-    settled = within and not unsettled and b.judged_by != TEMPLATE and withheld.unjudged <= MOST_UNJUDGED
+    settled = within and not unsettled and b.judged_by != TEMPLATE and not withheld
+    findings = () if withheld else _findings(q, choice, figure, pairs, b)
     return Decision(
         headline=f"{text[0].upper()}{text[1:]}.",
-        choice=Choice() if withheld.unjudged > MOST_UNJUDGED else Choice(RETRIEVER) if alone else Choice.of(choice),
+        choice=Choice() if withheld else Choice(RETRIEVER) if alone else Choice.of(choice),
         badge=_badge(b),
         basis=b,
         seeds=min(len(arm.scores) for arm in q.trained),
         steps=max(arm.steps for arm in q.trained),
         limits=tuple(_limits(lead, own, q)[:MOST_LIMITS]),
-        findings=tuple(f"{line[0].upper()}{line[1:]}" for line in _findings(q, choice, figure, pairs, b)),
+        findings=tuple(f"{line[0].upper()}{line[1:]}" for line in findings),
         settled=settled,
         settling=None if settled else Settling(BESIDE) if alone else _settling(lead, q),
         readers=tuple(task.readers) if alone else (),
         rule=_rule(lead, q, task),
         figure=figure,
         options=tuple(q.options),
-        comparisons=tuple(q.all),
-        equal_pairs=pairs,
+        # Differences between scores that count unjudged documents as irrelevant would be read as found.
+        comparisons=() if withheld else tuple(q.all),
+        equal_pairs=() if withheld else pairs,
         evidence=lead,
     )
 
@@ -417,7 +421,7 @@ def _withheld(q: OptionSet, share: float) -> str:
 
     leads = max(q.options, key=lambda a: a.mean)
     rival = max((arm for arm in q.options if arm is not leads), key=top)
-    names = f"{name_of(leads)} over {name_of(rival)}"
+    names = one_over(leads, rival)
     least, most = signed(leads.mean - rival.mean, 1), signed(top(leads) - top(rival), 1)
     told = f"withheld: {share:.0%} of the first tens are unjudged. {names[0].upper()}{names[1:]}"
     return f"{told}: {least} {POINTS} if these are irrelevant, {most} if relevant"

@@ -64,6 +64,15 @@ def name_of(option: Arm | Choice) -> str:
     return f"{name} with BM25" if option.fused else name
 
 
+def one_over(option: Arm | Choice, against: Arm | Choice) -> str:
+    """Two options in words, a retriever that both train named once: ``5 paraphrases over one query for minilm``."""
+    first, second = name_of(option), name_of(against)
+    both = f" for {option.retriever}"
+    if option.retriever and first.endswith(both) and second.endswith(both):
+        first = first.removesuffix(both)
+    return f"{first} over {second}"
+
+
 def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> str:
     """What to do: ``write 5 different queries per document for minilm``, ``use BM25``."""
     if option.kind == HYBRID and option.retriever:

@@ -28,10 +28,11 @@ from cdp.training.plan import Speed, defaults_for
 
 @dataclass(frozen=True)
 class StudyStart:
-    """What was submitted: the study, and the jobs that write its missing queries first."""
+    """What was submitted: the study, the jobs that write its missing queries first, and those that follow it."""
 
     job_id: str
     generations: list[str] = field(default_factory=list)
+    later: tuple[str, ...] = ()
 
 
 @access.reads

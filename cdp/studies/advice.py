@@ -16,12 +16,9 @@ import numpy as np
 from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.text import duration, name_and_split
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
-from cdp.benchmarks.beir_files import read_qrels
-from cdp.benchmarks.benchmark import qrels_files
 from cdp.benchmarks.units import units_of
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation.calibration import judged_by
@@ -158,23 +155,18 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
         return e
     try:
         folder = resolve_benchmark(e.basis.benchmark, workspace)
-        path, whole = qrels_files(folder)[e.basis.split], judged.whole(folder)
+        whole = judged.whole(folder)
+        if not judged.is_judged(whole):
+            return e
+        qrels = judged.grades_now(folder, e.basis.split)
     except (CdpError, KeyError):
-        return e
-    if not judged.is_judged(whole):
         return e
 
     def load() -> Evidence:
-        grades, runs = judged.grades_of(whole), [run for arm in e.arms for run in arm.shown]
-        qrels: dict[str, dict[str, float]] = {q: dict(known) for q, known in read_qrels(path).grades.items()}
-        for run in runs:
-            for query, documents in run.items():
-                later = {d: grades[query][d] for d in documents if d in grades.get(query, {})}
-                qrels.setdefault(query, {}).update(later)
-        missing = judged.missing(grades, *runs)
+        missing = judged.missing(qrels, *(run for arm in e.arms for run in arm.shown))
         top = {query: dict(known) for query, known in qrels.items()}
         for query, document in missing:
-            top[query].setdefault(document, max(judged.GRADES))
+            top.setdefault(query, {})[document] = max(judged.GRADES)
         arms = [
             replace(
                 arm,
@@ -186,8 +178,7 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
         ]
         return replace(e, basis=replace(e.basis, unjudged=len(missing)), arms=tuple(arms))
 
-    identity = (e.basis.study, e.basis.benchmark, e.basis.split, e.basis.retriever, e.basis.finished)
-    return ANSWERS.get(whole / "grades.jsonl", ("evidence", *identity), load)
+    return ANSWERS.get(whole / "grades.jsonl", ("evidence", e.basis), load)
 
 
 def _scored(run: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, float]]) -> list[float]:

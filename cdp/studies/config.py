@@ -11,11 +11,10 @@ from typing import Any
 
 from cdp.base.config import CORPUS, MAX_DOCUMENTS, ONE_GPU, PROTOCOL, EndpointSettings, JudgedOn, Loop, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, offer
-from cdp.base.file_cache import RECORDS
 from cdp.base.registry import Names, registry
 from cdp.base.settings import REQUIRED, Config, altered, member, option
 from cdp.base.text import typed_path
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import RECORDS, SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
 
@@ -378,8 +377,8 @@ class TrialConfig(Config):
         None, "How many of a transformer's layers are trained, the upper ones (0: all). Empty: 2 without a GPU, all "
         "with one.", reason="Two of six take a quarter of the time on a CPU.", minimum=0, maximum=1000,
     )  # fmt: skip
-    per_doc: int = option(
-        5, "Queries per document (M) that one query is compared with.",
+    per_doc: tuple[int, ...] = option(
+        (5,), "Queries per document (M) that one query is compared with, the first of one set; 2, 5, 10 is the grid.",
         reason="The paper's gains from diverse queries flatten after five.", unit="queries", minimum=2, maximum=100,
     )  # fmt: skip
     documents: int | None = option(
@@ -402,9 +401,20 @@ class TrialConfig(Config):
         minimum=0.2, maximum=1440.0,
     )  # fmt: skip
     spend: float = option(
-        1.0, "At most so much for queries that an LLM writes. A test that costs more is not started.",
+        1.0, "At most so much for queries that an LLM writes and, on a benchmark that a model judged, for judging what "
+        "the trainings newly find. A test whose queries cost more is not started.",
         reason="Enough for a few hundred documents with a small model.", unit="US dollars", minimum=0.01,
     )  # fmt: skip
+
+    @property
+    def numbers(self) -> str:
+        """``one and 5``, ``one, 2, 5 and 10``: the queries per document that are compared."""
+        *first, last = "one", *map(str, self.per_doc)
+        return f"{', '.join(first)} and {last}"
+
+
+# How many queries per document a test compares with one where a single number says too little.
+GRID = (2, 5, 10)
 
 
 def reported_split(splits: Sequence[str]) -> str:

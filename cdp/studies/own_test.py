@@ -441,7 +441,7 @@ def study_of_test(
         "query_sets": human,
         "corpus": config.corpus,
         "endpoint": config.endpoint,
-        "per_doc": (1, config.per_doc),
+        "per_doc": (1, *config.per_doc),
         "max_documents": documents,
         "retrievers": trained,
         "choose": len(trained) > 1,

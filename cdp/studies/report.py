@@ -206,13 +206,17 @@ def _best(report: StudyReport) -> Iterator[str]:
     complete = [row for row in report.rows if row.average is not None and row.cell.source != UNTRAINED]
     before = {row.cell.retriever: row.average for row in report.rows if row.cell.source == UNTRAINED}
     for retriever in dict.fromkeys(row.cell.retriever for row in complete):
-        best = max((r for r in complete if r.cell.retriever == retriever), key=lambda row: row.average or 0.0)
+        rows = [row for row in complete if row.cell.retriever == retriever]
+        # Scores on several dev splits, one for each language, are not comparable.
+        trained = [row for row in rows if row.best_dev is not None and len(report.config.dev) == 1]
+        over = f"on average over {counted(len(report.benchmarks), 'benchmark')}"
+        if trained:
+            best, what = max(trained, key=lambda row: row.best_dev or 0.0), "Best training, chosen on dev and reported"
+        else:
+            best, what = max(rows, key=lambda row: row.average or 0.0), "Best"
         start = before.get(retriever)
         against = "" if start is None else f", {signed((best.average or 0.0) - start)} against the untrained one"
-        yield (
-            f"Best on average over {counted(len(report.benchmarks), 'benchmark')}: {best.name}, NDCG@10 "
-            f"{best.average:.2f}{against}."
-        )
+        yield f"{what} {over}: {best.name}, NDCG@10 {best.average:.2f}{against}."
 
 
 def _compared(comparison: str, group: Sequence[Gain]) -> str:

@@ -357,7 +357,7 @@ class Study:
             watch = partial(self._watch, f"hard negatives of {source.label}")
             teacher = Miner(workspace, self.config.teacher, self.config.gpus, watch)
             beside = load_manifest(workspace, source.corpus).neighbours(contents)
-            mined = mine(pairs, contents, teacher, beside=beside, negatives=MOST_NEGATIVES)
+            mined = mine(pairs, contents, teacher, beside=beside, negatives=MOST_NEGATIVES).negatives
             self._negatives[source.label] = mined, similarities(pairs, contents, mined, teacher)
         return self._negatives[source.label]
 

@@ -12,8 +12,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
-from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 from cdp.retrievers import Default, ResolvedRetriever, resolve

@@ -239,7 +239,7 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
     basis = after.to_dict()["basis"]
     assert (basis["study"], basis["documents"], basis["judged_queries"]) == (job, N_JUDGED, N_JUDGED)
     assert (basis["retriever"], basis["steps"], basis["seeds"], basis["split"]) == ("static-minilm", 87, 3, "dev")
-    told = "At equal pairs, 5 different queries for static-minilm over one query for static-minilm: "
+    told = "At equal pairs, 5 different queries over one query for static-minilm: "
     assert any(finding.startswith(told) for finding in after.findings)
     assert {c.option.held for c in after.equal_pairs} == {"equal pairs"}
     options, _ = advice.list_options(workspace, after, task["corpus"])

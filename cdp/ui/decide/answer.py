@@ -17,7 +17,7 @@ from cdp.retrievers import PRESETS
 from cdp.services import decide as service
 from cdp.services import jobs, queries, studies, trial
 from cdp.studies import advice, own_test
-from cdp.studies.config import TrialConfig
+from cdp.studies.config import GRID, TrialConfig
 from cdp.studies.own_test import Trial
 from cdp.ui import jobs as job_views
 from cdp.ui.benchmarks import judging
@@ -93,12 +93,19 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             help="The best untrained one on the dev queries that the time allows, or one that you name. All at hand "
             "stand beside it untrained.",
         )  # fmt: skip
+        values["per_doc"] = forms.pick(
+            "Queries per document",
+            {(5,): "1 and 5", GRID: "1, 2, 5 and 10"},
+            width=180,
+            key="trial_per_doc",
+            help="The grid trains more, on the first queries of one set of ten.",
+        )
         for name in ("queries", "seeds", "minutes", *(["spend"] if chosen.costs else [])):
             with st.container(width=160):
                 value = forms.widget(TrialConfig, name, key="trial", label=LIMITS.get(name, ""))
                 values |= {name: value} if value else {}
     config = TrialConfig.from_dict(values)
-    planned = trial.plan(workspace, config)
+    planned = trial.plan(workspace, config, chosen.api_key)
     tables.figures(
         ("Time", f"about {duration(planned.plan.seconds)}"),
         ("Price", planned.plan.price),
@@ -107,7 +114,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         (
             "Trainings",
             planned.plan.trainings,
-            f"Of {planned.trained}. One and {planned.config.per_doc} diverse queries and paraphrases per "
+            f"Of {planned.trained}. {planned.config.numbers.capitalize()} diverse queries and paraphrases per "
             f"{planned.unit}, {count(planned.config.seeds, 'seed')}: on the same documents, and on as many pairs.",
         ),
         ("Judged by", md(_judges(planned.judged), 40)),
