@@ -12,7 +12,8 @@
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
 # make endpoints  other people's servers of the OpenAI protocol, installed one by one: 20 minutes, seven once they are
 # make writers  files as LibreOffice, pandoc, Chromium and EbookLib write them, and scans, read word for word: installs them
-#             (Debian, and two packages), then four minutes
+#             (Debian as root, and two packages in an environment of their own), then four minutes
+# make interop  other programs with our models, each installed by itself: half an hour, minutes once they are
 # make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: under ten minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
 # make reproduction  docs/REPRODUCTION.md with every figure and verdict from the kept scores, in a minute
@@ -33,7 +34,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints writers cluster audit bench bench-changed gpu docs site images lock clean
+.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints writers interop cluster audit bench bench-changed gpu docs site images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -96,8 +97,10 @@ writers: install-dev chromium
 	@command -v soffice >/dev/null && command -v pandoc >/dev/null && command -v tesseract >/dev/null && \
 	  [ -n "$$(fc-list :lang=ja)" ] || apt-get install -y --no-install-recommends libreoffice-writer libreoffice-impress \
 	  libreoffice-calc libreoffice-math pandoc tesseract-ocr fonts-noto-cjk
-	$(PIP) EbookLib==0.20 ocrmypdf==17.13.0
-	$(BIN)/python -m pytest -n 0 -rs tests/writers tests/corpus/test_recognition.py
+	@[ -e build/writers/bin/python ] || { $(BIN)/python -m venv build/writers && $(BIN)/python -c \
+	  'import sysconfig; print(sysconfig.get_path("purelib"))' > $$(echo build/writers/lib/python3*/site-packages)/beside.pth; }
+	build/writers/bin/python -m pip install --quiet --constraint constraints.txt EbookLib==0.20 ocrmypdf==17.13.0
+	build/writers/bin/python -m pytest -n 0 -rs tests/writers tests/corpus/test_recognition.py
 
 soak: install-dev chromium
 	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak --timeout 0
@@ -112,6 +115,10 @@ gauntlet: install-dev
 # What cannot be installed is skipped, and said. The table is docs/how-to/endpoint.md's.
 endpoints: install-dev
 	$(BIN)/python -m tests.endpoints
+
+# Each peer has an environment of its own in build/interop, made once; the table of versions is tests/interop's.
+interop: install-dev
+	$(BIN)/python -m tests.interop
 
 # The tests of tests/cluster that take minutes; without this variable they are skipped.
 cluster: install-dev

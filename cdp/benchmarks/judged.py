@@ -21,9 +21,8 @@ from pydantic import Field
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Count, fields, lines
-from cdp.base.workspace import is_name, shuffle_key, write_bytes, write_jsonl
+from cdp.base.workspace import ANSWERS, is_name, shuffle_key, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels
 from cdp.benchmarks.benchmark import list_splits, part, qrels_files

@@ -12,9 +12,8 @@ import numpy as np
 
 from cdp import benchmarks, catalog
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.statistics import has_spread, holm, paired_test, two_level_test
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import beir_files, judged
 from cdp.benchmarks.benchmark import part
 from cdp.benchmarks.units import units_of

@@ -7,8 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from cdp.base.errors import CdpError
-from cdp.base.file_cache import ANSWERS, FileCache
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
 from cdp.evaluation.results import FirstTen, first_ten, scores_of
 from cdp.studies import records

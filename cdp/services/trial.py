@@ -15,7 +15,10 @@ from cdp.jobs import JobView
 from cdp.services import access, commands, decide, job_words, judging, projects, studies
 from cdp.services.jobs import running as running_job
 from cdp.studies.config import TrialConfig
-from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of, study_of_test
+from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of
+
+# The longest that a test may be allowed: to plan one with every retriever in it.
+MOST_MINUTES = 1440.0
 
 
 def of_project(workspace: Workspace, manifest: CorpusManifest) -> list[BenchmarkInfo]:
@@ -84,7 +87,7 @@ def _documents(workspace: Workspace, manifest: CorpusManifest, wanted: Set[str],
 def plan(workspace: Workspace, config: TrialConfig, api_key: str = "") -> Trial:
     """What the test would take: everything that can be wrong is found here, and nothing is started."""
     own = of_project(workspace, resolve_corpus(workspace, config.corpus))
-    planned = plan_test(workspace, config, own, studies.speeds(workspace))
+    planned = plan_test(workspace, config, own, studies.speeds(workspace), gpu=bool(jobs.list_gpus()))
     closing = _closing(workspace, planned, api_key)
     return replace(planned, notes=(*planned.notes, closing.sentence)) if closing else planned
 
@@ -99,6 +102,17 @@ def _closing(workspace: Workspace, planned: Trial, api_key: str, run: str = "lat
 
 
 @access.runs
+def measure(workspace: Workspace, config: TrialConfig) -> None:
+    """Time a few steps of the retrievers that a test may train and that have not run here, so that it can promise.
+
+    A GPU is not measured: its trainings take seconds, and starting it as long.
+    """
+    trial = plan(workspace, config.replace(minutes=MOST_MINUTES))
+    if not trial.plan.measured and not jobs.list_gpus():
+        studies.measure(workspace, trial.plan.speed_keys, trial.config.corpus)
+
+
+@access.runs
 def start(
     workspace: Workspace, config: TrialConfig, *, api_key: str = "", allow_leakage: bool = False
 ) -> studies.StudyStart:
@@ -107,6 +121,8 @@ def start(
     ConfigError where it takes longer or costs more than ``config`` allows: the person says whether to wait or to test
     on fewer documents.
     """
+    if not plan(workspace, config).problem:
+        measure(workspace, config)
     trial = plan(workspace, config, api_key)
     if trial.problem:
         smaller = f", or test on fewer documents: --documents {trial.fitting}" if trial.fitting else ""
@@ -114,8 +130,7 @@ def start(
     manifest = resolve_corpus(workspace, config.corpus)
     make(workspace, manifest, trial.judged)
     priced = bool(trial.plan.requests) and trial.plan.cost is not None
-    human = trial.plan.config.query_sets
-    study = study_of_test(trial.config, trial.judged.splits, trial.documents, human, manifest.name, priced)
+    study = trial.plan.config.replace(spend=config.spend if priced else None)
     begun = studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
     closing = _closing(workspace, trial, api_key, begun.job_id)
     if closing is None or closing.config is None:

@@ -111,8 +111,9 @@ class StudyRow:
         if cell.source == UNTRAINED:
             return f"{cell.retriever}, untrained"
         if cell.source == HYBRID:
-            return f"{bm25.TITLE} and {cell.retriever}"
-        return f"{cell.retriever}, {cell.source}, Q/Doc {cell.per_doc}{cell.details}"
+            return f"{bm25.TITLE} and {cell.retriever}{', weighted on dev' if cell.fused else ''}"
+        fused = f", with {bm25.TITLE}" if cell.fused else ""
+        return f"{cell.retriever}, {cell.source}, Q/Doc {cell.per_doc}{cell.details}{fused}"
 
 
 @dataclass(frozen=True)
@@ -391,8 +392,9 @@ def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
     trained = dict.fromkeys(c.cell for c in conditions(config, sources))
-    names = [bm25.NAME, *config.retrievers]
-    return sorted([*untrained(config), *trained], key=lambda cell: names.index(cell.retriever))
+    names = [*dict.fromkeys((bm25.NAME, *config.retrievers, *config.untrained))]
+    cells = [cell._replace(fused=fused) for cell in (*untrained(config), *trained) for fused in (False, True)]
+    return sorted(cells, key=lambda cell: names.index(cell.retriever))
 
 
 def _row(
