@@ -12,7 +12,7 @@ from cdp.base.errors import NotFoundError
 from cdp.base.records import JOB_FACTS, whole
 from cdp.base.workspace import Workspace
 from cdp.evaluation.card import licence_in
-from cdp.results import naming
+from cdp.results import naming, regraded
 from cdp.retrievers import leakage, resolve
 from cdp.retrievers.resolve import card_file, has_model, model_folder, training_result
 from cdp.training.plan import INCOMPLETE
@@ -101,6 +101,7 @@ def _scores(workspace: Workspace, model_hash: str) -> tuple[Score, ...]:
     newest: dict[tuple[str, str], Score] = {}
     for row in reversed(catalog.evaluations(workspace)):
         if row["retriever_hash"] == model_hash and row["retriever_kind"] == "job":
+            row = regraded.updated(workspace, row)
             counts, place = row["counts"], f"{row['benchmark']}/{row['split']}"
             found = leakage.findings(counts, row["n_queries"])
             badges, remark = tuple(word for word, _ in found), " ".join(sentence for _, sentence in found)

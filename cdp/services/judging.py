@@ -13,7 +13,7 @@ import numpy as np
 
 from cdp import query_sets
 from cdp.base import actions
-from cdp.base.config import EndpointSettings, EvaluationConfig, JudgeConfig
+from cdp.base.config import EndpointSettings, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
@@ -192,8 +192,13 @@ def _judged_folder(workspace: Workspace, name: str) -> Path:
 
 
 @access.runs
-def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> str:
-    """Submit a judging job; return its id. ConfigError for a name that another benchmark has."""
+def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "", after: Sequence[str] = ()) -> str:
+    """Submit a judging job; return its id. ConfigError for a name that another benchmark has.
+
+    ``after`` are runs that end first: only then is known what is to be judged.
+    """
+    if after:
+        return jobs.start(workspace, "judging", config, api_key=api_key, after=after)
     planned = plan(workspace, config, api_key)
     config = planned.config
     inputs: dict[str, Any] = {"estimate": {"cost": planned.cost, "pairs": planned.pairs}}
@@ -253,26 +258,6 @@ def closing(
         return Closing(f"{unasked} cannot be asked. {error.message}")
     sentence = f"{judge} then judges what the trainings newly find, at {endpoint.url}, for at most {dollars(left)}."
     return Closing(sentence, config.replace(budget=left), key if same else "")
-
-
-@access.runs
-def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "", after: Sequence[str] = ()) -> str:
-    """Submit the judging of what runs found, and after it the evaluations of this benchmark, which then count it.
-
-    ``after`` are runs that end first: only then is known what is to be judged.
-    """
-    if after:
-        job = jobs.start(workspace, "judging", config, api_key=api_key, after=after)
-    else:
-        job = start(workspace, config, api_key=api_key)
-    known = set()
-    for view in jobs.list_jobs(workspace, ["evaluation"]):
-        if view.config.get("benchmark") == config.benchmark and str(view.state) == "finished":
-            again = EvaluationConfig.from_dict(view.config)
-            if again not in known:
-                known.add(again)
-                jobs.start(workspace, "evaluation", again, after=[job])
-    return job
 
 
 @access.writes

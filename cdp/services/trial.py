@@ -135,7 +135,7 @@ def start(
     closing = _closing(workspace, trial, api_key, begun.job_id)
     if closing is None or closing.config is None:
         return begun
-    later = judging.start_again(workspace, closing.config, api_key=closing.key, after=[begun.job_id])
+    later = judging.start(workspace, closing.config, api_key=closing.key, after=[begun.job_id])
     return replace(begun, later=(later,))
 
 

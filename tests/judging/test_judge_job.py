@@ -18,6 +18,7 @@ from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
 from cdp.evaluation import labelling as told
 from cdp.llm.prices import Price
+from cdp.results import board
 from cdp.services import jobs, judging
 from cdp.workers import judging as worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
@@ -164,7 +165,7 @@ def test_labels_stay_whole_when_a_later_run_is_judged(
         judged.read_pool(workspace.benchmark(name)), judged.read_labels(workspace.benchmark(name))
     )
     first = jobs.start(workspace, "evaluation", EvaluationConfig(retriever="static-minilm", benchmark=name))
-    judging.start_again(workspace, judging.repeated(workspace, name, [first]))
+    judging.start(workspace, judging.repeated(workspace, name, [first]))
     after = told.progress(workspace, name)
     assert after.finished == len(ANIMALS)
     assert after.extended > 0
@@ -193,7 +194,7 @@ def test_a_budget_stops_it_and_a_larger_one_goes_on(
     assert len(judge.bodies) == result["pairs"] > asked
 
 
-def test_what_a_run_found_is_judged_and_it_is_evaluated_again(
+def test_what_a_run_found_is_judged_and_counts_at_once(
     workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
 ) -> None:
     run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
@@ -201,12 +202,13 @@ def test_what_a_run_found_is_judged_and_it_is_evaluated_again(
     first = jobs.start(workspace, "evaluation", config)
     lacking, asked = judging.missing(workspace, "animals-judged", [first]), len(judge.bodies)
     assert lacking
+    (scored,) = board.list_evaluations(workspace)
     made = workspace.benchmark("animals-judged")
     before = load_benchmark(made)
     judged.add_labels(made, "q1", {"heron-0": 3}, "Ada")
     again = judging.repeated(workspace, "animals-judged", [first])
     assert judging.plan(workspace, again).pairs == len(lacking)
-    judging.start_again(workspace, again)
+    judging.start(workspace, again)
     assert len(judge.bodies) - asked == len(lacking), "nothing else is asked"
     after = load_benchmark(made)
     assert all(before.qrels[query].items() <= after.qrels[query].items() for query in before.qrels)
@@ -215,9 +217,9 @@ def test_what_a_run_found_is_judged_and_it_is_evaluated_again(
     graded = {(grade.query, grade.document) for grade in judged.read_grades(made)}
     assert lacking <= graded
     assert manifests.read(made).source["retrievers"] == sorted(["bm25", first])
-    newest, earlier = jobs.list_jobs(workspace, ["evaluation"])
-    assert earlier.id == first
-    assert read_json(workspace.job(newest.id) / "results" / "evaluation.json")["counts"]["unjudged_in_first_ten"] == 0
+    (row,) = board.list_evaluations(workspace)
+    assert (row["id"], row["benchmark_hash"], row["counts"]["unjudged_in_first_ten"]) == (first, after.hash, 0)
+    assert scored["counts"]["unjudged_in_first_ten"] > 0
     with pytest.raises(ConfigError, match="Every document of their first ten is judged"):
         judging.plan(workspace, again)
 

@@ -118,6 +118,6 @@ def after(workspace: Workspace, name: str, runs: list[str]) -> None:
             planned = judging.plan(workspace, config, api_key)
             st.markdown(md(planned.sentence))
             if forms.button("Start judging", type="primary", key=f"again_{judged}"):
-                frame.go("jobs", job=judging.start_again(workspace, planned.config, api_key=api_key))
+                frame.go("jobs", job=judging.start(workspace, planned.config, api_key=api_key))
             forms.command(commands.line("benchmarks", "judge", config=planned.config, wait=True))
     frame.link("benchmarks", "Label queries", icon=":material/edit:", tab="label", judged_benchmark=judged)
