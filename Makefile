@@ -12,7 +12,7 @@
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
 # make endpoints  other people's servers of the OpenAI protocol, installed one by one: 20 minutes, seven once they are
 # make writers  files as LibreOffice, pandoc, Chromium and EbookLib write them, and scans, read word for word: installs them
-#             (Debian, and two packages), then four minutes
+#             (Debian as root, and two packages in an environment of their own), then four minutes
 # make interop  other programs with our models, each installed by itself: half an hour, minutes once they are
 # make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: under ten minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
@@ -97,8 +97,10 @@ writers: install-dev chromium
 	@command -v soffice >/dev/null && command -v pandoc >/dev/null && command -v tesseract >/dev/null && \
 	  [ -n "$$(fc-list :lang=ja)" ] || apt-get install -y --no-install-recommends libreoffice-writer libreoffice-impress \
 	  libreoffice-calc libreoffice-math pandoc tesseract-ocr fonts-noto-cjk
-	$(PIP) EbookLib==0.20 ocrmypdf==17.13.0
-	$(BIN)/python -m pytest -n 0 -rs tests/writers tests/corpus/test_recognition.py
+	@[ -e build/writers/bin/python ] || { $(BIN)/python -m venv build/writers && $(BIN)/python -c \
+	  'import sysconfig; print(sysconfig.get_path("purelib"))' > $$(echo build/writers/lib/python3*/site-packages)/beside.pth; }
+	build/writers/bin/python -m pip install --quiet --constraint constraints.txt EbookLib==0.20 ocrmypdf==17.13.0
+	build/writers/bin/python -m pytest -n 0 -rs tests/writers tests/corpus/test_recognition.py
 
 soak: install-dev chromium
 	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak --timeout 0

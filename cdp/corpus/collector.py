@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import random
 from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -136,7 +135,7 @@ class Collector:
         self._files: list[str] = []
         self._seen = SeenIds()
         self._hash = hashlib.sha256()
-        self._random = random.Random(0)
+        self._random = np.random.default_rng(0)
         # Of the row group that is filled: rows, and before them columns.
         self._rows: list[CheckedRow] = []
         self._parts: list[Columns] = []
@@ -144,7 +143,7 @@ class Collector:
         self.n_documents = self.n_added = 0
         self.characters = array("I")
         self.words = array("I")
-        self.language_sample: list[str] = []
+        self.language_sample: dict[int, str] = {}
 
     def begin(self, file: str) -> int:
         """Return the number by which rows name the file that comes next."""
@@ -211,14 +210,12 @@ class Collector:
 
     def _sample(self, texts: pa.StringArray) -> None:
         # Reservoir sampling: every document has the same chance, the same import gives the same sample.
-        sample, n, draw = self.language_sample, self.n_documents, self._random.random
-        for i in range(len(texts)):
-            n += 1
-            if n <= LANGUAGE_SAMPLE:
-                sample.append(texts[i].as_py()[:SAMPLE_CHARACTERS])
-            elif (at := int(draw() * n)) < LANGUAGE_SAMPLE:
-                sample[at] = texts[i].as_py()[:SAMPLE_CHARACTERS]
-        self.n_documents = n
+        numbers = self.n_documents + np.arange(1, len(texts) + 1)
+        drawn = (self._random.random(len(texts)) * numbers).astype(np.int64)
+        places = np.where(numbers <= LANGUAGE_SAMPLE, numbers - 1, drawn)
+        for i in np.flatnonzero(places < LANGUAGE_SAMPLE).tolist():
+            self.language_sample[int(places[i])] = texts[i].as_py()[:SAMPLE_CHARACTERS]
+        self.n_documents += len(texts)
 
     def _duplicate(self, at: int, shown: str, earlier: Earlier, same: bool, queries: bool) -> Rejected:
         (row_file, line), (file, before) = (divmod(placed, 1 << _LINE_BITS) for placed in (at, earlier.place))

@@ -48,9 +48,9 @@ LONGEST_CELL = 300
 class Glimpse:
     """The first rows of a file (of the first table among several): every value as text without HTML, long ones cut.
 
-    ``blocks`` are the first of ``document``, a file that is cut into passages; ``locked`` names PDFs that need another
-    password. ``gaps`` counts for each column the
-    rows among those ``looked_at`` in which it is empty; ``unreadable`` rows are no rows of the format.
+    ``blocks`` are the first of ``document``, a file that is cut into passages, its pages ``apart``; ``locked`` names
+    PDFs that need another password. ``gaps`` counts for each column the rows among those ``looked_at`` in which it is
+    empty; ``unreadable`` rows are no rows of the format.
     """
 
     file: str
@@ -63,11 +63,12 @@ class Glimpse:
     notes: tuple[str, ...]
     document: str = ""
     blocks: tuple[Block, ...] = ()
+    apart: bool = False
     locked: tuple[str, ...] = ()
 
     def passages(self, words: int) -> list[Passage]:
         """How the document is cut into passages of about ``words`` words, as far as it was looked at."""
-        return list(cut(self.blocks, words))
+        return list(cut(self.blocks, words, self.apart))
 
     def guess(self, names: Sequence[str]) -> str | None:
         """The first column that is called one of ``names``, upper and lower case alike."""
@@ -148,7 +149,7 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
             reader = format_of(table, options)
             assert isinstance(reader, RowFormat)
             seen = list(itertools.islice(reader.rows(table, options), LOOKED_AT))
-        document, blocks = _first_document([s for s in sources if s is not table], options)
+        document, blocks, apart = _first_document([s for s in sources if s is not table], options)
         locked = tuple(_locked(sources, options))
     rows = [row for row in seen if isinstance(row, Row)]
     columns = tuple(dict.fromkeys(name for row in rows for name in row.values))
@@ -166,6 +167,7 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
         notes=(*contents.notes, *(f"{line}." for line in by_reason(contents.rejected))),
         document=document,
         blocks=blocks,
+        apart=apart,
         locked=locked,
     )
 
@@ -205,8 +207,8 @@ def _encrypted(source: Source) -> bool:
     return False
 
 
-def _first_document(sources: Sequence[Source], options: ReadOptions) -> tuple[str, tuple[Block, ...]]:
-    """(name, first blocks) of the first document that can be read; empty where there is none."""
+def _first_document(sources: Sequence[Source], options: ReadOptions) -> tuple[str, tuple[Block, ...], bool]:
+    """(name, first blocks, whether its pages are cut apart) of the first document that can be read, if there is one."""
     readers = ((source, format_of(source, options)) for source in sources)
     documents = [(source, reader) for source, reader in readers if isinstance(reader, DocumentFormat)]
     for source, reader in documents[:TRIED]:
@@ -216,8 +218,8 @@ def _first_document(sources: Sequence[Source], options: ReadOptions) -> tuple[st
             if len(sources) == 1 and isinstance(error, InputError):
                 raise
         else:
-            return source.name, blocks
-    return "", ()
+            return source.name, blocks, reader.apart
+    return "", (), False
 
 
 def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | BadRow]:

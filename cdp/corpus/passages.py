@@ -89,6 +89,11 @@ class Passage:
     def words(self) -> int:
         return count_words(self.text)
 
+    @property
+    def pages(self) -> str:
+        """``3``, ``3–4``, or "" where the format has no pages."""
+        return f"{self.page}–{self.last}" if self.last > self.page else str(self.page or "")
+
 
 def cut(blocks: Iterable[Block], words: int, apart: bool = False, title: str = "") -> Iterator[Passage]:
     """The passages of a document, of about ``words`` words each; a document that is hardly longer stays whole.

@@ -253,7 +253,7 @@ class _Reading:
             content_hash=content_hash,
             characters=Distribution.of(self.collector.characters),
             words=Distribution.of(self.collector.words),
-            languages=language_shares(self.collector.language_sample),
+            languages=language_shares(self.collector.language_sample.values()),
             rejected=tuple(self.rejections.kept()),
             rejected_counts=dict(self.rejections.counts.most_common()),
             notes=tuple(self.notes),
@@ -327,7 +327,10 @@ class _Reading:
         self.repeated.add(reader.name, lines)
         # Several headings of the first level are chapters, and none of them is the title.
         title = report.title or (tops[0] if len(tops) == 1 else source.stem)
-        self.spooled[source.name] = _Spooled(reader.name, start, self.spool.tell(), title[:LONGEST_HEADING], report)
+        spooled = _Spooled(reader.name, start, self.spool.tell(), title[:LONGEST_HEADING], report)
+        self.spooled[source.name] = spooled
+        report.compare(block.text for block in self._blocks(spooled))
+        self.spool.seek(spooled.end)
 
     def _blocks(self, spooled: _Spooled) -> Iterator[Block]:
         self.spool.seek(spooled.start)

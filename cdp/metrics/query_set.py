@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import checked
 from cdp.base.statistics import bootstrap_interval
 from cdp.base.text import Progress, silent
-from cdp.base.workspace import Workspace, read_json, sha256_text, write_json
+from cdp.base.workspace import ANSWERS, Workspace, read_json, sha256_text, write_json
 from cdp.complexity import CwProfile, count_content_words, profile
 from cdp.corpus import load_manifest
 from cdp.metrics.measures import MEASURES, tokens

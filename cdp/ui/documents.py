@@ -186,7 +186,7 @@ def _passages(glimpse: Glimpse) -> int | None:
     )
     tables.show(
         {
-            "Page": [passage.page or None for passage in passages],
+            "Page": [passage.pages for passage in passages],
             "Section": [" › ".join(passage.section) for passage in passages],
             "Words": lengths,
             "Text": [cut(" ".join(passage.text.split()), 300) for passage in passages],
@@ -348,16 +348,18 @@ def files(manifest: CorpusManifest) -> None:
     """The files that were read, each with its format, encoding and language."""
     if manifest.n_files < 2 and not looking.losses(manifest):
         return
+    # Those with words missing first: a long table shows its first rows.
+    files = sorted(manifest.files, key=lambda file: not file.loss)
     with st.expander(f"{count(manifest.n_files, 'file')} read", type="compact"):
         tables.show(
             {
-                "File": [file.name for file in manifest.files],
-                "Format": [file.format for file in manifest.files],
-                "Encoding": [file.encoding for file in manifest.files],
-                "Language": [LANGUAGES.get(file.language, file.language) for file in manifest.files],
-                "Documents": [file.n_documents for file in manifest.files],
-                "Left out": [", ".join(f"{kind} {n:,}" for kind, n in file.removed.items()) for file in manifest.files],
-                "Missing": [[file.loss] if file.loss else [] for file in manifest.files],
+                "File": [file.name for file in files],
+                "Format": [file.format for file in files],
+                "Encoding": [file.encoding for file in files],
+                "Language": [LANGUAGES.get(file.language, file.language) for file in files],
+                "Documents": [file.n_documents for file in files],
+                "Left out": [", ".join(f"{kind} {n:,}" for kind, n in file.removed.items()) for file in files],
+                "Missing": [[file.loss] if file.loss else [] for file in files],
             },
             about={"Left out": "Words that were left out on purpose, by kind."},
             config={"Missing": st.column_config.MultiselectColumn(color="orange", disabled=True)},

@@ -104,7 +104,7 @@ def _hit(hit: Hit, corpus: str) -> None:
     # Every character is escaped.
     pieces = text.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
-    st.html(f"<p class='snippet'>{shown}</p>")
+    st.html(f"<p class='snippet' dir='auto'>{shown}</p>")
     place = f"{md(cut(hit.file, 60))}{hit.pages and f', {hit.pages}'} · " if hit.file else ""
     st.caption(f"{place}score {hit.score:.3f}")
 

@@ -7,7 +7,7 @@ cut into passages.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cdp.base.errors import InputError
 from cdp.base.registry import Registered, Registry
 from cdp.base.text import PhaseProgress, silent
-from cdp.corpus.losses import words
+from cdp.corpus.losses import missing, words
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block
 from cdp.corpus.sources import Source
@@ -92,6 +92,16 @@ class Report:
         self.outside.update(found)
         if found:
             self.removed[kind] = self.removed.get(kind, 0) + len(found)
+
+    def compare(self, texts: Iterable[str]) -> None:
+        """Say how many words were counted, and which are neither in the texts that came out nor removed."""
+        if not self.inside:  # a PDF counts by words only where characters are missing
+            return
+        came = Counter(words(self.title))
+        for text in texts:
+            came.update(words(text))
+        self.n_words = self.n_words or sum(count.total() for count in self.inside.values())
+        self.missing = missing(self.inside, came + self.outside)
 
 
 @dataclass(frozen=True)

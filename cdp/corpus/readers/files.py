@@ -12,7 +12,6 @@ import gc
 import json
 import sys
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from typing import Any
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of
-from cdp.corpus.losses import missing, words
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, Block, DocumentFormat, Report, parquet
 from cdp.corpus.sources import ROW_BYTES, Source
@@ -126,10 +124,5 @@ def _answer(
             waiting = []
     say(blocks=waiting)
 
-    report.n_words = report.n_words or sum(count.total() for count in report.inside.values())
-    if report.inside:  # a PDF counts by words only where characters are missing
-        found: Counter[str] = Counter()
-        for text in (*texts, report.title):
-            found.update(words(text))
-        report.missing = missing(report.inside, found + report.outside)
+    report.compare(texts)
     say(report={name: value for name, value in vars(report).items() if name not in UNSENT})

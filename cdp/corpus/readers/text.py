@@ -82,7 +82,7 @@ def text_blocks(source: Source, options: ReadOptions, report: Report) -> Iterato
     """A block for each run of lines that are not blank."""
     paragraph = _Paragraph()
     with open_text(source, options.encoding) as text:
-        for number, line in numbered_lines(text):
+        for number, line in _counted(numbered_lines(text), report):
             if line is None or line.strip():
                 yield from paragraph.add(number, line)
             else:
@@ -95,7 +95,7 @@ def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Ite
     paragraph = _Paragraph(markdown=True)
     fence = ""
     with open_text(source, options.encoding) as text:
-        report.title, lines = after_front_matter(numbered_lines(text))
+        report.title, lines = after_front_matter(_counted(numbered_lines(text), report), report)
         for number, line in lines:
             bare = (line or "").rstrip("\r\n")
             marks = _FENCE.match(bare)
@@ -118,14 +118,23 @@ def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Ite
     yield from paragraph.flush()
 
 
-def after_front_matter(lines: Iterator[Line]) -> tuple[str, Iterator[Line]]:
+def _counted(lines: Iterator[Line], report: Report) -> Iterator[Line]:
+    """Pass lines on, their words counted."""
+    for number, line in lines:
+        report.count(line or "")
+        yield number, line
+
+
+def after_front_matter(lines: Iterator[Line], report: Report) -> tuple[str, Iterator[Line]]:
     """(title, lines without a leading ``---`` block that is closed within 200 lines)."""
     first = next(lines, (0, ""))
     if (first[1] or "").rstrip() != "---":
         return "", itertools.chain([first], lines)
     head = list(itertools.islice(lines, HEAD_LINES))
     end = next((i for i, (_, line) in enumerate(head, 1) if (line or "").rstrip() in ("---", "...")), 0)
-    title = _declared_title([line or "" for _, line in head[:end]])
+    declared = [line or "" for _, line in head[:end]]
+    title = _declared_title(declared)
+    report.remove("".join(declared), "front matter")
     return title, itertools.chain(head[end:] if end else [first, *head], lines)
 
 

@@ -50,7 +50,7 @@ def text(title: str, body: str, words: Sequence[str]) -> None:
     with st.container(height=HEIGHT if len(body) > LONG else "content", border=True):
         if title:
             st.markdown(f"**{md(title, 160)}**")
-        st.html(f"<p class='snippet'>{highlighted(body[:LONGEST_SHOWN], words)}</p>")
+        st.html(f"<p class='snippet' dir='auto'>{highlighted(body[:LONGEST_SHOWN], words)}</p>")
         if len(body) > LONGEST_SHOWN:
             st.caption(f"The other {len(body) - LONGEST_SHOWN:,} characters are not shown.")
 
