@@ -65,6 +65,8 @@ CLOSED = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "lock_configuration": "true",
+    # DuckDB 1.4 opens it, too.
+    "storage_compatibility_version": "v1.4.0",
 }
 # All that people can make in a database. Qualified names: a file may hold a view called ``duckdb_tables``.
 _ENTRIES = """

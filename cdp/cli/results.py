@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig, TrainingConfig
-from cdp.base.text import duration, interval, name_and_split, p_value, signed, size
+from cdp.base.text import counted, duration, interval, name_and_split, p_value, signed, size
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
@@ -15,7 +15,7 @@ from cdp.results import models as trained_models
 from cdp.results.differences import Comparison
 from cdp.results.models import TrainedModel
 from cdp.retrievers import sending
-from cdp.services import jobs, models, training
+from cdp.services import evaluation, jobs, models, training
 from cdp.training import plan as training_plan
 from cdp.training.plan import TrainingPlan
 
@@ -109,6 +109,19 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
     parts += [f"{'† ' if i == 0 else ''}{text}" for i, text in enumerate(table.notes)]
     parts += ["\n".join(remarks)] if remarks else []
     return "\n\n".join(parts)
+
+
+@command("results export")
+def export(
+    run: Run,
+    id: Annotated[str, "an evaluation: its job's id or a unique prefix of it"],
+    *,
+    out: Annotated[str, "the new file; - for standard output"],
+) -> int:
+    """Write what an evaluation retrieved as a TREC run: query Q0 document rank score tag."""
+    with run.output(out, ".run") as target:
+        path, n = evaluation.export_run(run.workspace, id, target)
+    return run.say({"id": id, "path": str(path), "lines": n}, f"{counted(n, 'line')}\n  {path}")
 
 
 @command("results import", places=("path",), job=True)

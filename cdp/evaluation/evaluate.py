@@ -305,11 +305,15 @@ def record_unembedded(job: Job, model: SentenceTransformer, benchmark: Benchmark
     record_failed(job, model, documents, zip(benchmark.query_ids, benchmark.queries, strict=True))
 
 
+# Transformers writes 1e30 for a tokenizer of which no length is known.
+UNLIMITED = 10**9
+
+
 def length_of(model: SentenceTransformer) -> int | None:
     """The longest text in tokens that the model reads; None if it cuts nothing."""
     length = model.max_seq_length
     if isinstance(length, int):
-        return length
+        return length if length < UNLIMITED else None
     truncation = getattr(getattr(model[0], "tokenizer", None), "truncation", None)
     return int(truncation["max_length"]) if isinstance(truncation, dict) else None
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdp.base.config import EvaluationConfig
+from cdp.base.errors import InputError, NotFoundError
 from cdp.base.records import Count, Real, fields, whole
 from cdp.base.worker import Job
 from cdp.base.workspace import ANSWERS, now, write_bytes
@@ -46,6 +47,24 @@ def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
 def run_file(job_folder: Path) -> Path:
     """Where what an evaluation retrieved is kept."""
     return job_folder / "results" / "run.parquet"
+
+
+def write_trec(job_folder: Path, target: Path, tag: str) -> int:
+    """Write what an evaluation retrieved as a TREC run (``query Q0 document rank score tag``); return its lines.
+
+    NotFoundError where that was not kept; InputError for an id with a blank, which the format cannot hold.
+    """
+    path = run_file(job_folder)
+    if not path.is_file():
+        raise NotFoundError("kept run", job_folder.name, hint="Scores that were imported have none. Evaluate it here.")
+    word, lines = "_".join(tag.split()) or job_folder.name, []
+    for row in pq.read_table(path).to_pylist():
+        blank = next((row[name] for name in ("query_id", "document_id") if len(row[name].split()) != 1), "")
+        if blank:
+            raise InputError(f"The id {blank!r} holds a blank, which TREC's format cannot hold.")
+        lines.append(f"{row['query_id']} Q0 {row['document_id']} {row['rank']} {row['score']!r} {word}\n")
+    write_bytes(target, "".join(lines).encode())
+    return len(lines)
 
 
 # {query: its first ten documents, best first}

@@ -84,7 +84,7 @@ def load_encoder(
 ) -> Callable[[list[str]], NDArray[np.float64]]:
     """An encoder of queries: a retriever preset, a training's id or name, or any model's folder or name.
 
-    The retriever's query prompt is used. The result maps n texts to unit vectors, float64 of shape (n, dim).
+    The retriever's query side and prompt are used. The result maps n texts to unit vectors, float64 of shape (n, dim).
     NotFoundError if there is no such model, ModelError if it cannot be loaded.
     """
     from cdp.retrievers import load, resolve
@@ -97,7 +97,7 @@ def load_encoder(
             return np.zeros((0, 1))
         clean = [_encodable(text) for text in texts]
         return unit_vectors(
-            model.encode(clean, prompt=prompt, batch_size=batch_size, show_progress_bar=False), len(texts)
+            model.encode_query(clean, prompt=prompt, batch_size=batch_size, show_progress_bar=False), len(texts)
         )
 
     return encode

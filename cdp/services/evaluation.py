@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from cdp import catalog
+from cdp.base import permission
 from cdp.base.config import EvaluationConfig
+from cdp.base.errors import InputError
 from cdp.base.locks import locked
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import describe, list_benchmarks, resolve_benchmark
 from cdp.catalog import query as query
 from cdp.evaluation import combined
+from cdp.evaluation.results import write_trec
 from cdp.jobs import JobView
 from cdp.results import board, naming
 from cdp.retrievers import bm25, in_cache
@@ -97,6 +100,19 @@ def _row_of(config: EvaluationConfig) -> str:
 def rebuild(workspace: Workspace) -> dict[str, Any]:
     """Rebuild the catalogue from the files; what was read."""
     return asdict(catalog.rebuild(workspace))
+
+
+@access.writes
+def export_run(workspace: Workspace, evaluation: str, target: str | Path) -> tuple[Path, int]:
+    """Write what an evaluation (a job's id or unique prefix) retrieved as a TREC run; return the file and its lines.
+
+    InputError where the file is there already.
+    """
+    job, path = jobs.show(workspace, evaluation, with_size=False), permission.to_write(target)
+    if path.exists():
+        raise InputError(f"There is a file {path} already.", hint="Name a new one.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path, write_trec(workspace.job(job.id), path, job.name)
 
 
 @access.writes

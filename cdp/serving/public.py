@@ -75,7 +75,7 @@ class EmbeddingRequest(web.Body):
 
     model: str
     input: Texts
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Literal["float", "base64"] | None = None
     dimensions: int | None = None
     user: str | None = None
 
@@ -245,7 +245,7 @@ class PublicApi:
         print(*(word for word in words if word), file=sys.stderr, flush=True)
 
 
-def _value(vector: np.ndarray, encoding_format: str) -> str | list[float]:
+def _value(vector: np.ndarray, encoding_format: str | None) -> str | list[float]:
     """Return a vector (dim,) as numbers, or as the base64 of its little-endian float32 bytes."""
     if encoding_format == "base64":
         return base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode("ascii")

@@ -59,7 +59,7 @@ class Miner:
         return self._encode(texts, "query")
 
 
-class Mined(NamedTuple):
+class MinedNegatives(NamedTuple):
     """Query → ids of its hard negatives, hardest first; how many documents of the ranks the margin left out."""
 
     negatives: dict[str, list[str]]
@@ -75,7 +75,7 @@ def mine(
     negatives: int,
     ranks: tuple[int, int] = RANGE,
     margin: float | None = MARGIN,
-) -> Mined:
+) -> MinedNegatives:
     """Return at most so many hard negatives of each query.
 
     ``pairs`` are queries with the ids of their own documents, ``contents`` the corpus by id, ``beside`` the passages
@@ -118,7 +118,7 @@ def mine(
         names = [ids[texts[n]] for n in found[row, ranked][fit][:negatives]]
         if names:
             chosen[query] = names
-    return Mined(chosen, too_near)
+    return MinedNegatives(chosen, too_near)
 
 
 def similarities(

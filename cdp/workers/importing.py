@@ -71,10 +71,11 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
     run: dict[str, dict[str, float]] = {}
     for number, line in lines_of(path):
         fields = (line or "").split()
-        if len(fields) != 6:
+        # A tag is the name of a system, which may hold blanks.
+        if len(fields) < 6:
             problem = "The line is too long to be read." if line is None else f"It has {len(fields)} fields, not six."
             raise InputError(problem, hint="A TREC run: query Q0 document rank score tag", file=path, line=number)
-        query, _, document, _, text, _ = fields
+        query, _, document, _, text = fields[:5]
         documents = run.setdefault(query, {})
         if query not in judged:
             continue

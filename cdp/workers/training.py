@@ -60,7 +60,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     """Train and save the model, with all that needs torch."""
     from accelerate import PartialState
 
-    from cdp.evaluation.evaluate import dev_evaluation
+    from cdp.evaluation.evaluate import dev_evaluation, length_of
     from cdp.retrievers.static import TokenMemo
     from cdp.training.checkpoint import write_folder
     from cdp.training.engine import keep_freed_memory
@@ -95,7 +95,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         return
 
     job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
-    limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.loop.max_length  # inf: no limit
+    limit = length_of(model) or config.loop.max_length
     filled = 0 if limit is None else int((documents.lengths >= limit).sum())
     own_notes = leaked_notes(job)
     if outcome.stopped:

@@ -136,3 +136,10 @@ def test_a_catalogue_of_another_version_or_another_place_is_rebuilt(workspace: W
         evaluations, trainings = catalog.runs(workspace)
         assert [row["id"] for row in evaluations] == ["evaluate-1"], other
         assert trainings == [], other
+
+
+def test_duckdb_1_4_can_open_the_catalogue(workspace: Workspace) -> None:
+    catalog.query(workspace, "SELECT 1")
+    with duckdb.connect(str(workspace.root / "catalog.duckdb"), read_only=True) as connection:
+        found = connection.execute("SELECT tags FROM duckdb_databases() WHERE database_name = 'catalog'").fetchone()
+    assert found == ({"storage_version": "v1.4.0+"},)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.metrics import MEASURES, dist_sim, paraphrase_ratio
 from cdp.metrics.scorers import CALIBRATED_THRESHOLD, load_encoder, load_scorer
+from cdp.retrievers import spelling
 from tests.metrics.models import tiny_cross_encoder
-from tests.support_models import tiny_retriever
+from tests.support_models import tiny_bert, tiny_retriever
 
 pytestmark = pytest.mark.slow
 
@@ -114,3 +116,20 @@ def test_embeddings_of_minilm(workspace: Workspace) -> None:
     vectors = load_encoder("minilm", workspace)(["How tall is it?", "What is its height?"])
     assert vectors.shape == (2, 384)
     assert vectors[0] @ vectors[1] > 0.6
+
+
+def test_an_asymmetric_model_reads_queries_with_its_query_side(workspace: Workspace, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Router, Transformer
+
+    sides = [[Transformer(str(tiny_bert(tmp_path / "bert"))), Pooling(32, pooling)] for pooling in ("cls", "mean")]
+    model = SentenceTransformer(modules=[Router.for_query_document(*sides)], device="cpu")
+    spelling.save(model, tmp_path / "asymmetric")
+    of_queries, of_documents = (unit(encode(["one text"])) for encode in (model.encode_query, model.encode_document))
+    found = load_encoder(str(tmp_path / "asymmetric"), workspace)(["one text"])
+    np.testing.assert_allclose(found, of_queries, atol=1e-5)
+    assert not np.allclose(found, of_documents, atol=1e-2)
+
+
+def unit(vectors: Any) -> Any:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -10,9 +10,10 @@ import pytest
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace
-from cdp.evaluation.evaluate import protocol_for
+from cdp.evaluation.evaluate import length_of, protocol_for
 from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, encode, unit_length
+from tests.support_models import tiny_retriever
 
 pytestmark = pytest.mark.slow
 
@@ -123,3 +124,12 @@ def test_nothing_lies_outside_the_embeddings_folder(model, workspace: Workspace)
     assert [path.name for path in workspace.root.iterdir()] == ["embeddings"]
     (folder,) = workspace.embeddings.iterdir()
     assert sorted(path.name for path in Path(folder).iterdir()) == ["manifest.json", "shard-00000.npy"]
+
+
+def test_a_tokenizer_without_a_length_cuts_nothing(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(tiny_retriever(tmp_path)), device="cpu")
+    assert length_of(model) == 128
+    model.tokenizer.model_max_length = int(1e30)  # as Transformers has it for a T5 whose folder names none
+    assert length_of(model) is None

@@ -10,10 +10,11 @@ import ir_measures
 import numpy as np
 import pytest
 
-from cdp.base.errors import InputError
+from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import sources
 from cdp.results import board
+from cdp.services import evaluation
 from cdp.workers.importing import read_run
 from tests.cli.support import refusal, run
 from tests.support import work
@@ -56,7 +57,8 @@ def imported(workspace: Workspace, name: str, path: Path, **config: str) -> str:
     """Import it in this process; the evaluation's id."""
     job = workspace.job(f"import-{name}")
     values = {"path": str(path), "retriever": name, "benchmark": "sea", **config}
-    write_json(job / "spec.json", {"id": job.name, "kind": "import", "name": name, "config": values, "module": "none"})
+    spec = {"id": job.name, "kind": "import", "name": name, "config": values, "module": "none", "created": "2026-11-27"}
+    write_json(job / "spec.json", spec)
     assert work("cdp.workers.importing", job) == 0
     return job.name
 
@@ -68,18 +70,35 @@ def test_a_run_of_another_program_scores_here_what_ir_measures_gives_it(
     path = tmp_path / "them.run.gz"
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.write(trec(a_run(0)))
-    evaluation = imported(workspace, "them", path)
+    job = imported(workspace, "them", path)
     (row,) = board.list_evaluations(workspace)
     assert (row["retriever_name"], row["benchmark"], row["n_queries"]) == ("them", "sea", N - 1)
 
     names = {ours: ir_measures.parse_measure(theirs) for theirs, ours in MEASURES.items()}
     means = ir_measures.calc_aggregate(names.values(), QRELS, a_run(0))
-    record = read_json(workspace.job(evaluation) / "results" / "evaluation.json")
+    record = read_json(workspace.job(job) / "results" / "evaluation.json")
     for ours, measure in names.items():
         assert record["measures"][ours] == pytest.approx(means[measure], abs=1e-9), ours
     assert row["ndcg@10"] == pytest.approx(means[names["ndcg@10"]], abs=1e-9)
     counts = {"judged_queries": N - 1, "judged_without_results": 1, "queries_not_judged": 1, "excluded_pairs": 0}
     assert record["counts"] == counts
+
+
+@pytest.mark.slow
+def test_a_kept_run_is_written_as_trec_and_read_back(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
+    (tmp_path / "them.run").write_text(trec(a_run(0)).replace(" them", " them, version 2"), encoding="utf-8")
+    first = imported(workspace, "them", tmp_path / "them.run")
+    path, n = evaluation.export_run(workspace, first, tmp_path / "ours.run")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert (n, lines[0].split()[5:]) == (len(lines), ["them"])
+    again = imported(workspace, "again", path)
+    measures = [read_json(workspace.job(job) / "results" / "evaluation.json")["measures"] for job in (first, again)]
+    assert measures[0] == measures[1]
+    with pytest.raises(InputError, match="already"):
+        evaluation.export_run(workspace, first, path)
+    (workspace.job(again) / "results" / "run.parquet").unlink()
+    with pytest.raises(NotFoundError, match="kept run"):
+        evaluation.export_run(workspace, again, tmp_path / "none.run")
 
 
 BROKEN = {
