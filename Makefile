@@ -13,6 +13,7 @@
 # make endpoints  other people's servers of the OpenAI protocol, installed one by one: 20 minutes, seven once they are
 # make writers  files as LibreOffice, pandoc, Chromium and EbookLib write them, and scans, read word for word: installs them
 #             (Debian as root, and two packages in an environment of their own), then four minutes
+# make interop  other programs with our models, each installed by itself: half an hour, minutes once they are
 # make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: under ten minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
 # make reproduction  docs/REPRODUCTION.md with every figure and verdict from the kept scores, in a minute
@@ -33,7 +34,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints writers cluster audit bench bench-changed gpu docs site images lock clean
+.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints writers interop cluster audit bench bench-changed gpu docs site images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -114,6 +115,10 @@ gauntlet: install-dev
 # What cannot be installed is skipped, and said. The table is docs/how-to/endpoint.md's.
 endpoints: install-dev
 	$(BIN)/python -m tests.endpoints
+
+# Each peer has an environment of its own in build/interop, made once; the table of versions is tests/interop's.
+interop: install-dev
+	$(BIN)/python -m tests.interop
 
 # The tests of tests/cluster that take minutes; without this variable they are skipped.
 cluster: install-dev

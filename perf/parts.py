@@ -45,6 +45,7 @@ PARTS = {
     "gpu": Part(("evaluation", "retrievers", "synthesis", "training")),
     "judging": Part(("evaluation",)),
     "pages": Part(("charts", "services", "ui")),
+    "promise": Part(("studies", "training", "evaluation")),
     "search_from_disk": Part(("evaluation", "retrievers")),
     "serving": Part(("retrievers", "serving")),
 }

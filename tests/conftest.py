@@ -196,10 +196,9 @@ def jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     A worker of its own takes seconds to load what a tiny job then needs for a tenth of one. That a supervisor starts it
     in a process, stops it and resumes it is tested with the jobs.
     """
-    from cdp.jobs import control
     from tests.support import supervise
 
-    monkeypatch.setattr(control, "_start_supervisor", supervise)
+    monkeypatch.setattr("cdp.jobs._start_supervisor", supervise)
 
 
 @pytest.fixture(autouse=True)

@@ -156,12 +156,12 @@ PAGES = """
 import contextlib, functools, io, json, sys
 from streamlit.components.v2 import manifest_scanner
 from cdp.cli import main
-from cdp.jobs import control
+from cdp import jobs
 from tests.pages.opening import opened
 from tests.support import supervise
 
 manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
-control._start_supervisor = supervise
+jobs._start_supervisor = supervise
 answers = []
 for words in json.loads(sys.argv[1]):
     with contextlib.redirect_stdout(io.StringIO()) as told:

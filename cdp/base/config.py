@@ -196,7 +196,7 @@ class Loop(Config):
         maximum=65536,
     )
     eval_steps: int | None = option(
-        None, "Steps between evaluations. Empty: a fifth of the training, at most 500.",
+        None, "Steps between evaluations. Empty: a third of the training, at most 500.",
         reason="The paper evaluates every 500 steps; a shorter training needs checkpoints to choose among as well.",
         unit="steps", minimum=1, advanced=True,
     )

@@ -127,18 +127,15 @@ def clean(parent: Path) -> None:
         for lock in parent.glob(f"{PREFIX}*.lock"):
             # A process may be killed before its folder is there, or after: then the lock alone is left.
             with suppress(WorkspaceError, OSError):
-                _remove_dead(lock.with_suffix(""), lock)
-
-
-def _remove_dead(folder: Path, lock: Path) -> None:
-    descriptor = try_lock(lock)
-    if descriptor is not None:
-        try:
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                lock.unlink()
-        finally:
-            os.close(descriptor)
+                if (descriptor := try_lock(lock)) is None:
+                    continue
+                try:
+                    folder = lock.with_suffix("")
+                    shutil.rmtree(folder, ignore_errors=True)
+                    if not folder.exists():
+                        lock.unlink()
+                finally:
+                    os.close(descriptor)
 
 
 def keep_upload(target: Path, data: BinaryIO) -> None:

@@ -147,7 +147,12 @@ def to_read(workspace: Workspace, text: str | Path) -> Path:
     require(Action.FOLDERS)
     path = _resolved(text)
     allowed = roots(workspace)
-    _check_inside(path, text, allowed)
+    # The same sentence whether the path exists or not: visitors learn nothing of what lies outside.
+    if not _inside(path, allowed):
+        raise NotAllowedError(
+            f"{text} is not in a folder that this dashboard may use.",
+            hint=f"Upload the file, or have the operator add its folder to {FOLDERS}.",
+        )
     _check_regular(path)
     if path.is_dir():
         _check_below(path, allowed)
@@ -209,15 +214,6 @@ def _inside(path: Path, folders: list[Path]) -> bool:
     except (ValueError, RuntimeError):
         return False
     return not any(part.startswith(".") for part in below.parts)
-
-
-def _check_inside(path: Path, text: str | Path, folders: list[Path]) -> None:
-    # The same sentence whether the path exists or not: visitors learn nothing of what lies outside.
-    if not _inside(path, folders):
-        raise NotAllowedError(
-            f"{text} is not in a folder that this dashboard may use.",
-            hint=f"Upload the file, or have the operator add its folder to {FOLDERS}.",
-        )
 
 
 def _check_regular(path: Path) -> None:

@@ -96,6 +96,7 @@ class Job:
         self._state: dict[str, Any] = {"phase": "starting", "done": 0, "total": 0, "unit": "", "message": ""}
         self._phase_began = time.monotonic()
         self._phase_done0 = 0
+        self._left_s: float | None = None
         self._written = 0.0
         self._promised = 0.0
         self._stop = threading.Event()
@@ -104,11 +105,13 @@ class Job:
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
 
     def progress(
-        self, phase: str, done: int, total: int, unit: str, message: str = "", *, next_within_s: float = SILENT_FOR_S
-    ) -> None:
+        self, phase: str, done: int, total: int, unit: str, message: str = "", *, next_within_s: float = SILENT_FOR_S,
+        left_s: float | None = None,
+    ) -> None:  # fmt: skip
         """Report the progress of the current phase; written at most once a second, and when the phase changes.
 
         Announce silences of more than half a minute with ``next_within_s``: a late heartbeat makes the job "stalled".
+        ``left_s`` is the remaining time where the units are not alike; else it follows from their rate.
         """
         if not self.is_main:
             return
@@ -116,6 +119,7 @@ class Job:
         if changed:
             self._phase_began, self._phase_done0 = time.monotonic(), done
         self._state = {"phase": phase, "done": done, "total": total, "unit": unit, "message": message}
+        self._left_s = left_s
         finished = total > 0 and done >= total
         due = time.monotonic() - self._written >= HEARTBEAT_EVERY_S
         if changed or finished or due or next_within_s > self._promised:
@@ -136,7 +140,7 @@ class Job:
         done = self._state["done"] - self._phase_done0
         rate = done / elapsed if elapsed > 0 and done > 0 else None
         left = self._state["total"] - self._state["done"]
-        eta = left / rate if rate and left >= 0 else None
+        eta = self._left_s if self._left_s is not None else left / rate if rate and left >= 0 else None
         self._written, self._promised = time.monotonic(), next_within_s
         heartbeat = {
             **self._state,

@@ -1,4 +1,4 @@
-"""Every path on disk: the workspace's format, ids, slugs, content hashes, atomic writes, disk faults.
+"""Every path on disk: workspace format, ids, slugs, content hashes, atomic writes, disk faults, in-memory file cache.
 
 The workspace is ``$CDP_WORKSPACE``; else ``data/workspace`` of the clone, or the user's data folder for an installed
 package. Folders are created when something is written into them.
@@ -14,12 +14,14 @@ import re
 import resource
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.redaction import cleaned, holds_key
@@ -76,8 +78,13 @@ class Workspace:
         configured = os.environ.get("CDP_WORKSPACE", "").strip()
         if not configured and not INSTALLED:
             return cls(SHIPPED_DATA / "workspace")
+
+        # The user's data folder (XDG Base Directory Specification): an upgrade removes the package's own files.
+        shared = os.environ.get("XDG_DATA_HOME", "")
+        # The specification has relative paths ignored.
+        own = Path(shared if shared.startswith("/") else "~/.local/share", "cdp-studio")
         try:
-            return cls(Path(configured or user_data()).expanduser().resolve())
+            return cls(Path(configured or own).expanduser().resolve())
         except RuntimeError as error:  # no home folder
             hint = "Name a folder in the environment variable CDP_WORKSPACE."
             raise ConfigError(f"There is no folder for the workspace: {error}", hint=hint) from error
@@ -134,14 +141,6 @@ def open_workspace(workspace: Workspace) -> Workspace:
         with suppress(WorkspaceError):  # a full disk: the next process marks it
             write_json(path, {"format": FORMAT})
     return workspace
-
-
-def user_data() -> Path:
-    """Return the user's data folder (XDG Base Directory Specification): an upgrade removes the package's own files."""
-    configured = os.environ.get("XDG_DATA_HOME", "")
-    # The specification has relative paths ignored.
-    base = Path(configured) if configured.startswith("/") else Path("~/.local/share")
-    return base / "cdp-studio"
 
 
 def private_files() -> None:
@@ -382,3 +381,46 @@ def folder_size(path: Path) -> int:
             with suppress(OSError):  # deleted meanwhile
                 total += os.lstat(os.path.join(folder, name)).st_size
     return total
+
+
+T = TypeVar("T")
+
+
+class FileCache:
+    """LRU cache of values computed from files. Cached values are shared: treat them as read-only."""
+
+    def __init__(self, size: int = 1024) -> None:
+        self._size = size
+        self._values: OrderedDict[Hashable, tuple[tuple[int, int, int], Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, path: Path, question: Hashable, load: Callable[[], T]) -> T:
+        """Return the cached answer to ``question`` while ``path`` is unchanged, else call ``load``.
+
+        Errors are not cached, nor is anything of a file that does not exist.
+        """
+        try:
+            stat = os.stat(path)
+        except OSError:
+            return load()
+        # Files are replaced by rename or appended to, so time of change, size and inode identify a version.
+        stamp, key = (stat.st_mtime_ns, stat.st_size, stat.st_ino), (path, question)
+        with self._lock:
+            kept = self._values.get(key)
+            if kept is not None and kept[0] == stamp:
+                self._values.move_to_end(key)
+                value: T = kept[1]
+                return value
+        value = load()
+        with self._lock:
+            self._values[key] = (stamp, value)
+            self._values.move_to_end(key)
+            while len(self._values) > self._size:
+                self._values.popitem(last=False)
+        return value
+
+
+# Manifests and other small records.
+RECORDS = FileCache()
+# Values that pages read at every click; some are large.
+ANSWERS = FileCache(64)

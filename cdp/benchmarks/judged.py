@@ -21,11 +21,11 @@ from pydantic import Field
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Count, fields, lines
-from cdp.base.workspace import is_name, shuffle_key, write_bytes, write_jsonl
+from cdp.base.workspace import ANSWERS, is_name, shuffle_key, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
-from cdp.benchmarks.benchmark import list_splits
+from cdp.benchmarks.beir_files import iter_corpus, read_qrels
+from cdp.benchmarks.benchmark import list_splits, part, qrels_files
 
 KIND = "judged"
 # In a manifest, who wrote the queries where no model did.
@@ -123,6 +123,27 @@ def grades_of(folder: Path) -> Mapping[str, Mapping[str, float]]:
     """Return the model's grades as {query: {document: grade}}; kept while the file is unchanged."""
 
     return ANSWERS.get(folder / "grades.jsonl", "grades", lambda: by_query(read_grades(folder)))
+
+
+def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
+    """Return the judgments of a split with all that the model judged until now, {query: {document: grade}}.
+
+    A subset keeps the judgments of when it was drawn: those of its documents that came later are added. KeyError for an
+    unknown split.
+    """
+    path, of_whole = qrels_files(folder)[split], whole(folder) / "grades.jsonl"
+
+    def load() -> Mapping[str, Mapping[str, float]]:
+        later, drawn = grades_of(of_whole.parent), read_qrels(path).grades
+        if of_whole.parent == folder:
+            return drawn
+        there = {document.id for document in iter_corpus(part(folder, "corpus"))}
+        return {
+            query: known | {document: grade for document, grade in later.get(query, {}).items() if document in there}
+            for query, known in drawn.items()
+        }
+
+    return ANSWERS.get(path if of_whole.parent == folder else of_whole, ("grades now", folder, split), load)
 
 
 def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:

@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
 from cdp.base.errors import CdpError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import place_of
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
 from cdp.benchmarks.library import resolve_benchmark

@@ -1,22 +1,196 @@
-"""Answers of commands: text or ``--json``, at once or with ``--wait``; Ctrl-C, standard input and output, warnings."""
+"""Answers of commands: text, tables or ``--json``, at once or with ``--wait``; progress line, Ctrl-C, input, output."""
 
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ConfigError
+from cdp.base.text import interval, size
 from cdp.base.workspace import Workspace
-from cdp.cli import display
 from cdp.cli.overview import DONE, FAILED
-from cdp.services import completeness, jobs
+from cdp.services import completeness, job_words, jobs
 from cdp.services.projects import Members
+
+LONGEST_CELL = 60
+
+
+def plain(value: Any, **more: Any) -> Any:
+    """Return ``value`` for JSON: dataclasses as mappings, enums and paths as text, NumPy values as Python's.
+
+    ``more`` are further entries of a mapping.
+    """
+    from pydantic_core import to_jsonable_python
+
+    made = to_jsonable_python(value, fallback=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
+    return {**made, **plain(more)} if more else made
+
+
+def shown(answer: Any, columns: Sequence[str] = (), empty: str = "") -> str:
+    """Return an answer as text: rows as a table of these columns, a mapping as ``name: value`` lines.
+
+    Entries without a value are left out; each text of a list has a line of its own.
+    """
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, Sequence):
+        return table(answer, columns, empty)
+    lines = []
+    for name, value in plain(answer).items():
+        texts = isinstance(value, list) and any(isinstance(item, str) and " " in item for item in value)
+        for item in value if texts else () if value in (None, "", [], {}) else [value]:
+            text = item if isinstance(item, str) else value_cell(item, 4)
+            lines.append(f"{_title(name)}:{'' if text.startswith(chr(10)) else ' '}{text}")
+    return "\n".join(lines)
+
+
+def _title(name: str) -> str:
+    return name.removeprefix("n_").replace("_", " ")
+
+
+def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
+    """Return one value as it stands in a table; texts are cut unless ``whole``."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {value_cell(v, digits)}" for name, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(value_cell(v, digits) for v in value)
+    text = " ".join(str(value).split())
+    return text if whole or len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+
+
+def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, digits: int = 2) -> str:
+    """Return rows (mappings or records) as aligned columns, by default all; ``empty`` where there are no rows."""
+    if not rows:
+        return empty
+    columns = columns or list(rows[0])
+    values = [[row[c] if isinstance(row, Mapping) else getattr(row, c) for c in columns] for row in rows]
+    cells = [[value_cell(v, digits, whole=c == "id") for v, c in zip(row, columns, strict=True)] for row in values]
+    numeric = [all(isinstance(row[i], (int, float)) or row[i] is None for row in values) for i in range(len(columns))]
+    heads = [_title(column) for column in columns]
+    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+    lines = [heads, ["-" * width for width in widths], *cells]
+    return "\n".join(
+        "  ".join(
+            c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def first_of(n: int, lines: Sequence[str]) -> str:
+    """Return ``n``, and below it the first of so many lines with the number of the rest; empty for none."""
+    rest = [f"and {n - len(lines):,} more"] if n > len(lines) else []
+    return "\n  ".join([f"{n:,}", *lines, *rest]) if n else ""
+
+
+def failed(summary: Any) -> str:
+    """Return the items that failed in a job that went on: how many, the first of them, and the files with all."""
+    lines = [f"{line.get('id') or line.get('document_id')}: {line.get('reason')}" for line in summary.first]
+    named = [f"\n  texts and tracebacks: {path}" for path in summary.files]
+    return first_of(summary.n, lines) + "".join(named)
+
+
+def measures(values: Sequence[Mapping[str, Any]]) -> str:
+    """Return Q-D metrics with their intervals and the models that they were measured with."""
+    from cdp.metrics.measures import MEASURES
+
+    rows = [
+        {
+            "measure": MEASURES[value["name"]].title,
+            "value": value["value"],
+            "95% interval": interval(value["interval"], 3),
+            "documents": value["n_documents"],
+            "measured with": value["model"],
+        }
+        for value in values
+    ]
+    return table(rows, empty="no measures", digits=3)
+
+
+def job(view: Any) -> str:
+    """Return one job: its state, progress, and its failure with the end of the log."""
+    attempt = f", attempt {view.attempt}" if view.attempt > 1 else ""
+    lines = [f"{view.id}: {view.state} ({job_words.kind(view.kind).lower()}{attempt})", job_words.sentence(view)]
+    if view.active and view.total:
+        lines.append(job_words.doing(view))
+    lines.append(" · ".join(part for part in (*view.devices, job_words.where(view), job_words.rate(view)) if part))
+    message, hint, tail = job_words.failure(view)
+    lines += [message, hint, *(f"  | {line}" for line in tail[-10:])]
+    if view.size is not None:
+        lines.append(f"{size(view.size)} in {view.folder}")
+    return "\n".join(line for line in lines if line)
+
+
+def ended(view: Any, outcome: Mapping[str, Any]) -> str:
+    """Return how a job ended, and its results."""
+    lines = [job(view), *(f"  {name}: {value}" for name, value in job_words.outcome(outcome))]
+    lines += [f"  note: {note}" for note in outcome.get("notes", ())]
+    if "measures" in outcome:
+        lines += ["", measures(outcome["measures"])]
+    return "\n".join(lines)
+
+
+def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
+    """Return a job's progress as the page words it: how far, how long still, and a training's newest figures."""
+    if str(view.state) == "queued":
+        return f"{job_words.doing(view)} · {job_words.sentence(view)}"
+    figures = [f"{name} {value}" for name, value in job_words.figures(latest or {})] or [job_words.rate(view)]
+    return " · ".join(part for part in (job_words.doing(view), *figures, job_words.warning(view)) if part)
+
+
+class ProgressLine:
+    """Shows each view of a job on stderr: one changing line on a terminal, a line every ten seconds elsewhere.
+
+    ``latest`` gives the newest values of the job's live metrics.
+    """
+
+    EVERY_S = 10.0
+
+    def __init__(self, latest: Callable[[], Mapping[str, Any]] = dict) -> None:
+        self.latest = latest
+        self.phase = ""
+        self.said = -math.inf
+
+    def __call__(self, view: Any) -> None:
+        phase = f"{view.state} {view.phase} {view.position}"
+        terminal = sys.stderr.isatty()
+        if not terminal and phase == self.phase and time.monotonic() - self.said < self.EVERY_S:
+            return
+        self.phase, self.said = phase, time.monotonic()
+        text = progress_line(view, self.latest() if view.active else None)
+        if terminal:
+            changing_line(text, "" if view.active else "\n")
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+
+def changing_line(text: str, end: str = "") -> None:
+    """Replace the last line of the terminal."""
+    width = max(20, shutil.get_terminal_size().columns - 1)
+    print(f"\r\x1b[2K{text[:width]}", end=end, file=sys.stderr, flush=True)
+
+
+def reading(file: str, done: int, total: int) -> None:
+    """Show on a terminal how much of the documents is read, and which file."""
+    if sys.stderr.isatty():
+        changing_line(f"{done / total:.0%} · {file}")
+
 
 STANDARD = "-"
 
@@ -39,14 +213,14 @@ class Run:
         self.piped = False  # then data has standard output to itself, and the answer goes to stderr
 
     def say(self, value: Any, view: Any = None, columns: Sequence[str] = (), empty: str = "") -> int:
-        """Print the answer, as JSON if asked for, else as text (``display.shown`` of the view); return exit code 0."""
+        """Print the answer, as JSON if asked for, else as text (``shown`` of the view); return exit code 0."""
         if self.json:
-            answer = json.dumps(value, ensure_ascii=False, default=display.plain, indent=2)
+            answer = json.dumps(value, ensure_ascii=False, default=plain, indent=2)
         else:
-            answer = display.shown(value if view is None else view, columns, empty)
+            answer = shown(value if view is None else view, columns, empty)
         # A file's name may hold bytes that are no text: they are shown as escapes, which JSON reads too.
-        shown = answer.encode("utf-8", "backslashreplace").decode("utf-8")
-        print(shown, file=sys.stderr if self.piped else sys.stdout)
+        printable = answer.encode("utf-8", "backslashreplace").decode("utf-8")
+        print(printable, file=sys.stderr if self.piped else sys.stdout)
         return DONE
 
     def started(self, job_id: str, *also: str) -> int:
@@ -61,7 +235,7 @@ class Run:
         failed = jobs.failed(self.workspace, job.id)
         # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is the command's subject.
         value = {"id": job.id, "state": str(job.state), "failed": failed, **outcome}
-        self.say(value, display.ended(job, outcome))
+        self.say(value, ended(job, outcome))
         warn(failed.warning)
         return max(DONE if job.state == "finished" else FAILED, self.followed(also))
 
@@ -70,7 +244,7 @@ class Run:
         code = DONE
         for i, job_id in enumerate(job_ids):
             job = self._followed(job_ids[i:])
-            note(display.ended(job, jobs.outcome(self.workspace, job_id)))
+            note(ended(job, jobs.outcome(self.workspace, job_id)))
             warn(jobs.failed(self.workspace, job_id).warning)
             code = max(code, DONE if job.state == "finished" else FAILED)
         return code
@@ -79,7 +253,7 @@ class Run:
         """Follow the first of these jobs. Detached where Ctrl-C is pressed."""
         first = job_ids[0]
         try:
-            return jobs.wait(self.workspace, first, display.ProgressLine(lambda: jobs.latest(self.workspace, first)))
+            return jobs.wait(self.workspace, first, ProgressLine(lambda: jobs.latest(self.workspace, first)))
         except KeyboardInterrupt:
             if self.json:
                 job = jobs.show(self.workspace, first, with_size=False)

@@ -9,7 +9,7 @@ from cdp.base.config import DownloadConfig, JudgeConfig
 from cdp.base.text import counted, size
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
@@ -29,11 +29,11 @@ def list_(run: Run) -> int:
         for item in benchmarks.list_registry(run.workspace)
     ]
     own = benchmarks.list_own(run.workspace)
-    mine = [display.plain(i, note=i.problem or (f"a subset of {i.subset_of}" if i.subset_of else "")) for i in own]
+    mine = [answers.plain(i, note=i.problem or (f"a subset of {i.subset_of}" if i.subset_of else "")) for i in own]
     columns = ("name", "documents", "queries", "cw", "licence", "groups", "language", "stored")
-    parts = [display.table(rows, columns)]
+    parts = [answers.table(rows, columns)]
     if own:
-        parts.append(f"Of your own:\n{display.table(mine, ('name', 'n_documents', 'n_queries', 'splits', 'note'))}")
+        parts.append(f"Of your own:\n{answers.table(mine, ('name', 'n_documents', 'n_queries', 'splits', 'note'))}")
     parts.append("CW: mean content words of a query. Details of one: benchmarks show NAME")
     return run.say({"registry": rows, "own": own}, "\n\n".join(parts))
 
@@ -45,7 +45,7 @@ def show(run: Run, name: Annotated[str, "a benchmark of the registry or the work
     view: dict[str, Any] = {} if benchmark.entry is None else _entry(benchmark.entry)
     if benchmark.info is not None:
         view |= _stored(benchmark, benchmark.info)
-    return run.say(display.plain(benchmark, id=benchmark.name), view)
+    return run.say(answers.plain(benchmark, id=benchmark.name), view)
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def download(run: Run, config: DownloadConfig) -> int:
     jobs.prepared(run.workspace, "download", config)
     entry = benchmarks.show(run.workspace, config.benchmark).entry
     assert entry is not None
-    note(display.shown(_entry(entry)))
+    note(answers.shown(_entry(entry)))
     return run.started(jobs.start(run.workspace, "download", config))
 
 
@@ -102,7 +102,7 @@ def add(
     """Take a folder or zip in BEIR layout into the workspace."""
     info = benchmarks.add(run.workspace, path, name=name, language=language)
     joined(run, benchmark=info.name)
-    return run.say(display.plain(info, id=info.name), _stored(benchmarks.show(run.workspace, info.name), info))
+    return run.say(answers.plain(info, id=info.name), _stored(benchmarks.show(run.workspace, info.name), info))
 
 
 @command("benchmarks sample")
@@ -120,7 +120,7 @@ def sample(
     info, existed = benchmarks.sample(
         run.workspace, benchmark, queries=queries, documents=documents, split=split, seed=seed, called=name
     )
-    value = display.plain(info, id=info.name, existed=existed)
+    value = answers.plain(info, id=info.name, existed=existed)
     view = {name: value[name] for name in ("id", "n_queries", "n_documents", "existed", "warnings")}
     return run.say(value, view)
 
@@ -165,9 +165,9 @@ def label(
     if by:
         _label(run, name, by)
     done = labels.progress(run.workspace, name)
-    rows = [{**row, "same": f"{row['same']:.0%}"} for row in display.plain(list(done.agreements))]
-    table = display.table(rows, ["first", "second", "pairs", "same", "kappa", "weighted"], "no pair was graded by two")
-    return run.say({**display.plain(done), "id": name}, f"{done.sentence}\n{done.judged}\n\n{table}")
+    rows = [{**row, "same": f"{row['same']:.0%}"} for row in answers.plain(list(done.agreements))]
+    table = answers.table(rows, ["first", "second", "pairs", "same", "kappa", "weighted"], "no pair was graded by two")
+    return run.say({**answers.plain(done), "id": name}, f"{done.sentence}\n{done.judged}\n\n{table}")
 
 
 def _label(run: Run, name: str, by: str) -> None:

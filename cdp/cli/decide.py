@@ -9,7 +9,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
 from cdp.base.text import counted, duration, interval, name_and_split
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import language_of
@@ -79,7 +79,7 @@ def cw_profile(run: Run, target: TargetQueries) -> int:
         "note": profiled.doubt,
         "queries by CW": "\n".join(["", *bars, *([f"more: {n}"] if (n := sum(p.histogram[31:])) else [])]),
     }
-    return run.say({**_counted_as(profiled), **display.plain(p)}, view)
+    return run.say({**_counted_as(profiled), **answers.plain(p)}, view)
 
 
 @command("cw recommend", places=("query_set",))
@@ -95,7 +95,7 @@ def cw_recommend(
     profiled = _profiled(run, target)
     rule = profiled.recommend(domain=domain, task=task)
     answer = service.decide(run.workspace, corpus=corpus, target=profiled, domain=domain, task=task)
-    value = {**_counted_as(profiled), **display.plain(rule, answer=answer.to_dict())}
+    value = {**_counted_as(profiled), **answers.plain(rule, answer=answer.to_dict())}
     return run.say(value, f"{_answered(answer)}\n\n{_rule(profiled.name, rule)}")
 
 
@@ -154,7 +154,7 @@ def _options(run: Run, answer: Decision, corpus: str) -> str:
          "price": o.price_text, "training": o.training_text}
         for o in options
     ]  # fmt: skip
-    return f"\n{display.table(rows)}\nPrices: {writer}."
+    return f"\n{answers.table(rows)}\nPrices: {writer}."
 
 
 # the published evidence
@@ -167,13 +167,13 @@ def correlation(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """CW against the published gains, per condition."""
     rows = correlation_table(differences(datasets))
     columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p", "rho", "rho_p", "interval"]
-    return run.say(rows, display.table(rows, columns, digits=4))
+    return run.say(rows, answers.table(rows, columns, digits=4))
 
 
 @command("principle threshold")
 def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """The CW at which the published gains cross zero."""
-    return run.say(display.plain(threshold(differences(datasets))))
+    return run.say(answers.plain(threshold(differences(datasets))))
 
 
 @command("published list")
@@ -193,7 +193,7 @@ def published_show(
         columns, rows = tables.wide(made)
     else:
         columns, rows = list(made.columns), [dict(row) for row in made.rows]
-    lines = [f"{made.info.title}. {made.info.about}", "", display.table(rows, columns)]
+    lines = [f"{made.info.title}. {made.info.about}", "", answers.table(rows, columns)]
     if made.is_scores:
         lines += ["", tables.MARKS_HELP]
     for number, remark in made.related.items():
@@ -217,8 +217,8 @@ def study_list(run: Run) -> int:
     jobs = run.scope.keep("job", studies.list_studies(run.workspace))
     columns = ["id", "state", "phase", "done", "total", "created"]
     parts = [
-        f"Ready-made plans:\n{display.table(plans, ['name', 'what'], 'none')}",
-        f"Studies:\n{display.table(jobs, columns, 'No study yet: study run PLAN')}",
+        f"Ready-made plans:\n{answers.table(plans, ['name', 'what'], 'none')}",
+        f"Studies:\n{answers.table(jobs, columns, 'No study yet: study run PLAN')}",
     ]
     return run.say({"plans": plans, "studies": [job.to_dict() for job in jobs]}, "\n\n".join(parts))
 
@@ -261,14 +261,15 @@ def study_test(
     if "generator" not in run.given:
         last = own_test.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
+    trial.measure(run.workspace, config)
     planned = trial.plan(run.workspace, config)
     if not yes:
         return run.say(planned.to_dict(), {**_planned(planned), "next": "start it with --yes"})
     if not run.json:
-        note(display.shown(_planned(planned)))
+        note(answers.shown(_planned(planned)))
     begun = trial.start(run.workspace, config, allow_leakage=allow_leakage)
     note(*(f"also queued: {job_id}" for job_id in begun.generations))
-    done = run.started(begun.job_id)
+    done = run.started(begun.job_id, *begun.later)
     if run.wait and not run.json:
         judged = planned.judged
         target = target_queries.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
@@ -282,11 +283,12 @@ def _planned(planned: Trial) -> dict[str, Any]:
     basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
     fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
     return {
-        "trainings": f"{len(planned.plan.conditions)} of {planned.config.retriever}: one and {planned.config.per_doc} "
-        f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}, beside BM25 and "
-        "the untrained retriever",
+        "trainings": f"{plan.trainings} of {planned.trained}: {planned.config.numbers} "
+        f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}",
+        "beside": f"BM25, {planned.beside}, each also fused with BM25",
         f"{planned.unit}s": f"{planned.documents:,} of {planned.documents_there:,}",
-        "steps": f"{planned.plan.steps[planned.config.retriever]:,} for every training; the best NDCG@10 on "
+        "steps": f"{' or '.join(f'{n:,}' for n in dict.fromkeys(plan.steps.values()))} for every training; the best "
+        f"NDCG@10 on "
         f"{splits.n_dev:,} dev queries chooses the checkpoint",
         "reported on": f"{planned.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
         f"{splits.n_documents:,} documents",

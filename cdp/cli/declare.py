@@ -132,7 +132,13 @@ class Command:
         """Every word and option by its name."""
         listed: dict[str, Argument] = {}
         for parameter, hint in self.parameters.values():
-            made = self._of_settings(hint) if _is_config(hint) else [self._of_parameter(parameter, hint)]
+            if _is_config(hint):
+                made = [*self._of_settings(hint)]
+            else:
+                word = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+                needed = parameter.default is inspect.Parameter.empty and hint != Set
+                filled = parameter.name in (self.project or ())
+                made = [_of_type(parameter.name, hint, word, needed and not filled)]
             for argument in made:
                 listed.setdefault(argument.name, argument)
         common = []
@@ -161,11 +167,6 @@ class Command:
                 setting=True,
                 reads=Reads() if setting.holds == "path" and name in ("path", "file") else None,
             )
-
-    def _of_parameter(self, parameter: inspect.Parameter, hint: Any) -> Argument:
-        word = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-        needed = parameter.default is inspect.Parameter.empty and hint != Set
-        return _of_type(parameter.name, hint, word, needed and parameter.name not in (self.project or ()))
 
     def parser(self, sets: Collection[str] = ()) -> Parser:
         """Return the parser; ``sets`` are settings that ``--set`` gives, so that none of them is required."""
@@ -332,13 +333,9 @@ def _is_config(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Config)
 
 
-def _unannotated(hint: Any) -> tuple[Any, list[Any]]:
-    return (hint.__origin__, list(hint.__metadata__)) if get_origin(hint) is Annotated else (hint, [])
-
-
 def _of_type(name: str, hint: Any, word: bool = False, required: bool = False) -> Argument:
     """Return the argument that a parameter of this type is."""
-    kind, marks = _unannotated(hint)
+    kind, marks = (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
     if get_origin(kind) in (Union, types.UnionType):
         kind = next(part for part in get_args(kind) if part is not type(None))
     help_text, metavar = [*(mark for mark in marks if isinstance(mark, str)), "", ""][:2]

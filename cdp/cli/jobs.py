@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cdp.base.settings import Config
 from cdp.base.text import size
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.cli.answers import Run, refuse_unless
 from cdp.cli.declare import Command, Id, Set, command
 from cdp.jobs.place import EXAMPLE, HERE
@@ -30,8 +30,8 @@ def show(run: Run, id: Id) -> int:
     job = jobs.show(run.workspace, id)
     failed = jobs.failed(run.workspace, job.id)
     bill = pricing.bill_of_job(run.workspace, job.id)
-    lines = [display.job(job), *((bill.told, bill.unanswered) if bill else ())]
-    lines += [f"failed on the way: {display.failed(failed)}"] if failed.n else []
+    lines = [answers.job(job), *((bill.told, bill.unanswered) if bill else ())]
+    lines += [f"failed on the way: {answers.failed(failed)}"] if failed.n else []
     notes = jobs.outcome(run.workspace, job.id).get("notes", [])
     value = {**job.to_dict(), "failed": failed, "cost": bill, "notes": notes}
     lines += [f"note: {note}" for note in notes]
@@ -75,7 +75,7 @@ def start(run: Run, kind: Annotated[str, "a kind of job that a plug-in adds"], *
 def stop(run: Run, id: Id) -> int:
     """Ask a job to save what it has and end."""
     job = jobs.stop(run.workspace, id)
-    return run.say(job.to_dict(), display.job(job))
+    return run.say(job.to_dict(), answers.job(job))
 
 
 AllowOutside = Annotated[
@@ -120,4 +120,4 @@ def _cluster(run: Run, report: ClusterReport | None, more: str = "") -> int:
     if report is None:
         return run.say({"address": ""}, "Jobs run on this machine. Choose a cluster: cluster use ADDRESS")
     columns = ("host", "head", "cpus", "gpus", "memory", "accelerators")
-    return run.say(display.plain(report), f"{report.words}\n\n{display.table(report.nodes, columns)}{more}")
+    return run.say(answers.plain(report), f"{report.words}\n\n{answers.table(report.nodes, columns)}{more}")

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import size, typed_folder
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
@@ -76,7 +76,7 @@ def _hits(answer: SearchAnswer) -> str:
         for hit in answer.hits
     ]  # fmt: skip
     head = f"{answer.title} ({1000 * answer.seconds:.0f} ms)"
-    return f"{head}\n{display.table(rows, empty='No document shares a word with the query.')}"
+    return f"{head}\n{answers.table(rows, empty='No document shares a word with the query.')}"
 
 
 def _problem(answer: SearchAnswer) -> str:
@@ -185,7 +185,7 @@ def catalog_query(run: Run, sql: Annotated[str, "the query"]) -> int:
     """Run a read-only SQL query."""
     found = evaluation.query(run.workspace, sql)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    return run.say(rows, display.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else ""))
+    return run.say(rows, answers.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else ""))
 
 
 @command("completion")

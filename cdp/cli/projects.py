@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cdp.base.errors import SHOWN_PROBLEMS
 from cdp.base.text import counted
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.cli.answers import Run, warn
 from cdp.cli.declare import Id, Name, Reads, command
 from cdp.corpus import CorpusManifest, ReadOptions, looking
@@ -40,7 +40,7 @@ def add(
     """Import documents, and their benchmark and human queries where they come with them, as a project."""
     done = adding.add(
         run.workspace, path, queries, name=name, project=project, options=options, reading=reading,
-        passwords=_passwords(password), watch=display.reading,
+        passwords=_passwords(password), watch=answers.reading,
     )  # fmt: skip
     view = {
         "problem": (problem := looking.problem(done.corpus)),
@@ -49,13 +49,13 @@ def add(
         "corpus": f"{done.corpus.id}: {counted(done.corpus.n_documents, done.corpus.unit)}"
         + (" (it was here)" if done.existed else ""),
         "benchmark": done.benchmark
-        and f"{done.benchmark.name}: queries by split: {display.value_cell(done.benchmark.judged)}",
+        and f"{done.benchmark.name}: queries by split: {answers.value_cell(done.benchmark.judged)}",
         "query set": [f"{q.id}: {counted(q.n_queries, 'pair')}" for q in done.query_sets],
         "left out": [f"{reason}: {n:,}" for reason, n in done.left_out.items()],
         "note": done.stated,
         "missing": done.missing,
     }
-    return run.say(display.plain(done, id=done.project.id), view)
+    return run.say(answers.plain(done, id=done.project.id), view)
 
 
 @command("projects list")
@@ -63,7 +63,7 @@ def list_(run: Run) -> int:
     """The projects: those made, and one for each corpus that is in none."""
     used = projects.default(run.workspace)
     listed = projects.list_projects(run.workspace)
-    rows = [display.plain(project, used=used is not None and used.id == project.id) for project in listed]
+    rows = [answers.plain(project, used=used is not None and used.id == project.id) for project in listed]
     for problem in projects.damaged(run.workspace):
         warn(problem)
     return run.say(rows, columns=("id", "name", "corpora", "benchmarks", "used", "created"), empty=projects.NONE_YET)
@@ -75,7 +75,7 @@ def show(run: Run, id: Id) -> int:
     project = projects.resolve(run.workspace, id)
     scope = projects.members(run.workspace, project.id)
     own_jobs = [job.id for job in jobs.list_jobs(run.workspace) if project.id in scope.index.of_job(job)]
-    value = display.plain(project, query_sets=scope.query_sets, jobs=own_jobs)
+    value = answers.plain(project, query_sets=scope.query_sets, jobs=own_jobs)
     return run.say(value, {**value, "jobs": len(own_jobs)})
 
 
@@ -121,11 +121,11 @@ def corpus_add(
 ) -> int:
     """Read documents from a file or folder and store them once."""
     passwords = _passwords(password)
-    added = corpora.add(run.workspace, path, name=name, options=options, passwords=passwords, watch=display.reading)
+    added = corpora.add(run.workspace, path, name=name, options=options, passwords=passwords, watch=answers.reading)
     joined(run, corpus=added.corpus.id)
     more = {"existed": added.existed, "query_set": added.query_set, "stated": added.stated}
     return run.say(
-        display.plain(added.corpus, **more),
+        answers.plain(added.corpus, **more),
         {**_corpus(added.corpus), "query set": added.query_set, "carried": added.stated},
     )
 
@@ -141,7 +141,7 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
         "problem": looking.problem(manifest),
         "missing": looking.losses(manifest),
         "note": manifest.notes,
-        "rejected": display.first_of(manifest.n_rejected, rejected),
+        "rejected": answers.first_of(manifest.n_rejected, rejected),
     }
 
 
@@ -150,7 +150,7 @@ def corpus_list(run: Run) -> int:
     """The corpora in the workspace."""
     listed = run.scope.keep("corpus", corpora.list_corpora(run.workspace))
     titles = looking.titles(listed)
-    rows = [display.plain(manifest, title=titles[manifest.id]) for manifest in listed]
+    rows = [answers.plain(manifest, title=titles[manifest.id]) for manifest in listed]
     columns = ("id", "title", "n_documents", "created")
     return run.say(rows, columns=columns, empty="No corpus yet: corpus add PATH")
 
@@ -160,8 +160,8 @@ def corpus_show(run: Run, id: Id) -> int:
     """One corpus."""
     manifest = corpora.resolve_corpus(run.workspace, id)
     failed = looking.failed(run.workspace, manifest.id)
-    view = {**_corpus(manifest), "failed": display.failed(failed)}
-    return run.say(display.plain(manifest, failed=failed), view)
+    view = {**_corpus(manifest), "failed": answers.failed(failed)}
+    return run.say(answers.plain(manifest, failed=failed), view)
 
 
 @command("corpus delete")

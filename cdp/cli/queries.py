@@ -14,7 +14,7 @@ from cdp.base.config import (
 )
 from cdp.base.registry import Names
 from cdp.base.text import counted, name_and_split
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
@@ -109,7 +109,7 @@ def batch_write(
 @command("queries batch-read")
 def batch_read(run: Run, path: Annotated[str, Reads(".jsonl"), "the batch's output file"]) -> int:
     """Keep the answers of a batch; the same job, started as usual, then finds them."""
-    return run.say(display.plain(queries.batch_read(run.workspace, path)))
+    return run.say(answers.plain(queries.batch_read(run.workspace, path)))
 
 
 # in and out
@@ -130,9 +130,9 @@ def import_(
     view = {
         **_set(done.query_set),
         "how it was read": "\n".join(done.notes),
-        "rejected rows": display.first_of(done.n_rejected, done.rejected),
+        "rejected rows": answers.first_of(done.n_rejected, done.rejected),
     }
-    return run.say(display.plain(done.query_set, **more), view)
+    return run.say(answers.plain(done.query_set, **more), view)
 
 
 def _set(q: QuerySet) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def export(
         done = queries.export(run.workspace, query_set.id, format, target, per_doc=per_doc, model=model)
     warn(done.note)
     text = _written(run, done, "request" if form.write is None else "query")
-    return run.say(display.plain(done, id=query_set.id), text)
+    return run.say(answers.plain(done, id=query_set.id), text)
 
 
 def _written(run: Run, done: Any, what: str) -> str:
@@ -180,7 +180,7 @@ def list_(run: Run, *, corpus: Annotated[str, "only of this corpus"] = "") -> in
     sets = run.scope.keep("query_set", queries.list_query_sets(run.workspace, corpus=corpus))
     for item in (completeness.check(run.workspace, q) for q in sets):
         unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'deleted'})"
-        rows.append(display.plain(item.query_set, state=item.label, unfinished_job=unfinished))
+        rows.append(answers.plain(item.query_set, state=item.label, unfinished_job=unfinished))
     columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
     columns += [c for c in ("model", "licence", "state", "unfinished_job") if any(row[c] for row in rows)]
     note(*usable.q_doc_notes(run.workspace, sets))
@@ -194,7 +194,7 @@ def show(run: Run, id: Id) -> int:
     state = completeness.check(run.workspace, q)
     failed = queries.failures(run.workspace, q.id)
     examples = queries.page(run.workspace, q.id, 0, EXAMPLES)
-    value = display.plain(
+    value = answers.plain(
         q,
         state=state.label,
         note=state.note,
@@ -208,7 +208,7 @@ def show(run: Run, id: Id) -> int:
         **_set(q),
         "shared": usable.shared(q),
         **{name: value[name] for name in ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note")},
-        "without queries or with too few, or rejected": display.first_of(failed.n, failures),
+        "without queries or with too few, or rejected": answers.first_of(failed.n, failures),
         **{f"\n{name}": "".join(f"\n{i:3}. {query}" for i, query in enumerate(texts, 1)) for name, texts in examples},
     }
     return run.say(value, view)
@@ -227,7 +227,7 @@ def best(run: Run, id: Id, *, keep: Annotated[int, "queries to keep, over all do
     """Keep the best queries by mean token log-probability (InPars' filter), as a new set."""
     q, without = queries.best(run.workspace, id, keep, name=name)
     warn(f"{without:,} queries have no log-probability and took no part." if without else "")
-    return run.say(display.plain(q, without_logprob=without), _set(q))
+    return run.say(answers.plain(q, without_logprob=without), _set(q))
 
 
 @command("queries leave-out")
@@ -240,7 +240,7 @@ def leave_out(
 ) -> int:
     """A copy of a query set without the queries that a benchmark judges."""
     q, n = queries.leave_out(run.workspace, id, [name_and_split(word) for word in judged_by], called=name)
-    return run.say(display.plain(q, left_out=n), {**_set(q), "left out": n})
+    return run.say(answers.plain(q, left_out=n), {**_set(q), "left out": n})
 
 
 # quality
@@ -260,7 +260,7 @@ def filter_(run: Run, config: FilterConfig) -> int:
 
 @command("queries mine", places=("query_set",), job=True)
 def mine(run: Run, config: MiningConfig) -> int:
-    """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
+    """A copy of a set with hard negatives for its queries, which a retriever ranks high."""
     warn_incomplete(run.workspace, config.query_set)
     note(*(sent.sentence for sent in sending.for_mining(run.workspace, config)))
     return run.started(jobs.start(run.workspace, "mining", config))
@@ -287,7 +287,7 @@ def review(
     if verdict == "create":
         made = reviewing.reviewed(run.workspace, query_set.id, name=name, only_accepted=only_accepted)
         more = {"left_out": made.dropped, "rewritten": made.rewritten}
-        return run.say(display.plain(made.query_set, **more), {**_set(made.query_set), **more})
+        return run.say(answers.plain(made.query_set, **more), {**_set(made.query_set), **more})
     refuse_unless(query, "No query is named.", "Name one: --query ID")
     n = reviewing.decide(run.workspace, query_set.id, query or [], verdict, text=text)
     value = {"id": query_set.id, "decision": verdict, "queries": n}
@@ -298,7 +298,7 @@ def _usable(run: Run, query_set: QuerySet) -> int:
     result = usable.usability(run.workspace, query_set, usable.table(run.workspace, query_set))
     decided = usable.decisions(run.workspace, query_set)
     counts = {"accepted": len(decided.accepted), "rejected": len(decided.rejected), "edited": len(decided.edited)}
-    value = display.plain(result, id=query_set.id, share=result.share, decided=counts)
+    value = answers.plain(result, id=query_set.id, share=result.share, decided=counts)
     view = {
         "usable": f"{result.usable:,} of {result.n:,} queries ({result.share:.1%})",
         "round-trip rank by": ", ".join(result.by) or "not measured",
@@ -321,9 +321,9 @@ def metrics(
     if measured.n_failed:
         first = measured.failed[0]
         warn(f"{counted(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
-    value = display.plain(measured)
+    value = answers.plain(measured)
     del value["documents"]
-    table = display.measures(value["measures"])
+    table = answers.measures(value["measures"])
     if quick:
         return run.say(value, table)
     if not run.json:
@@ -384,7 +384,7 @@ def _tuned(found: dict[str, Any]) -> str:
     lines = [
         f"target: {wanted} queries, on {config.documents:,} documents",
         "",
-        display.table(rows, digits=3),
+        answers.table(rows, digits=3),
         "",
     ]
     lines.append(f"Chosen: {found['choice']}. {found['why']}")

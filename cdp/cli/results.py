@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig, TrainingConfig
 from cdp.base.text import duration, interval, name_and_split, p_value, signed, size
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.cli.answers import Run, note, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.results import board, differences, paper
@@ -52,7 +52,7 @@ def list_(
         for row in rows
     ]
     empty = "No row fits." if every else "No result yet: evaluate RETRIEVER --benchmark NAME"
-    return run.say([row.record() for row in rows], display.table(shown, empty=empty))
+    return run.say([row.record() for row in rows], answers.table(shown, empty=empty))
 
 
 @command("results compare", project=())
@@ -103,9 +103,9 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
         for row in comparison.rows
         if row.difference is not None
     ]
-    parts = [display.table(scores, ["NDCG@10", *table.columns], "no results to compare")]
+    parts = [answers.table(scores, ["NDCG@10", *table.columns], "no results to compare")]
     if rows:
-        parts.append(f"Differences from {comparison.baseline}:\n{display.table(rows)}")
+        parts.append(f"Differences from {comparison.baseline}:\n{answers.table(rows)}")
     parts += [f"{'† ' if i == 0 else ''}{text}" for i, text in enumerate(table.notes)]
     parts += ["\n".join(remarks)] if remarks else []
     return "\n\n".join(parts)
@@ -133,7 +133,7 @@ def train(
     if plan:
         planned = training.plan(run.workspace, config)
         warn_incomplete(run.workspace, *training_plan.trained_on(planned.settings))
-        return run.say(display.plain(planned, settings=planned.settings.to_dict()), _plan(planned))
+        return run.say(answers.plain(planned, settings=planned.settings.to_dict()), _plan(planned))
     begun = training.start(
         run.workspace,
         config,
@@ -162,7 +162,7 @@ Trained = Annotated[str, "a training job, by its id, name or a unique prefix of 
 
 def _value(model: TrainedModel) -> dict[str, Any]:
     names = ("id", "title", "base", "query_set", "licence", "bytes", "folder", "scores", "faults")
-    return {name: display.plain(getattr(model, name)) for name in names}
+    return {name: answers.plain(getattr(model, name)) for name in names}
 
 
 @command("models list")

@@ -15,11 +15,10 @@ import pyarrow as pa
 
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
-from cdp.base.file_cache import RECORDS
 from cdp.base.locks import locked, staging
 from cdp.base.records import Document, checked, place_of
 from cdp.base.text import counted, pick
-from cdp.base.workspace import Workspace, now, read_json, slug, write_json
+from cdp.base.workspace import RECORDS, Workspace, now, read_json, slug, write_json
 from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
 from cdp.corpus.passages import neighbours
 from cdp.corpus.readers import READERS, DocumentFormat

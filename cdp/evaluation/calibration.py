@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import CdpError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.statistics import (
     FEWEST_CLUSTERS,
     cluster_influence,
@@ -29,7 +28,7 @@ from cdp.base.statistics import (
     stdtrit,
 )
 from cdp.base.text import counted, interval, signed
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.evaluation.results import FirstTen, scores_of
 

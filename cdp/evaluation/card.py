@@ -23,6 +23,8 @@ FOLDER = "path/to/this/folder"
 # Where the scores of a pushed model stand.
 NO_SCORES = "`cdp models show` lists the scores; `cdp models push` puts them here."
 
+READERS = "\nFolders in this spelling were tested in sentence-transformers {}: the vectors are equal to 1e-6.\n"
+
 _BODY = """
 # {title}
 
@@ -36,7 +38,7 @@ queries = model.encode_query(["your query"])
 documents = model.encode_document(["your document"])
 scores = model.similarity(queries, documents)   # cosine
 ```
-
+{readers}
 ## Training
 
 InfoNCE with in-batch negatives, weighting **{weighting}**, on {pairs:,} pairs over {documents:,} documents ({queries}):
@@ -66,10 +68,12 @@ def model_card(
     licences: Mapping[str, str],
     workspace: Workspace,
     title: str,
+    readers: Sequence[str] = (),
 ) -> str:
     """Return the card of a training from its record.
 
-    ``retriever`` is what it started from, ``queries`` what it was trained on, in words.
+    ``retriever`` is what it started from, ``queries`` what it was trained on, in words; ``readers`` are the versions of
+    sentence-transformers in which such folders were tested.
     """
     from huggingface_hub import ModelCard, ModelCardData
 
@@ -89,6 +93,7 @@ def model_card(
         warnings="".join(f"> {note}\n\n" for note in notes if note.startswith("**")),
         base=public(retriever.name),
         queries=queries,
+        readers=READERS.format(", ".join(readers)) if readers else "",
         folder=FOLDER,
         **{key: result[key] for key in ("corpus", "weighting", "pairs", "documents", "steps", "batch_size")},
         notes="".join(f"\n- {note}" for note in notes) + "\n" * bool(notes),

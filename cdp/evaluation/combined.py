@@ -69,6 +69,76 @@ def fuse(rankings: Sequence[np.ndarray], document_ids: Sequence[str], top_k: int
     return Ranking(documents, scores)
 
 
+# The shares of the dense scores that are tried on dev.
+WEIGHTS = tuple(i / 10 for i in range(11))
+
+
+def best_weight(dev: Benchmark, dense: Evaluation, lexical: Evaluation) -> tuple[float, float]:
+    """Return the dense scores' share in a weighted fusion that is best on dev, and its NDCG@10 there in [0, 1].
+
+    Of equal ones the share nearest to a half is taken.
+    """
+    scored = [(_score(dev, mixed), weight) for weight, mixed in _mixed(dev, dense, lexical, WEIGHTS)]
+    score, weight = max(scored, key=lambda pair: (round(pair[0], 9), -abs(pair[1] - 0.5)))
+    return weight, score
+
+
+def weighted(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation, weight: float) -> Evaluation:
+    """Fuse a retriever's evaluation with BM25's by their scores; ``weight`` is the dense scores' share."""
+    ((_, ranking),) = _mixed(benchmark, dense, lexical, [weight])
+    depth = ranking.documents.shape[1]
+    settings = {"fusion_weight": weight, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
+    seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
+    return _judged(benchmark, dense, ranking, settings, seconds)
+
+
+def _mixed(
+    benchmark: Benchmark, dense: Evaluation, lexical: Evaluation, weights: Sequence[float]
+) -> list[tuple[float, Ranking]]:
+    """Return (weight, ranking) of convex combinations of both scores, each scaled to [0, 1] for every query.
+
+    A score's least value is the lowest that there can be (-1 for a cosine, 0 for BM25), not the lowest retrieved, and
+    what one ranking lacks has that value there (Bruch, Gai and Ingber: An Analysis of Fusion Functions for Hybrid
+    Retrieval, TOIS 2023, TM2C2). Of dot products the least is the lowest retrieved.
+    """
+    cosine = dense.protocol.similarity == "cosine"
+    n_queries, depth = dense.ranking.documents.shape
+    made = [
+        Ranking(np.full((n_queries, depth), -1, np.int64), np.full((n_queries, depth), -np.inf, np.float32))
+        for _ in weights
+    ]
+    for row in range(n_queries):
+        by_meaning = _scaled(dense.ranking, row, -1.0 if cosine else None)
+        by_words = _scaled(lexical.ranking, row, 0.0)
+        numbers = np.union1d(by_meaning[0], by_words[0])
+        columns = np.zeros((2, len(numbers)))
+        for column, (found, values) in zip(columns, (by_meaning, by_words), strict=True):
+            column[np.searchsorted(numbers, found)] = values
+
+        for weight, ranking in zip(weights, made, strict=True):
+            scores = (weight * columns[0] + (1 - weight) * columns[1]).astype(np.float32)
+            best = np.argsort(-scores, kind="stable")[:depth]
+            ranking.documents[row, : len(best)], ranking.scores[row, : len(best)] = numbers[best], scores[best]
+    ordered = (in_trec_order(benchmark, ranking.documents, ranking.scores) for ranking in made)
+    return list(zip(weights, ordered, strict=True))
+
+
+def _scaled(ranking: Ranking, row: int, least: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the document numbers of a query and their scores scaled to [0, 1]."""
+    there = ranking.documents[row] >= 0
+    numbers, scores = ranking.documents[row][there], ranking.scores[row][there].astype(np.float64)
+    if not len(scores):
+        return numbers, scores
+    low = scores.min() if least is None else least
+    width = scores.max() - low
+    return numbers, (scores - low) / width if width > 0 else np.ones(len(scores))
+
+
+def _score(benchmark: Benchmark, ranking: Ranking) -> float:
+    means, _, _ = judge(benchmark, ranking)
+    return means["ndcg@10"]
+
+
 def hybrid(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation) -> Evaluation:
     """Fuse a retriever's evaluation with BM25's on the same benchmark, each as deep as it was searched."""
     rankings = dense.ranking.documents, lexical.ranking.documents

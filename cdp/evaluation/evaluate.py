@@ -141,11 +141,11 @@ def first_ten(benchmark: Benchmark, ranking: Ranking) -> list[list[str]]:
     return [[ids[number] for number in row if number >= 0] for row in ranking.documents[:, :10].tolist()]
 
 
-def unjudged(benchmark: Benchmark, ranking: Ranking, k: int = 10) -> int:
-    """Return how many documents among the first ``k`` of all queries have no judgment."""
+def unjudged(benchmark: Benchmark, ranking: Ranking) -> int:
+    """Return how many documents among the first ten of all queries have no judgment."""
     return sum(
         number >= 0 and benchmark.document_ids[number] not in benchmark.qrels[query]
-        for query, row in zip(benchmark.query_ids, ranking.documents[:, :k].tolist(), strict=True)
+        for query, row in zip(benchmark.query_ids, ranking.documents[:, :10].tolist(), strict=True)
         for number in row
     )
 

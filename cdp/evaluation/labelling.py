@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdp.base.errors import ConfigError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part

@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdp.base.config import EvaluationConfig
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Count, Real, fields, whole
 from cdp.base.worker import Job
-from cdp.base.workspace import now, write_bytes
+from cdp.base.workspace import ANSWERS, now, write_bytes
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation import ndcg
 from cdp.evaluation.evaluate import Evaluation, Ranking

@@ -10,11 +10,10 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cdp.base import trust
 from cdp.base.errors import ConfigError
 from cdp.base.text import shown
 from cdp.base.workspace import Workspace, write_json
-from cdp.jobs.records import read_record
+from cdp.jobs.records import is_ours, read_record, sign
 
 if TYPE_CHECKING:
     from cdp.jobs.ray import RayLauncher
@@ -66,12 +65,12 @@ def current(workspace: Workspace) -> str:
 
 def is_chosen(address: str, signature: Any) -> bool:
     """Return True if this account chose the cluster, for this or another workspace."""
-    return trust.is_ours("cluster", address, signature)
+    return is_ours("cluster", address, signature)
 
 
 def signature(address: str) -> str:
     """Return this account's signature of a cluster, "" for this machine. ConfigError if it can keep no secret."""
-    signed = trust.sign("cluster", address) if address else ""
+    signed = sign("cluster", address) if address else ""
     if address and not signed:
         raise ConfigError(
             "Jobs go to a cluster only from an account that can keep a secret.",

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import checked
 from cdp.base.statistics import bootstrap_interval
 from cdp.base.text import Progress, silent
-from cdp.base.workspace import Workspace, read_json, sha256_text, write_json
+from cdp.base.workspace import ANSWERS, Workspace, read_json, sha256_text, write_json
 from cdp.complexity import CwProfile, count_content_words, profile
 from cdp.corpus import load_manifest
 from cdp.metrics.measures import MEASURES, tokens
@@ -231,7 +230,7 @@ def _nested_self_bleu(queries: Sequence[str]) -> list[float]:
 # ``queries/<id>/measures/<key>.json``. The key is over the content of the set and of the human queries, and the
 # language.
 
-VERSION = "5"
+VERSION = "6"
 
 DOCUMENTS_A_REPORT = 500
 

@@ -32,7 +32,7 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.principle.options import Choice, action_of, cost, name_of, suffices
+from cdp.principle.options import Choice, action_of, cost, name_of, one_over, suffices
 from cdp.principle.settling import STEPS, needed
 from cdp.principle.simultaneous import DRAWS, simultaneous
 
@@ -57,11 +57,13 @@ MOST_LIMITS = 3
 LABELS = 30
 
 RETRIEVER = "retriever"
+BESIDE = "A test with other retrievers beside it would settle more."
 NO_EVIDENCE, ELSEWHERE = "no evidence", "other datasets only"
 
 POINTS = "NDCG@10 points"
 
-# Of the basis in ``--json``.
+# Of an option and of the basis in ``--json``.
+ARM_SHOWN = ("kind", "per_doc", "held", "retriever", "fused", "documents", "pairs", "steps")
 BASIS_SHOWN = (
     "study", "name", "retriever", "benchmark", "split", "documents", "unit", "judged_queries", "written_by",
     "judged_by", "judge", "labels", "in_domain",
@@ -109,7 +111,7 @@ class ArmDifference:
 
     @property
     def sentence(self) -> str:
-        return f"{name_of(self.option)} over {name_of(self.against)}: {self.verdict}"
+        return f"{one_over(self.option, self.against)}: {self.verdict}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ class Decision:
             "figure": _row(self.figure) if self.figure else None,
             "options": [
                 {
-                    **{name: getattr(arm, name) for name in ("kind", "per_doc", "held", "documents", "pairs", "steps")},
+                    **{name: getattr(arm, name) for name in ARM_SHOWN},
                     "name": name_of(arm), "ndcg@10": arm.mean, "seeds": len(arm.scores),
                 }
                 for arm in (self.evidence.arms if self.evidence else ())
@@ -251,16 +253,17 @@ def _design(e: Evidence) -> tuple[Any, ...]:
 
 def _fixed_elsewhere(lead: Evidence, own: Iterable[Evidence]) -> list[Arm]:
     """Options without training that only other studies measured, on the very queries of the lead."""
-    present = {arm.kind for arm in lead.arms}
-    found: dict[str, Arm] = {}
+    present = {(arm.kind, arm.retriever) for arm in lead.arms}
+    found: dict[tuple[str, str], Arm] = {}
     for e in own:
         if not lead.basis.queries or e.basis.queries != lead.basis.queries or e.basis.stale:
             continue
         for arm in e.arms:
             # The hybrid and the untrained scores are those of one retriever, BM25 has none.
             fits = arm.kind == BM25 or (not arm.trained and e.basis.retriever == lead.basis.retriever)
-            if fits and arm.kind not in present and arm.scores.shape[1] == lead.arms[0].scores.shape[1]:
-                found.setdefault(arm.kind, arm)
+            what = (arm.kind, arm.retriever)
+            if fits and what not in present and arm.scores.shape[1] == lead.arms[0].scores.shape[1]:
+                found.setdefault(what, arm)
     return list(found.values())
 
 
@@ -344,11 +347,20 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
         or _small_sample(b) or b.dev_shared or b.similarities
         or _units(lead) < FEWEST_CLUSTERS or (b.judged_by == MODEL and not q.corrected)
     )  # fmt: skip
+    # A retriever for trying things out says little of BM25 while no other one stands beside it.
+    alone = b.first_look and choice.kind == BM25 and all(arm.retriever in ("", b.retriever) for arm in q.options)
+    unsettled = unsettled or alone
     action = action_of(choice, b.retriever, b.unit)
     open_to = None if within else _not_known(q, choice)
     figure: ArmDifference | None
-    if (withheld := max(q.options, key=lambda a: a.unjudged)).unjudged > MOST_UNJUDGED:
-        figure, text = None, _withheld(q, withheld.unjudged)
+    unjudged = max(arm.unjudged for arm in q.options)
+    withheld = unjudged > MOST_UNJUDGED
+    if withheld:
+        figure, text = None, _withheld(q, unjudged)
+    elif alone:
+        figure = q.of(choice, q.best(q.trained))
+        beside = f" ({' or '.join(task.readers[:2])})" if task.readers else ""
+        text = f"a first look: test a retriever worth having{beside}. BM25 has {_points(figure, b.retriever)}"
     elif open_to is not None:
         figure, clause = open_to
         text = f"so far, {action}{clause}"
@@ -357,23 +369,26 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
         text = f"{'so far, ' if unsettled or not within else ''}{action}{clause}"
     if b.judged_by == TEMPLATE:
         text = f"on template queries, {text}"
-    settled = within and not unsettled and b.judged_by != TEMPLATE and withheld.unjudged <= MOST_UNJUDGED
+    settled = within and not unsettled and b.judged_by != TEMPLATE and not withheld
+    findings = () if withheld else _findings(q, choice, figure, pairs, b)
     return Decision(
         headline=f"{text[0].upper()}{text[1:]}.",
-        choice=Choice() if withheld.unjudged > MOST_UNJUDGED else Choice.of(choice),
+        choice=Choice() if withheld else Choice(RETRIEVER) if alone else Choice.of(choice),
         badge=_badge(b),
         basis=b,
         seeds=min(len(arm.scores) for arm in q.trained),
         steps=max(arm.steps for arm in q.trained),
         limits=tuple(_limits(lead, own, q)[:MOST_LIMITS]),
-        findings=tuple(f"{line[0].upper()}{line[1:]}" for line in _findings(q, choice, figure, pairs, b)),
+        findings=tuple(f"{line[0].upper()}{line[1:]}" for line in findings),
         settled=settled,
-        settling=None if settled else _settling(lead, q),
+        settling=None if settled else Settling(BESIDE) if alone else _settling(lead, q),
+        readers=tuple(task.readers) if alone else (),
         rule=_rule(lead, q, task),
         figure=figure,
         options=tuple(q.options),
-        comparisons=tuple(q.all),
-        equal_pairs=pairs,
+        # Differences between scores that count unjudged documents as irrelevant would be read as found.
+        comparisons=() if withheld else tuple(q.all),
+        equal_pairs=() if withheld else pairs,
         evidence=lead,
     )
 
@@ -406,7 +421,7 @@ def _withheld(q: OptionSet, share: float) -> str:
 
     leads = max(q.options, key=lambda a: a.mean)
     rival = max((arm for arm in q.options if arm is not leads), key=top)
-    names = f"{name_of(leads)} over {name_of(rival)}"
+    names = one_over(leads, rival)
     least, most = signed(leads.mean - rival.mean, 1), signed(top(leads) - top(rival), 1)
     told = f"withheld: {share:.0%} of the first tens are unjudged. {names[0].upper()}{names[1:]}"
     return f"{told}: {least} {POINTS} if these are irrelevant, {most} if relevant"
@@ -479,8 +494,9 @@ def _findings(
         yield f"If you train: {action_of(best, b.retriever, b.unit)}{single}"
     largest = max((arm.per_doc for arm in q.trained), default=0)
     several = [arm for arm in q.trained if arm.per_doc > 1]
-    wanted = [(arm, one) for arm in several for one in q.trained if one.per_doc == 1 and one.kind == arm.kind]
-    wanted += [(choice, arm) for arm in q.options if arm.kind == UNTRAINED and choice.trained]
+    wanted = [(arm, one) for arm in several for one in q.trained if _same_but(arm, one, arm.kind, 1)]
+    own = ("", choice.retriever)
+    wanted += [(choice, arm) for arm in q.options if arm.kind == UNTRAINED and choice.trained and arm.retriever in own]
     wanted += [(arm, choice) for arm in reversed(q.trained) if arm.per_doc in (1, largest)]
     # A training that loses against no training is told as such.
     told = [{id(c.option), id(c.against)} for c in [*first, *([figure] if figure else [])]]
@@ -515,7 +531,7 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     if not held:
         return ()
     q = OptionSet(lead, [*held, *(arm for arm in lead.arms if arm.per_doc == 1 and not arm.held)])
-    return tuple(q.of(arm, one) for arm in held for one in q.options if one.kind == arm.kind and one.per_doc == 1)
+    return tuple(q.of(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1))
 
 
 def _small_sample(b: Basis) -> bool:
@@ -527,6 +543,7 @@ def _badge(b: Basis) -> str:
         who = f"queries written by {b.queries_by}, judged by {b.judge}" if b.queries_by else "judged by a model"
         return f"{who}, {counted(b.labels, 'query', 'queries') if b.labels else 'no queries'} by people"
     also = ", two similarities" if b.similarities else ""
+    also += ", first look" if b.first_look else ""
     return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by] + also
 
 
@@ -578,7 +595,8 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
 
 def _direction(e: Evidence, q: OptionSet | None = None) -> int:
     """Whether several different queries beat one (1), lose (-1) or neither is shown (0)."""
-    arms = [arm for arm in (q.options if q else e.arms) if arm.trained and not arm.held and arm.kind == DIVERSE]
+    arms = [arm for arm in (q.options if q else e.arms) if arm.trained and not (arm.held or arm.fused)]
+    arms = [arm for arm in arms if arm.kind == DIVERSE]
     several = [arm for arm in arms if arm.per_doc > 1]
     one = next((arm for arm in arms if arm.per_doc == 1), None)
     if not several or one is None:

@@ -49,29 +49,42 @@ def cost(arm: Arm) -> tuple[bool, int, int, bool]:
 
 
 def name_of(option: Arm | Choice) -> str:
-    """An option in words: ``5 different queries``, ``one paraphrase``, ``BM25``."""
+    """An option in words: ``5 different queries for minilm``, ``one paraphrase with BM25``, ``BM25``."""
     if option.retriever and option.kind == UNTRAINED:
         return f"untrained {option.retriever}"
     if option.retriever and option.kind == HYBRID:
-        return f"{option.retriever} with BM25"
+        return f"BM25 with untrained {option.retriever}"
     if option.kind in FIXED:
         return FIXED[option.kind][0]
     kind, _, by = option.kind.partition(" by ")
     by = by and f" by {by}"
     one, several = WRITTEN.get(kind, (f"one query of {kind}", f"queries of {kind}"))
     name = f"{one}{by}" if option.per_doc == 1 else f"{option.per_doc} {several}{by}"
+    name = f"{name} for {option.retriever}" if option.retriever else name
     return f"{name} with BM25" if option.fused else name
 
 
+def one_over(option: Arm | Choice, against: Arm | Choice) -> str:
+    """Two options in words, a retriever that both train named once: ``5 paraphrases over one query for minilm``."""
+    first, second = name_of(option), name_of(against)
+    both = f" for {option.retriever}"
+    if option.retriever and first.endswith(both) and second.endswith(both):
+        first = first.removesuffix(both)
+    return f"{first} over {second}"
+
+
 def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> str:
-    """What to do: ``write 5 different queries per document``, ``use BM25``."""
+    """What to do: ``write 5 different queries per document for minilm``, ``use BM25``."""
+    if option.kind == HYBRID and option.retriever:
+        return f"combine {name_of(option)}"
     if option.kind in FIXED:
         return FIXED[option.kind][1].format(option.retriever or retriever)
     also = ", and combine with BM25" if option.fused else ""
-    name = name_of(option).removesuffix(" with BM25")
+    own = option.retriever and f" for {option.retriever}"
+    name = name_of(option).removesuffix(" with BM25").removesuffix(own)
     if option.kind == HUMAN:
-        return f"train on {name}{also}"
-    return f"write {name} per {unit}{also}"
+        return f"train {option.retriever or retriever} on {name}{also}" if own else f"train on {name}{also}"
+    return f"write {name} per {unit}{own}{also}"
 
 
 def suffices(option: Arm) -> str:

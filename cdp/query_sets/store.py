@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from cdp.base import failures
 from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
-from cdp.base.file_cache import RECORDS
 from cdp.base.locks import staging
 from cdp.base.records import Count, Real, checked, fields, lines
 from cdp.base.redaction import cleaned
 from cdp.base.text import pick
 from cdp.base.workspace import (
+    RECORDS,
     Workspace,
     now,
     numbered_jsonl,

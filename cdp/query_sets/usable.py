@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.config import BM25
 from cdp.base.errors import CdpError, InputError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.complexity import count_content_words
 from cdp.corpus import get_documents, list_corpora, looking
 from cdp.query_sets import QuerySet, store

@@ -25,12 +25,12 @@ from cdp.corpus import load_manifest
 from cdp.evaluation import combined
 from cdp.evaluation.calibration import Calibration, judged_by
 from cdp.evaluation.evaluate import OF_FILES
-from cdp.results import naming
+from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 
-MEASURE = "ndcg@10"
+MEASURE = regraded.MEASURE
 SEPARATOR = " · "
 
 # {run: all runs of its recipe, itself among them, by seed, the newest first}
@@ -207,6 +207,7 @@ class RowFilter(Protocol):
 
 def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> list[dict[str, Any]]:
     """The catalogue's evaluations, the newest first, those of studies among them; of a project where one is given.
+    What a model judged since is in their scores.
 
     Beside the catalogue's keys each has ``retriever_name`` as people know the run (``named`` where a person named it),
     ``marks`` (``leaked``, ``stopped at step 1 of 116``), ``start`` and ``trained`` (the retriever that it was trained
@@ -218,7 +219,7 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
     given = naming.given_names(workspace)
     source_of = cache(partial(source, workspace))
     evaluations = []
-    for row in rows:
+    for row in (regraded.updated(workspace, row) for row in rows):
         hybrid, rerank = combined.settings_of(row["settings"])
         ran = row["settings"].get("retriever") if hybrid or rerank else row["retriever_id"]
         result = results.get(ran)
@@ -379,7 +380,8 @@ def rows_of(
     by_family: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in selected:
         by_family[related[row["retriever_id"]][0], *_place(row)].append(row)
-    current = _newest_judgments(newest)
+    by_time = sorted(newest, key=lambda row: (row["created"], row["id"]))
+    current = {_place(row)[:3]: row["benchmark_hash"] for row in by_time}  # the newest judgments of each place
     infos = {(info.name, info.content_hash): info for info in benchmarks.list_benchmarks(workspace)}
     usual = _usual_steps(newest)
     judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in selected}
@@ -422,16 +424,15 @@ def rows_of(
                 },
             )
         )  # fmt: skip
-    return _told_apart(rows)
 
-
-def _told_apart(rows: list[ResultRow]) -> list[ResultRow]:
     called: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        called[row.retriever].add(row.retriever_id)
+    for made in rows:
+        called[made.retriever].add(made.retriever_id)
     return [
-        row if len(called[row.retriever]) == 1 else replace(row, retriever=f"{row.retriever} ({row.retriever_id[:24]})")
-        for row in rows
+        made
+        if len(called[made.retriever]) == 1
+        else replace(made, retriever=f"{made.retriever} ({made.retriever_id[:24]})")
+        for made in rows
     ]
 
 
@@ -461,12 +462,6 @@ def benchmark_label(benchmark: str, split: str, protocol: str, version: str = ""
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]
-
-
-def _newest_judgments(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, ...], str]:
-    """{(benchmark, split, protocol): hash of the judgments of the newest evaluation}."""
-    by_time = sorted(rows, key=lambda row: (row["created"], row["id"]))
-    return {_place(row)[:3]: row["benchmark_hash"] for row in by_time}
 
 
 # what a score has to be read with

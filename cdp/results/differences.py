@@ -12,18 +12,16 @@ import numpy as np
 
 from cdp import benchmarks, catalog
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.statistics import has_spread, holm, paired_test, two_level_test
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import beir_files, judged
 from cdp.benchmarks.benchmark import part
 from cdp.benchmarks.units import units_of
 from cdp.catalog import STUDY
 from cdp.evaluation.calibration import Judged, calibrate, judged_by
-from cdp.evaluation.results import FirstTen, first_ten
 from cdp.query_sets import list_query_sets
+from cdp.results import regraded
 from cdp.results.board import MEASURE, ResultRow, families, latest, list_evaluations, rows_of
-from cdp.studies import records
 
 # {evaluation: {query: value in [0, 1]}}
 RunScores = Mapping[str, Mapping[str, float]]
@@ -79,24 +77,10 @@ def unjudged(workspace: Workspace, comparison: Comparison) -> list[str]:
         folder = benchmarks.resolve_benchmark(comparison.rows[0].benchmark, workspace)
         grades = judged.grades_of(judged.whole(folder))
         for name in (name for row in comparison.rows for name in row.evaluation_id.split("+") if grades):
-            run = _first_ten(workspace, evaluations[name]) if name in evaluations else None
+            run = regraded.retrieved(workspace, evaluations[name]) if name in evaluations else None
             if run is not None and judged.missing(grades, run):
                 found[evaluations[name]["job_id"]] = None
     return list(found)
-
-
-def _first_ten(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen | None:
-    """Return what an evaluation or a study's training retrieved; None where that was not kept."""
-    folder, key = workspace.jobs / evaluation["job_id"], evaluation["settings"].get("key")
-    if not evaluation["settings"].get("study"):
-        return first_ten(folder)
-    place = records.evaluation_key(*(evaluation[name] for name in ("benchmark_hash", "split", "protocol")))
-
-    def load() -> FirstTen | None:
-        found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
-        return dict(zip(found["query_ids"], found["first_ten"], strict=True)) if "first_ten" in found else None
-
-    return ANSWERS.get(records.path_of(folder, key), ("first ten", place), load)
 
 
 def compare(
@@ -125,6 +109,10 @@ def compare(
         if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
     scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
+    for row in selected:
+        now = regraded.scores(workspace, row)
+        if now is not None:
+            scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
     rows = rows_of(workspace, selected, newest, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
@@ -212,7 +200,7 @@ def _calibrated(
     first, second = means[row.baseline_evaluation_id], means[row.evaluation_id]
     differences = {query: 100 * (second[query] - first[query]) for query in first}
     before, after = (
-        [_first_ten(workspace, of[evaluation]) for evaluation in side.split("+")]
+        [regraded.retrieved(workspace, of[evaluation]) for evaluation in side.split("+")]
         for side in (row.baseline_evaluation_id, row.evaluation_id)
     )
     units = dict(zip(first, units_of(workspace, row.benchmark, row.split, tuple(first)), strict=False))

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import checked, fields
 from cdp.base.text import typed_folder
-from cdp.base.workspace import Workspace, is_name, read_json
+from cdp.base.workspace import ANSWERS, Workspace, is_name, read_json
 from cdp.jobs import JobView
 from cdp.retrievers.resolve import is_reserved
 

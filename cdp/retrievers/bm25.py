@@ -40,7 +40,7 @@ _LEFT_OUT = (
 STOPWORDS = frozenset(_LEFT_OUT.split())
 
 # Of how texts become terms: an index kept under another version is not used.
-VERSION = "2"
+VERSION = "3"
 
 _WORD = re.compile(r"\w+")
 

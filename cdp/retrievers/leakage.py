@@ -26,8 +26,7 @@ from cdp import benchmarks, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
-from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import Workspace, write_bytes
+from cdp.base.workspace import ANSWERS, Workspace, write_bytes
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import Benchmark, part, qrels_files
 from cdp.complexity import stopword_list
@@ -127,8 +126,13 @@ def write_hashes(results: Path, texts: Iterable[str], documents: Iterable[str] =
 
 def set_hashes(workspace: Workspace, query_set: str, per_doc: int | None = None) -> Hashes:
     """The hashes of a query set's queries, of both kinds: the first ones of its documents, each once."""
-    lines = query_sets.read_queries(workspace, query_set, Failures())
-    return np.unique(keys(query for line in lines for query in line.queries[:per_doc]))
+
+    def compute() -> Hashes:
+        lines = query_sets.read_queries(workspace, query_set, Failures())
+        return np.unique(keys(query for line in lines for query in line.queries[:per_doc]))
+
+    path = query_sets.files(workspace, query_set).queries
+    return ANSWERS.get(path, ("query hashes", per_doc), compute)
 
 
 def seen(workspace: Workspace, retriever: str, name: str = FILE) -> Hashes:
@@ -293,7 +297,7 @@ def of_training(
 
 def _of_sets(workspace: Workspace, names: Iterable[str], per_doc: int | None = None) -> list[Hashed]:
     sets = [query_sets.resolve_query_set(workspace, name) for name in dict.fromkeys(names) if name]
-    return [(each.name, each.id, _hashes(workspace, each.id, per_doc)) for each in sets]
+    return [(each.name, each.id, set_hashes(workspace, each.id, per_doc)) for each in sets]
 
 
 def _leaks(workspace: Workspace, sources: Sequence[Hashed], benchmark_splits: Iterable[tuple[str, str]]) -> list[Leak]:
@@ -340,14 +344,6 @@ def links(leaks: Iterable[Leak]) -> dict[str, Any]:
 def place(workspace: Workspace, name: str, split: str) -> tuple[Path, str]:
     folder = benchmarks.resolve_benchmark(name, workspace)
     return folder, benchmarks.choose_split(benchmarks.describe(folder, workspace), split)
-
-
-def _hashes(workspace: Workspace, query_set: str, per_doc: int | None = None) -> Hashes:
-    def compute() -> Hashes:
-        return set_hashes(workspace, query_set, per_doc)
-
-    path = query_sets.files(workspace, query_set).queries
-    return ANSWERS.get(path, ("query hashes", per_doc), compute)
 
 
 def judged_keys(folder: Path, split: str) -> Hashes:

@@ -72,8 +72,8 @@ class TokenMemo:
         return [table[text] if text in table else fresh[text] for text in texts]
 
 
-# What sentence-transformers calls the module in `modules.json`; earlier versions have other names before the dot.
-TYPE = "sentence_transformers.sentence_transformer.modules.static_embedding.StaticEmbedding"
+# What sentence-transformers calls the module in `modules.json` up to version 5; later ones know that name, too.
+TYPE = "sentence_transformers.models.StaticEmbedding"
 
 MODULES, CONFIG, WEIGHTS, TOKENIZER = (
     "modules.json", "config_sentence_transformers.json", "model.safetensors", "tokenizer.json"

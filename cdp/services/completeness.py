@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from cdp import jobs, query_sets
 from cdp.base.errors import CdpError, ConfigError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.query_sets import QuerySet
 
 FLAG = "--allow-incomplete"

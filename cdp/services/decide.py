@@ -9,6 +9,7 @@ from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.benchmarks import manifests, resolve_benchmark
+from cdp.jobs import JobView
 from cdp.principle import Decision
 from cdp.principle.decide import CORRECTED
 from cdp.services import access
@@ -19,9 +20,21 @@ from cdp.studies.target_queries import Profiled, profile_benchmark
 def decide(
     workspace: Workspace, *, corpus: str = "", target: Profiled | None = None, domain: str = "ood", task: str = ""
 ) -> Decision:
-    """Return what is best known for a corpus and the queries of a task: own studies and the published results."""
-    own = jobs.list_jobs(workspace, ["study"])
+    """Return what is best known for a corpus and the queries of a task: own studies and the published results.
+
+    A study answers once what it newly found is judged.
+    """
+    unfinished = awaiting(workspace)
+    own = [view for view in jobs.list_jobs(workspace, ["study"]) if view.id not in unfinished]
     return answer_from(workspace, own, corpus=corpus, target=target, domain=domain, task=task)
+
+
+def awaiting(workspace: Workspace) -> dict[str, JobView]:
+    """Return {study that ended: the job that judges what it newly found}."""
+    later = [view for view in jobs.list_active(workspace) if view.kind == "judging"]
+    before = {name: view for view in later for name in jobs.load_spec(workspace, view.id).after}
+    ended = {view.id for view in jobs.list_jobs(workspace, ["study"]) if not view.active}
+    return {name: view for name, view in before.items() if name in ended}
 
 
 def of_judged(workspace: Workspace, benchmark: str) -> tuple[str, str]:

@@ -182,12 +182,8 @@ def prune(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Prune]
 def _leftovers(root: Path) -> Iterator[Path]:
     """Yield temporary files and folders, down to those in a job's folder, neither locked nor younger than a day."""
     for path in (path for depth in (".*", "*/.*", "*/*/.*") for path in root.glob(depth)):
-        if _TEMPORARY.fullmatch(path.name) and not is_held(path.with_name(f"{path.name}.lock")) and _old(path):
-            yield path
-
-
-def _old(path: Path) -> bool:
-    try:
-        return time.time() - path.lstat().st_mtime > OLD_S
-    except OSError:
-        return False
+        if not _TEMPORARY.fullmatch(path.name) or is_held(path.with_name(f"{path.name}.lock")):
+            continue
+        with suppress(OSError):  # removed meanwhile
+            if time.time() - path.lstat().st_mtime > OLD_S:
+                yield path

@@ -18,14 +18,13 @@ from cdp.base import permission
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import FILE, FailedItems, failed_items
-from cdp.base.file_cache import ANSWERS
 from cdp.base.job_kind import BENCHMARK, CORPUS, RESULT, WHOLE_SET, JobKind, PreparedJob
 from cdp.base.permission import Action, NotAllowedError, may
 from cdp.base.records import Count, Real, fields, lines, whole
 from cdp.base.registry import Registry, registry
 from cdp.base.settings import Config
 from cdp.base.text import name_and_split, shown, typed_path
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import judged_on
 from cdp.corpus import resolve_corpus
 from cdp.evaluation.evaluate import OF_FILES

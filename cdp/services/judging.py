@@ -13,7 +13,7 @@ import numpy as np
 
 from cdp import query_sets
 from cdp.base import actions
-from cdp.base.config import EvaluationConfig, JudgeConfig
+from cdp.base.config import EndpointSettings, EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
@@ -25,8 +25,9 @@ from cdp.complexity.query_log import QueryLog
 from cdp.corpus import resolve_corpus
 from cdp.evaluation import judging
 from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, UNDO, LabelTask, pool_of
+from cdp.llm import address
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, estimate_tokens, price_of, priced
+from cdp.llm.prices import Price, dollars, estimate_tokens, price_of, priced
 from cdp.retrievers import bm25, sending
 from cdp.retrievers.sending import Sending
 from cdp.services import access, decide, jobs
@@ -61,8 +62,7 @@ class JudgePlan:
 
     @property
     def local(self) -> bool:
-        """Whether the texts stay on this machine, which needs no key."""
-        return GENERATORS[self.config.endpoint.generator].local
+        return is_local(self.config)
 
     @property
     def sentence(self) -> str:
@@ -77,6 +77,11 @@ class JudgePlan:
         price = "" if self.local else f", {priced(self.cost, self.price, 'at most')}"
         judge = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs{price}"
         return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judge}."])
+
+
+def is_local(config: JudgeConfig) -> bool:
+    """Return True if the texts stay on this machine, which needs no key."""
+    return GENERATORS[config.endpoint.generator].local
 
 
 def writer_of(config: JudgeConfig) -> str:
@@ -110,7 +115,7 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
         sent = sending.sendings(workspace, retrievers, [documents, sending.Texts(n, length)])
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
     usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
-    local = GENERATORS[config.endpoint.generator].local
+    local = is_local(config)
     price = None if local else price_of(workspace, model)
     cost = 0.0 if local else price.cost(usage) if price else None
     warnings = tuple(_warnings(workspace, config, model, log))
@@ -216,10 +221,50 @@ def repeated(workspace: Workspace, name: str, runs: Sequence[str]) -> JudgeConfi
     return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": [*runs]})
 
 
+@dataclass(frozen=True)
+class Closing:
+    """How what a test newly finds is judged after it: its settings and key, or None and why people have to start it."""
+
+    sentence: str
+    config: JudgeConfig | None = None
+    key: str = ""
+
+
+@access.reads
+def closing(
+    workspace: Workspace, name: str, left: float, writer: EndpointSettings, key: str = "", run: str = "later"
+) -> Closing:
+    """Return how the documents that a test ``run`` finds beyond this benchmark's pool are judged, for at most ``left``
+    US dollars. ``key`` was typed for the endpoint of ``writer``."""
+    config = repeated(workspace, name, [run])
+    judge = config.synthesis.endpoint.model_name
+    if is_local(config):
+        return Closing(f"{judge} then judges here what the trainings newly find.", config)
+
+    unasked = f"What the trainings newly find is not judged unasked: {judge}"
+    if left <= 0:
+        return Closing(f"{unasked} has no budget left.")
+    if price_of(workspace, judge) is None:
+        return Closing(f"{unasked} has no price here, so no budget can be kept.")
+    try:
+        same = address.same(address.address(writer.base_url), address.address(config.endpoint.base_url))
+        endpoint = access.endpoint_for(config.to_dict(), key if same else "")
+    except CdpError as error:
+        return Closing(f"{unasked} cannot be asked. {error.message}")
+    sentence = f"{judge} then judges what the trainings newly find, at {endpoint.url}, for at most {dollars(left)}."
+    return Closing(sentence, config.replace(budget=left), key if same else "")
+
+
 @access.runs
-def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> str:
-    """Submit the judging of what runs found, and after it the evaluations of this benchmark, which then count it."""
-    job = start(workspace, config, api_key=api_key)
+def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "", after: Sequence[str] = ()) -> str:
+    """Submit the judging of what runs found, and after it the evaluations of this benchmark, which then count it.
+
+    ``after`` are runs that end first: only then is known what is to be judged.
+    """
+    if after:
+        job = jobs.start(workspace, "judging", config, api_key=api_key, after=after)
+    else:
+        job = start(workspace, config, api_key=api_key)
     known = set()
     for view in jobs.list_jobs(workspace, ["evaluation"]):
         if view.config.get("benchmark") == config.benchmark and str(view.state) == "finished":

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 from cdp import jobs, query_sets
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Real, fields, whole
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import query_set as room
 from cdp.metrics.query_set import QuickMeasures

@@ -21,6 +21,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks.download import first_line, is_network
 from cdp.evaluation.card import FOLDER, NO_SCORES
 from cdp.results.models import Score, TrainedModel, show
+from cdp.retrievers import spelling
 from cdp.retrievers.resolve import CARD, card_file
 from cdp.services import access
 
@@ -124,6 +125,8 @@ def export(workspace: Workspace, name: str, out: str) -> Path:
     with staging(target.parent) as incoming:
         folder = incoming / target.name
         shutil.copytree(model.folder, folder, ignore=shutil.ignore_patterns(".*"))
-        card_file(folder).write_text(_published(model, str(target)), encoding="utf-8")
+        spelling.respell(folder)  # of a model that an earlier version of CDP Studio saved
+        # Not the path: the folder is read elsewhere.
+        card_file(folder).write_text(_published(model, FOLDER), encoding="utf-8")
         folder.rename(target)
     return target

@@ -213,17 +213,16 @@ class Index:
             return frozenset(os.listdir(self.workspace.jobs))
         return NOTHING
 
-    def _judged_corpus(self, benchmark: str) -> str:
-        folder = self.workspace.benchmarks / benchmark
-        return str(manifests.read(folder).source.get("corpus") or "") if is_name(benchmark) and folder.is_dir() else ""
-
     def of(self, kind: str, thing: str) -> frozenset[str]:
         """Return the ids of the projects of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` with this id."""
         if kind == "corpus":
             return self.corpora.get(thing, NOTHING)
         if kind == "benchmark":
+            if owners := self.benchmarks.get(thing):
+                return owners
             # One that a model judged belongs where its documents do.
-            return self.benchmarks.get(thing) or self.corpora.get(self._judged_corpus(thing), NOTHING)
+            source = manifests.read(self.workspace.benchmarks / thing).source if is_name(thing) else {}
+            return self.corpora.get(str(source.get("corpus") or ""), NOTHING)
         if kind == "query_set":
             return self.corpora.get(self._corpus_of_set.get(thing, ""), NOTHING)
         if kind == "job":
@@ -243,11 +242,6 @@ class Index:
             self._of_job[job.id] = NOTHING  # ends the recursion of jobs that name themselves or each other
             self._of_job[job.id] = self._of_spec(job)
         return self._of_job[job.id]
-
-    def of_evaluation(self, retriever: str, benchmark: str) -> frozenset[str]:
-        """Return the projects of a score: of its training (job's id, or ``<study>.<key>``) and its benchmark."""
-        trained = self.of_job_id(retriever) or self.of_job_id(retriever.rpartition(".")[0])
-        return trained | self.of("benchmark", benchmark)
 
     def _of_spec(self, job: JobSpec | JobView) -> frozenset[str]:
         # Benchmarks only from settings that hold them: not every text, for one may be called "test".
@@ -304,8 +298,10 @@ class Members:
     def _owners(self, kind: str, thing: Any) -> frozenset[str]:
         if isinstance(thing, JobView):
             return self.index.of_job(thing)
-        if kind == "evaluation":
-            return self.index.of_evaluation(str(thing["retriever_id"]), str(thing["benchmark"]))
+        if kind == "evaluation":  # of its training (a job's id, or ``<study>.<key>``) and of its benchmark
+            run = str(thing["retriever_id"])
+            trained = self.index.of_job_id(run) or self.index.of_job_id(run.rpartition(".")[0])
+            return trained | self.index.of("benchmark", str(thing["benchmark"]))
         return self.index.of(kind, thing.name if kind == "benchmark" else thing.id)
 
     def _holds(self, ids: frozenset[str]) -> bool:

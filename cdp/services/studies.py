@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from cdp import catalog
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import CODE, Workspace, read_json_or_none, write_json
 from cdp.benchmarks import subsets
 from cdp.jobs import JobView
 from cdp.retrievers import leakage, resolve
 from cdp.services import access, completeness, jobs, projects
 from cdp.studies import planning, records
 from cdp.studies.config import StudyConfig, grid
-from cdp.studies.estimate import StudyPlan, measured_speeds
+from cdp.studies.estimate import StudyPlan, measured_speeds, speed_key
 from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synthesis_of, with_dev
 from cdp.studies.report import StudyReport, read_about
 from cdp.studies.report import build as build_report
@@ -24,10 +28,11 @@ from cdp.training.plan import Speed, defaults_for
 
 @dataclass(frozen=True)
 class StudyStart:
-    """What was submitted: the study, and the jobs that write its missing queries first."""
+    """What was submitted: the study, the jobs that write its missing queries first, and those that follow it."""
 
     job_id: str
     generations: list[str] = field(default_factory=list)
+    later: tuple[str, ...] = ()
 
 
 @access.reads
@@ -73,7 +78,7 @@ def run(
     ConfigError for a query set that is not whole, unless ``allow_incomplete``, or a named one with queries that a
     benchmark judges, unless ``allow_leakage``; of what methods wrote, such queries are left out, unless it is.
     """
-    plan(workspace, config)
+    planned = plan(workspace, config)
     config, splits = with_dev(workspace, config)
     completeness.require(workspace, config.query_sets, allow_incomplete)
     for each in splits:
@@ -91,6 +96,7 @@ def run(
         generations.append(written)
         ready.append(dataclasses.replace(source, job_id=written))
     inputs = {"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)}
+    inputs["promised"] = {"seconds": round(planned.seconds, 1), "work": planned.work}
     job_id = jobs.start(workspace, "study", config, inputs=inputs, after=generations)
     return StudyStart(job_id, generations)
 
@@ -128,9 +134,9 @@ def speeds(workspace: Workspace) -> dict[str, Speed]:
     pairs: dict[str, float] = {}
     texts: dict[str, float] = {}
     for row in catalog.trainings(workspace):
-        rate = row["result"].get("pairs_per_second")
+        rate, settings = row["result"].get("pairs_per_second"), row["result"].get("settings") or {}
         if rate:
-            pairs.setdefault(row["retriever"], float(rate))
+            pairs.setdefault(speed_key(row["retriever"], settings.get("trained_layers")), float(rate))
     for row in catalog.evaluations(workspace):
         if row["seconds"] and not row["counts"].get("embeddings_reused"):
             texts.setdefault(row["retriever_id"], (row["n_queries"] + row["n_documents"]) / row["seconds"])
@@ -138,4 +144,30 @@ def speeds(workspace: Workspace) -> dict[str, Speed]:
         for name, speed in measured_speeds(records.list_records(view.folder)).items():
             pairs.setdefault(name, speed.pairs_per_second)
             texts.setdefault(name, speed.texts_per_second)
+    for name, (of_pairs, of_texts) in (read_json_or_none(workspace.root / SPEEDS) or {}).items():
+        pairs.setdefault(name, of_pairs)
+        texts.setdefault(name, of_texts)
     return {name: Speed(pairs[name], texts[name]) for name in pairs if name in texts}
+
+
+# How fast retrievers were in a few steps before a test, [pairs, texts] per second by ``speed_key``.
+SPEEDS = "speeds.json"
+
+
+@access.runs
+def measure(workspace: Workspace, keys: Iterable[str], corpus: str) -> None:
+    """Time a few steps of what has no speed here, on the documents of a corpus; without an answer nothing is kept."""
+    there = speeds(workspace)
+    wanted = [key for key in keys if key not in there]
+    missing = [key for key in wanted if not any(other.startswith(f"{key}/") for other in wanted)]
+    if not missing:
+        return
+    command = [sys.executable, "-m", "cdp.studies.speed", str(workspace.root), corpus, *missing]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=MEASURING_S, cwd=CODE, check=False)
+    if done.returncode == 0:
+        before = read_json_or_none(workspace.root / SPEEDS) or {}
+        write_json(workspace.root / SPEEDS, {**before, **json.loads(done.stdout.splitlines()[-1])})
+
+
+# A model that takes longer than this for a few steps takes hours for a test.
+MEASURING_S = 300.0

@@ -10,9 +10,7 @@ from cdp import catalog, query_sets
 from cdp.base import permission
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import Workspace
-from cdp.query_sets import QuerySet
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
 from cdp.retrievers.resolve import is_reserved
@@ -61,30 +59,26 @@ def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[s
     )
 
 
-@access.reads
-def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig, QuerySet]:
-    """Return ``config`` with the ids of its query sets, and the set to train on.
+def _plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
+    """Return the plan of a training. Starts nothing and reads no model and no document.
 
     Also checks that reasoned queries are for the same corpus and that a file of weights is readable; whether every
     query has its weight is checked when the pairs are read.
     """
-    query_set = completeness.check(workspace, query_sets.resolve_query_set(workspace, config.query_set)).query_set
-    if WEIGHTINGS.named(config.weighting).needs == "column" and config.weights:
-        ANSWERS.get(permission.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
-    return resolved_reasoning(workspace, config, query_set), query_set
-
-
-@access.reads
-def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
-    """Return the plan of a training. Starts nothing and reads no model and no document."""
     if is_reserved(config.name):
         raise ConfigError(f"{config.name!r} is the name of a retriever already.", hint="Give the training another one.")
     retriever = resolve(config.retriever, workspace)
-    with_ids, query_set = named(workspace, config)
-    found = plan_of(workspace, with_ids, retriever, query_set)
+    query_set = completeness.check(workspace, query_sets.resolve_query_set(workspace, config.query_set)).query_set
+    if WEIGHTINGS.named(config.weighting).needs == "column" and config.weights:
+        ANSWERS.get(permission.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
+
+    found = plan_of(workspace, resolved_reasoning(workspace, config, query_set), retriever, query_set)
     if config.dev.benchmark:
         evaluation.checked(workspace, retriever.name, config.dev.benchmark, found.settings.dev.split)
     return dataclasses.replace(found, seconds=_seconds(workspace, retriever.name, found.seen))
+
+
+plan = access.reads(_plan)
 
 
 def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
@@ -111,7 +105,7 @@ def start(
     query set that is not whole, unless ``allow_incomplete``, and for one that holds what a benchmark judges, unless
     ``allow_leakage``: that marks the training and its results.
     """
-    plan(workspace, config)
+    _plan(workspace, config)
     completeness.require(workspace, trained_on(config), allow_incomplete)
     base = resolve(config.retriever, workspace)
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]

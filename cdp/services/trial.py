@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from dataclasses import replace
 
 from cdp import jobs
 from cdp.base.errors import CdpError, ConfigError, InputError
@@ -11,10 +12,13 @@ from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, library, list_benchmarks, manifests
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.jobs import JobView
-from cdp.services import access, commands, job_words, projects, studies
+from cdp.services import access, commands, decide, job_words, judging, projects, studies
 from cdp.services.jobs import running as running_job
 from cdp.studies.config import TrialConfig
-from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of, study_of_test
+from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of
+
+# The longest that a test may be allowed: to plan one with every retriever in it.
+MOST_MINUTES = 1440.0
 
 
 def of_project(workspace: Workspace, manifest: CorpusManifest) -> list[BenchmarkInfo]:
@@ -80,10 +84,32 @@ def _documents(workspace: Workspace, manifest: CorpusManifest, wanted: Set[str],
 
 
 @access.reads
-def plan(workspace: Workspace, config: TrialConfig) -> Trial:
+def plan(workspace: Workspace, config: TrialConfig, api_key: str = "") -> Trial:
     """What the test would take: everything that can be wrong is found here, and nothing is started."""
     own = of_project(workspace, resolve_corpus(workspace, config.corpus))
-    return plan_test(workspace, config, own, studies.speeds(workspace))
+    planned = plan_test(workspace, config, own, studies.speeds(workspace), gpu=bool(jobs.list_gpus()))
+    closing = _closing(workspace, planned, api_key)
+    return replace(planned, notes=(*planned.notes, closing.sentence)) if closing else planned
+
+
+def _closing(workspace: Workspace, planned: Trial, api_key: str, run: str = "later") -> judging.Closing | None:
+    """How the documents that the test newly finds are judged; None where people judge."""
+    if not planned.judged.judge:
+        return None
+    name = judging.judged_name(workspace, planned.judged.splits.of or planned.judged.benchmark)
+    left = planned.config.spend - (planned.plan.cost or 0.0)
+    return judging.closing(workspace, name, left, planned.config.endpoint, api_key, run)
+
+
+@access.runs
+def measure(workspace: Workspace, config: TrialConfig) -> None:
+    """Time a few steps of the retrievers that a test may train and that have not run here, so that it can promise.
+
+    A GPU is not measured: its trainings take seconds, and starting it as long.
+    """
+    trial = plan(workspace, config.replace(minutes=MOST_MINUTES))
+    if not trial.plan.measured and not jobs.list_gpus():
+        studies.measure(workspace, trial.plan.speed_keys, trial.config.corpus)
 
 
 @access.runs
@@ -95,16 +121,22 @@ def start(
     ConfigError where it takes longer or costs more than ``config`` allows: the person says whether to wait or to test
     on fewer documents.
     """
-    trial = plan(workspace, config)
+    if not plan(workspace, config).problem:
+        measure(workspace, config)
+    trial = plan(workspace, config, api_key)
     if trial.problem:
         smaller = f", or test on fewer documents: --documents {trial.fitting}" if trial.fitting else ""
         raise ConfigError(trial.problem, hint=f"Allow more with --minutes or --spend{smaller}.")
     manifest = resolve_corpus(workspace, config.corpus)
     make(workspace, manifest, trial.judged)
     priced = bool(trial.plan.requests) and trial.plan.cost is not None
-    human = trial.plan.config.query_sets
-    study = study_of_test(trial.config, trial.judged.splits, trial.documents, human, manifest.name, priced)
-    return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
+    study = trial.plan.config.replace(spend=config.spend if priced else None)
+    begun = studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
+    closing = _closing(workspace, trial, api_key, begun.job_id)
+    if closing is None or closing.config is None:
+        return begun
+    later = judging.start_again(workspace, closing.config, api_key=closing.key, after=[begun.job_id])
+    return replace(begun, later=(later,))
 
 
 def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
@@ -122,8 +154,13 @@ def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
 
 
 def running(workspace: Workspace, corpus: str) -> JobView | None:
-    """The study of a corpus that is at work or waits, the newest; None without one."""
-    return running_job(workspace, "study", corpus=corpus)
+    """The study of a corpus that is at work or waits, the newest, or what judges after it; None without one."""
+    study = running_job(workspace, "study", corpus=corpus)
+    if study is not None:
+        return study
+    unfinished = decide.awaiting(workspace)
+    about = (jobs.view(workspace, name) for name in unfinished)
+    return next((unfinished[view.id] for view in about if view.config.get("corpus") == corpus), None)
 
 
 def at_work(workspace: Workspace, study: JobView) -> JobView:

@@ -14,14 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from cdp import principle, query_sets
-from cdp.base.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.text import duration, name_and_split
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
-from cdp.benchmarks.beir_files import read_qrels
-from cdp.benchmarks.benchmark import qrels_files
 from cdp.benchmarks.units import units_of
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation.calibration import judged_by
@@ -42,19 +39,18 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.principle.options import name_of
-from cdp.retrievers import PRESETS, bm25, leakage
+from cdp.principle.options import Choice, name_of
+from cdp.retrievers import PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
-from cdp.studies.config import TrialConfig
 from cdp.studies.gains import BySeed, read_scores
-from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
+from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, method_of
 from cdp.studies.report import latest, plan_of, read_about
 from cdp.studies.target_queries import Profiled
 from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS
 
-DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
+DEFAULT_RETRIEVER = str(TrainingConfig.settings()["retriever"].default)
 
 
 class StudyJob(Protocol):
@@ -159,23 +155,18 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
         return e
     try:
         folder = resolve_benchmark(e.basis.benchmark, workspace)
-        path, whole = qrels_files(folder)[e.basis.split], judged.whole(folder)
+        whole = judged.whole(folder)
+        if not judged.is_judged(whole):
+            return e
+        qrels = judged.grades_now(folder, e.basis.split)
     except (CdpError, KeyError):
-        return e
-    if not judged.is_judged(whole):
         return e
 
     def load() -> Evidence:
-        grades, runs = judged.grades_of(whole), [run for arm in e.arms for run in arm.shown]
-        qrels: dict[str, dict[str, float]] = {q: dict(known) for q, known in read_qrels(path).grades.items()}
-        for run in runs:
-            for query, documents in run.items():
-                later = {d: grades[query][d] for d in documents if d in grades.get(query, {})}
-                qrels.setdefault(query, {}).update(later)
-        missing = judged.missing(grades, *runs)
+        missing = judged.missing(qrels, *(run for arm in e.arms for run in arm.shown))
         top = {query: dict(known) for query, known in qrels.items()}
         for query, document in missing:
-            top[query].setdefault(document, max(judged.GRADES))
+            top.setdefault(query, {})[document] = max(judged.GRADES)
         arms = [
             replace(
                 arm,
@@ -187,8 +178,7 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
         ]
         return replace(e, basis=replace(e.basis, unjudged=len(missing)), arms=tuple(arms))
 
-    identity = (e.basis.study, e.basis.benchmark, e.basis.split, e.basis.retriever, e.basis.finished)
-    return ANSWERS.get(whole / "grades.jsonl", ("evidence", *identity), load)
+    return ANSWERS.get(whole / "grades.jsonl", ("evidence", e.basis), load)
 
 
 def _scored(run: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, float]]) -> list[float]:
@@ -278,7 +268,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                 trained = [arm for arm in arms if arm.trained]
                 if not trained:
                     continue
-                steps = [arm.steps for arm in trained]
+                steps = [arm.steps for arm in trained if not arm.fused]
                 training = [r["training"] for r in finished if r["retriever"] == retriever]
                 with_dev = [t.get("best_step") is not None for t in training]
                 language = facts.get("language") or "unknown"
@@ -298,6 +288,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
                     dev_chosen=all(with_dev),
                     dev=config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
+                    first_look=retriever in PRESETS and PRESETS[retriever].kind == "static",
                     similarities=retriever in PRESETS
                     and PRESETS[retriever].similarity[config.protocol] != TRAINED_SIMILARITY,
                     equal_steps=max(steps) <= SAME_STEPS * min(steps),
@@ -340,15 +331,21 @@ def _arms(
     sources: Sequence[StudySource],
     design: str,
 ) -> Iterator[Arm]:
-    """The options of a study on one benchmark: those of this retriever with equal weights, and BM25."""
+    """The options of a study on one benchmark: this retriever's trainings with equal weights, BM25, and all untrained
+    retrievers with their fusions. A fusion that dev shows to bring nothing is none, nor a retriever that knows the
+    queries."""
     by_label = {source.label: source for source in sources}
     for cell, by_benchmark in scores.items():
         label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)
-        if not of_seed or not cell.usual or cell.retriever not in (retriever, bm25.NAME):
+        if not of_seed or not cell.usual or (per_doc and cell.retriever != retriever):
             continue
+        if _leaked(behind[cell], place) or not _fusion_stands(cell, behind):
+            continue
+        of: dict[str, Any] = {"api": api.parse(cell.retriever) is not None, "fused": cell.fused and per_doc > 0}
+        of["retriever"] = "" if cell.retriever == bm25.NAME else cell.retriever
         rows, shown = np.array([of_seed[seed] for seed in sorted(of_seed)]), _shown(behind[cell], place)
         if not per_doc:
-            yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows, shown=shown)
+            yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows, shown=shown, **of)
         elif label in by_label:
             training = [r["training"] for r in behind[cell] if r.get("training")]
             yield Arm(
@@ -364,7 +361,22 @@ def _arms(
                 seconds=max((float(t.get("seconds", 0)) for t in training), default=0.0),
                 query_set=by_label[label].query_set,
                 shown=shown,
+                **of,
             )
+
+
+def _leaked(behind: Sequence[Mapping[str, Any]], place: str) -> bool:
+    """Whether an untrained option's retriever was trained on queries of this benchmark."""
+    records = [record for record in behind if record.get("condition") is None]
+    counts = [(record["evaluations"].get(place) or {}).get("counts") or {} for record in records]
+    return any(count.get("leaked_queries") or count.get("leaked_training") for count in counts)
+
+
+def _fusion_stands(cell: Cell, behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> bool:
+    """Whether a fusion is an option: dev takes a share of both; by ranks only where dev weighted none."""
+    if not cell.fused:
+        return cell.source != HYBRID or cell._replace(fused=True) not in behind
+    return any(0 < float(record["fused"]["weight"]) < 1 for record in behind[cell])
 
 
 def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[dict[str, list[str]]]:
@@ -391,7 +403,7 @@ def next_step(answer: Decision, corpus: str) -> Step | None:
         return None
     choice, basis = answer.choice, answer.basis
     params: dict[str, str | list[str]] = {"corpus": corpus} if corpus else {}
-    arm = next((a for a in answer.options if (a.kind, a.per_doc) == (choice.kind, choice.per_doc)), None)
+    arm = next((a for a in answer.options if Choice.of(a) == choice), None)
     if arm is None or not arm.trained:
         if not choice.kind or choice.kind == RETRIEVER:
             return None
@@ -403,14 +415,13 @@ def next_step(answer: Decision, corpus: str) -> Step | None:
         settings["steps"] = arm.steps  # as measured; on more documents than were measured the epochs decide
         if basis.dev:
             settings["dev"] = basis.dev
-    why = f"train {basis.retriever} on {name_of(choice)} per {basis.unit}."
+    why = f"train {name_of(choice)} per {basis.unit}."
     return Step("launch", "Train this", why, params, settings)
 
 
 def reference(answer: Decision) -> Arm | None:
     """The option that all others are shown against: the choice, else the cheapest; None where nothing was measured."""
-    choice = (answer.choice.kind, answer.choice.per_doc)
-    return next((a for a in answer.options if (a.kind, a.per_doc) == choice), next(iter(answer.options), None))
+    return next((a for a in answer.options if Choice.of(a) == answer.choice), next(iter(answer.options), None))
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,10 @@ from typing import Any
 
 from cdp.base.config import CORPUS, MAX_DOCUMENTS, ONE_GPU, PROTOCOL, EndpointSettings, JudgedOn, Loop, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, offer
-from cdp.base.file_cache import RECORDS
 from cdp.base.registry import Names, registry
 from cdp.base.settings import REQUIRED, Config, altered, member, option
 from cdp.base.text import typed_path
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import RECORDS, SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
 
@@ -119,6 +118,18 @@ class StudyConfig(Config):
         ("static-minilm",), "Retrievers to train: presets, or models by name or folder.",
         reason="It comes with the installation and trains in seconds on a CPU.", holds="model",
     )  # fmt: skip
+    choose: bool = option(
+        False, "Train only the one of the retrievers that is best untrained on dev; the others stand beside it.",
+        reason="Off: a study compares what its plan names.", advanced=True,
+    )  # fmt: skip
+    untrained: tuple[str, ...] = option(
+        (), "Further retrievers that are evaluated untrained alone: presets, models, or behind an API.",
+        holds="retriever",
+    )  # fmt: skip
+    layers: tuple[int, ...] = option(
+        (), "Numbers of a transformer's upper layers to train, to compare (0: all). Empty: trained_layers.", minimum=0,
+        maximum=1000, advanced=True,
+    )  # fmt: skip
     seeds: tuple[int, ...] = option(
         (0, 1, 2), "Seeds: each combination is trained once per seed. One seed shows no spread.",
         reason="One seed shows no spread; three are the least that do so at all.", minimum=0,
@@ -134,6 +145,11 @@ class StudyConfig(Config):
     hybrid: bool = option(
         False, "Evaluate the fusion of BM25 and each untrained retriever, as a row beside them.",
         reason="Off, as for BM25.",
+    )  # fmt: skip
+    fusion: bool = option(
+        False,
+        "Evaluate the fusion with BM25 by the share of scores that is best on dev, of each untrained retriever and of "
+        "each training.", reason="Off, as for BM25.",
     )  # fmt: skip
     name: str = option("", "A name for the study.")
     in_domain: tuple[str, ...] = option(
@@ -206,11 +222,14 @@ class StudyConfig(Config):
             problems.append(f"{BOTH} need 'max_documents': at one query each they are the pairs that are held equal")
         if self.design in ("equal documents", BOTH) and self.budget is not None:
             problems.append(f"a 'budget' makes equal pairs, not {self.design}: use 'max_documents' instead")
+        if self.layers and self.training.lora_rank is not None:
+            problems.append("'layers' and 'lora_rank' are two ways to train less")
         if problems:
             raise ConfigError.from_problems(problems)
 
         compared = (
             self.retrievers, self.weightings, self.losses, self.query_sources, self.per_doc, self.seeds, self.rates,
+            self.layers or (0,),
         )  # fmt: skip
         trainings = math.prod(map(len, compared)) * (len(self.query_sets) + len(self.methods))
         trainings *= 2 if self.design == BOTH else 1
@@ -342,9 +361,21 @@ class TrialConfig(Config):
     corpus: str = CORPUS
     judged: Reported = member()
     endpoint: Writer = member()
-    retriever: str = altered(TrainingConfig, "retriever", help="The retriever to train.")
-    per_doc: int = option(
-        5, "Queries per document (M) that one query is compared with.",
+    retriever: str = altered(
+        TrainingConfig, "retriever", default="", help="The retriever to train. Empty: of those at hand that the time "
+        "allows, the one that is best untrained on the dev queries.",
+        reason="An answer about a retriever that nobody would use helps no one.",
+    )  # fmt: skip
+    untrained: tuple[str, ...] = option(
+        (), "Further retrievers beside it, untrained: models, or one behind an API by its name. All that are at hand "
+        "stand there anyway.", holds="retriever",
+    )  # fmt: skip
+    trained_layers: int | None = option(
+        None, "How many of a transformer's layers are trained, the upper ones (0: all). Empty: 2 without a GPU, all "
+        "with one.", reason="Two of six take a quarter of the time on a CPU.", minimum=0, maximum=1000,
+    )  # fmt: skip
+    per_doc: tuple[int, ...] = option(
+        (5,), "Queries per document (M) that one query is compared with, the first of one set; 2, 5, 10 is the grid.",
         reason="The paper's gains from diverse queries flatten after five.", unit="queries", minimum=2, maximum=100,
     )  # fmt: skip
     documents: int | None = option(
@@ -362,14 +393,25 @@ class TrialConfig(Config):
         unit="seeds", minimum=1, maximum=100,
     )  # fmt: skip
     minutes: float = option(
-        10.0, "How long the test may take on this machine. One that takes longer is not started.",
-        reason="Long enough for three seeds of six trainings on two cores.", unit="minutes", minimum=0.2,
-        maximum=1440.0,
+        30.0, "How long the test may take on this machine. One that takes longer is not started.",
+        reason="Long enough for three seeds of six trainings of minilm's upper layers on two cores.", unit="minutes",
+        minimum=0.2, maximum=1440.0,
     )  # fmt: skip
     spend: float = option(
-        1.0, "At most so much for queries that an LLM writes. A test that costs more is not started.",
+        1.0, "At most so much for queries that an LLM writes and, on a benchmark that a model judged, for judging what "
+        "the trainings newly find. A test whose queries cost more is not started.",
         reason="Enough for a few hundred documents with a small model.", unit="US dollars", minimum=0.01,
     )  # fmt: skip
+
+    @property
+    def numbers(self) -> str:
+        """``one and 5``, ``one, 2, 5 and 10``: the queries per document that are compared."""
+        *first, last = "one", *map(str, self.per_doc)
+        return f"{', '.join(first)} and {last}"
+
+
+# How many queries per document a test compares with one where a single number says too little.
+GRID = (2, 5, 10)
 
 
 def reported_split(splits: Sequence[str]) -> str:

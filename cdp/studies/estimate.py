@@ -6,24 +6,45 @@ elsewhere, or the guess for a small transformer.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from typing import Any
 
 from cdp.base.config import TrainingConfig
 from cdp.llm.prices import dollars
+from cdp.retrievers import bm25
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on, pairs_of, steps_of
+from cdp.studies.plan import (
+    UNTRAINED,
+    Condition,
+    StudySource,
+    conditions,
+    evaluated_on,
+    loop_of,
+    pairs_of,
+    steps_of,
+    untrained,
+)
 from cdp.training.plan import DEFAULT_SPEEDS, EVALUATIONS, STARTING_S, Speed
 
 # A guess for a small transformer that has not run here.
-SLOW = Speed(60.0, 60.0)
+SLOW = Speed(25.0, 60.0)
 
 
-def speed_of(retriever: str, measured: Mapping[str, Speed]) -> Speed:
-    """Return a retriever's speed as ``measured`` here, else a guess."""
-    return measured.get(retriever) or DEFAULT_SPEEDS.get(retriever, SLOW)
+def speed_key(retriever: str, layers: int | None) -> str:
+    """Under which name the speed of a training is kept: ``minilm``, or ``minilm/2`` with two trained layers."""
+    return f"{retriever}/{layers}" if layers else retriever
+
+
+def speed_of(key: str, measured: Mapping[str, Speed]) -> Speed:
+    """Return the speed of ``speed_key`` as ``measured`` here, else a guess."""
+    whole = DEFAULT_SPEEDS.get(key.partition("/")[0], SLOW)
+    # What two of six layers were measured to bring.
+    guess = Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second) if "/" in key else whole
+    return measured.get(key) or DEFAULT_SPEEDS.get(key, guess)
 
 
 # Where so many queries have no content word, the language is probably another one.
@@ -81,7 +102,8 @@ class PlannedGeneration:
 class StudyPlan:
     """What a study would run. ``seconds`` is a guess where not all retrievers were ``measured`` here.
     ``notes`` say what is worth knowing before the start. ``pairs`` are by condition, ``steps`` by retriever: all of its
-    trainings take as many."""
+    trainings take as many. ``work`` has the seconds of what is not trained (UNTRAINED) and of each retriever's
+    trainings; where the study chooses among them, ``seconds`` has those of the slowest."""
 
     config: StudyConfig
     sources: tuple[StudySource, ...]
@@ -93,6 +115,13 @@ class StudyPlan:
     measured: bool
     steps: Mapping[str, int]
     notes: tuple[str, ...] = ()
+    work: Mapping[str, float] = field(default_factory=dict)
+    speed_keys: tuple[str, ...] = ()
+
+    @property
+    def trainings(self) -> int:
+        """How many trainings will be run: where the study chooses, those of one retriever."""
+        return len(self.conditions) // (len(self.config.retrievers) if self.config.choose else 1)
 
     @property
     def requests(self) -> int:
@@ -114,8 +143,8 @@ class StudyPlan:
         plain = ("seconds", "measured", "pairs", "steps", "benchmarks", "notes")
         return {
             "name": self.config.name,
-            "trainings": len(self.conditions),
-            "evaluations": (len(self.conditions) + len(self.config.retrievers)) * len(self.benchmarks),
+            "trainings": self.trainings,
+            "evaluations": (self.trainings + len(untrained(self.config))) * len(self.benchmarks),
             **{name: getattr(self, name) for name in plain},
             "sources": [asdict(s) for s in self.sources],
             "generations": [asdict(g) for g in self.generations],
@@ -142,16 +171,25 @@ def estimate(
     steps = (
         {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()} if planned else {}
     )
-    texts = sum(map(_texts, benchmarks))
+    texts = sum(map(_texts, benchmarks)) + (dev_texts if config.choose or config.fusion else 0)
     names = config.retrievers
-    seconds = STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in names)
+    keys = {c: speed_key(name, loop_of(config, name, c.cell.layers).trained_layers) for c in planned
+            for name in (c.cell.retriever,)}  # fmt: skip
+    alone = {cell.retriever for cell in untrained(config)} - {bm25.NAME}
+    work = {UNTRAINED: STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in alone)}
+    # What the frozen layers give is computed once for all trainings.
+    once = max(pairs.values(), default=0) + sum(s.n_documents for s in sources) + dev_texts + texts
+    for name in {c.cell.retriever for c, key in keys.items() if "/" in key}:
+        work[name] = speed_of(name, speeds).encoding_seconds(once)
     for condition in planned:
-        speed = speed_of(condition.cell.retriever, speeds)
+        speed = speed_of(keys[condition], speeds)
         judged = evaluated_on(config, by_label[condition.cell.source], [str(b.get("language", "")) for b in benchmarks])
         encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
         batch = min(settings[condition.cell.retriever].loop.batch_size or 1, pairs[str(condition)])
-        seconds += speed.training_seconds(steps[condition.cell.retriever] * batch)
-        seconds += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
+        took = speed.training_seconds(steps[condition.cell.retriever] * batch)
+        took += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
+        work[condition.cell.retriever] = work.get(condition.cell.retriever, 0.0) + took
+    of_trainings = [seconds for name, seconds in work.items() if name != UNTRAINED]
     plan = StudyPlan(
         config=config,
         sources=tuple(sources),
@@ -160,18 +198,63 @@ def estimate(
         pairs=pairs,
         steps=steps,
         generations=tuple(generations),
-        seconds=seconds,
-        measured=all(name in speeds for name in names),
+        seconds=work[UNTRAINED] + (max if config.choose else sum)(of_trainings or [0.0]),
+        measured={*keys.values(), *names} <= speeds.keys(),
+        work=work,
+        speed_keys=tuple(dict.fromkeys([*keys.values(), *names])),
     )
     return replace(plan, notes=tuple(_notes(plan)))
+
+
+def only(plan: StudyPlan, retrievers: Sequence[str]) -> StudyPlan:
+    """The plan with these of the retrievers that a study may choose to train; the others are evaluated untrained."""
+    others = [name for name in plan.config.retrievers if name not in retrievers]
+    config = plan.config.replace(retrievers=retrievers, untrained=[*plan.config.untrained, *others])
+    kept = {name: took for name, took in plan.work.items() if name == UNTRAINED or name in retrievers}
+    slowest = max((took for name, took in kept.items() if name != UNTRAINED), default=0.0)
+    conditions = tuple(c for c in plan.conditions if c.cell.retriever in retrievers)
+    steps = {name: n for name, n in plan.steps.items() if name in retrievers}
+    return replace(
+        plan, config=config, conditions=conditions, work=kept, steps=steps, seconds=kept[UNTRAINED] + slowest
+    )
 
 
 def _texts(benchmark: Mapping[str, Any]) -> int:
     return int(benchmark["n_queries"]) + int(benchmark["n_documents"])
 
 
+class Remaining:
+    """The seconds that a study has left, by kind of work: UNTRAINED or the retriever that is trained. It never grows.
+
+    ``kinds`` has one entry per step; a step of a kind takes the median of those that were done, before the first of
+    them what was ``promised`` (``StudyPlan.work``). Steps that were found done took no time and say nothing.
+    """
+
+    def __init__(self, kinds: Sequence[str], promised: Mapping[str, float]) -> None:
+        self._left = Counter(kinds)
+        self._each = {kind: promised[kind] / n for kind, n in self._left.items() if kind in promised}
+        self._took: dict[str, list[float]] = {}
+        self._least = math.inf
+
+    def done(self, kind: str, seconds: float | None) -> None:
+        """A step of a kind is done; ``seconds`` is None where it was found done."""
+        self._left[kind] -= 1
+        if seconds is not None:
+            self._took.setdefault(kind, []).append(seconds)
+            self._each[kind] = median(self._took[kind])
+
+    def seconds(self, kind: str = "", spent: float = 0.0) -> float | None:
+        """Return what is left, ``spent`` seconds into a step of ``kind``; None where a kind was neither promised nor
+        done."""
+        if any(n and name not in self._each for name, n in self._left.items()):
+            return None
+        total = sum(n * self._each[name] for name, n in self._left.items() if n)
+        self._least = max(0.0, min(self._least, total - min(spent, self._each.get(kind, 0.0))))
+        return self._least
+
+
 def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
-    """How fast each retriever was in a study, from the medians over its conditions."""
+    """How fast each retriever was in a study by ``speed_key``, from the medians over its conditions."""
     pairs: dict[str, list[float]] = {}
     texts: dict[str, list[float]] = {}
     for record in records:
@@ -180,8 +263,9 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         evaluations = record["evaluations"].values()
         if not all("seconds" in e and "n_texts" in e for e in evaluations):
             continue
-        name, training = str(record["retriever"]), record["training"]
-        epochs = (record.get("settings") or {}).get("epochs") or 1
+        settings, training = record.get("settings") or {}, record["training"]
+        name = speed_key(str(record["retriever"]), settings.get("trained_layers"))
+        epochs = settings.get("epochs") or 1
         pairs_seen = training.get("pairs_seen") or epochs * training["pairs"]
         took = [sum(e["seconds"].values()) for e in evaluations]
         n = sum(e["n_texts"] - _reused(e.get("counts", {})) for e in evaluations)

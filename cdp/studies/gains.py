@@ -123,7 +123,7 @@ def gains(
 
 def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     """What a condition is compared with, as far as it is there."""
-    if cell.source in (UNTRAINED, HYBRID):
+    if cell.source in (UNTRAINED, HYBRID) or cell.fused:
         return []
     wanted: list[tuple[str, Cell]] = [(TRAINING, Cell(cell.retriever))]
     if cell.per_doc > 1:
@@ -182,7 +182,10 @@ def read_scores(
     records: Iterable[Mapping[str, Any]], name_of: Mapping[str, str]
 ) -> tuple[dict[Cell, dict[str, dict[int, NDArray[np.float64]]]], dict[Cell, list[Mapping[str, Any]]]]:
     """Finished records as (scores by cell, benchmark and seed; the records of each cell). ``name_of`` maps the key
-    of a record's evaluation to the benchmark's name. Queries are put into one order by their ids."""
+    of a record's evaluation to the benchmark's name. Queries are put into one order by their ids.
+
+    Of a retriever's trainings only the best on dev is fused with BM25.
+    """
     scores: dict[Cell, dict[str, dict[int, NDArray[np.float64]]]] = {}
     behind: dict[Cell, list[Mapping[str, Any]]] = {}
     for record in records:
@@ -193,14 +196,34 @@ def read_scores(
             cell, seed = Cell(str(record["retriever"]), HYBRID if record.get("hybrid") else UNTRAINED), 0
         else:
             cell, seed = Cell(**{name: about[name] for name in Cell._fields if name in about}), int(about["seed"])
-        for key, name in name_of.items():
-            evaluation = record["evaluations"].get(key)
-            if evaluation is not None:
-                order = np.argsort(np.asarray(evaluation["query_ids"]), kind="stable")
-                values = 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]
-                scores.setdefault(cell, {}).setdefault(name, {})[seed] = values
-        behind.setdefault(cell, []).append(record)
+        found = [(cell, record)]
+        if fused := record.get("fused"):
+            found.append((cell._replace(fused=True), {**record, "evaluations": fused["evaluations"]}))
+        for of, scored in found:
+            for key, name in name_of.items():
+                evaluation = scored["evaluations"].get(key)
+                if evaluation is not None:
+                    order = np.argsort(np.asarray(evaluation["query_ids"]), kind="stable")
+                    values = 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]
+                    scores.setdefault(of, {}).setdefault(name, {})[seed] = values
+            behind.setdefault(of, []).append(scored)
+    best = _best_on_dev(behind)
+    for cell in [cell for cell in behind if cell.fused and cell.per_doc and cell not in best]:
+        scores.pop(cell, None)
+        del behind[cell]
     return scores, behind
+
+
+def _best_on_dev(behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> set[Cell]:
+    """The fused cell of each retriever's training with the best NDCG@10 on dev, mean over the seeds."""
+    on_dev: dict[str, dict[Cell, float]] = defaultdict(dict)
+    for cell, records in behind.items():
+        if not cell.fused or not cell.per_doc:
+            continue
+        curves = [(record.get("training") or {}).get("evaluations") or [] for record in records]
+        best = [max((float(e["ndcg@10"]) for e in curve), default=0.0) for curve in curves]
+        on_dev[cell.retriever][cell] = float(np.mean(best))
+    return {max(cells, key=lambda cell: cells[cell]) for cells in on_dev.values()}
 
 
 # Gains of one study or several in one regression: how large they are, and whether they grow with CW.

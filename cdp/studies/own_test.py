@@ -7,12 +7,15 @@ is trained on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cdp import query_sets
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError, ConfigError, InputError
+from cdp.base.records import JOB_FACTS, whole
 from cdp.base.text import counted, duration
 from cdp.base.workspace import Workspace, shuffle_key, slug
 from cdp.benchmarks import BenchmarkInfo, describe, manifests, resolve_benchmark
@@ -22,15 +25,17 @@ from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, leakage
+from cdp.retrievers import PRESETS, api, in_cache, leakage, sending
+from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
-from cdp.studies.estimate import StudyPlan, speed_of
+from cdp.studies.estimate import StudyPlan, only
+from cdp.studies.plan import UNTRAINED
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
-from cdp.training.plan import STARTING_S, Speed
+from cdp.training.plan import Speed
 
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
 
@@ -42,6 +47,9 @@ MOST_TRAINED = 1_000
 
 # At most this part of a corpus is held out for template queries.
 HELD_OUT = 0.25
+
+# Where no preset is at hand.
+DEFAULT = str(TrainingConfig.settings()["retriever"].default)
 
 # The training queries are written with seed 0.
 SEED = 1
@@ -226,11 +234,25 @@ class Trial:
     problem: str = ""
     fitting: int = 0
 
+    @property
+    def trained(self) -> str:
+        """What is trained, or among what the test chooses: ``static-minilm or minilm, the best untrained on dev``."""
+        study = self.plan.config
+        layers = f" (upper {study.training.trained_layers} layers)" if study.training.trained_layers else ""
+        named = [f"{n}{layers if n not in PRESETS or PRESETS[n].kind != 'static' else ''}" for n in study.retrievers]
+        return " or ".join(named) + (", the best untrained on dev" if study.choose else "")
+
+    @property
+    def beside(self) -> str:
+        """The untrained retrievers."""
+        return ", ".join(dict.fromkeys((*self.plan.config.retrievers, *self.plan.config.untrained)))
+
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         splits = self.judged.splits
         return {
             **{name: getattr(self.plan, name) for name in ("seconds", "measured", "requests", "cost")},
+            "trained": self.trained,
             "documents": self.documents,
             "judged_by": f"{splits.benchmark}:{splits.test}",
             "judged_kind": self.judged.kind,
@@ -255,11 +277,13 @@ def last_generator(workspace: Workspace, corpus: str) -> dict[str, str]:
 
 
 def plan_test(
-    workspace: Workspace, config: TrialConfig, own: Sequence[BenchmarkInfo], measured: Mapping[str, Speed]
-) -> Trial:
+    workspace: Workspace, config: TrialConfig, own: Sequence[BenchmarkInfo], measured: Mapping[str, Speed],
+    gpu: bool = False,
+) -> Trial:  # fmt: skip
     """What the test would take: everything that can be wrong is found here, and nothing is started.
 
-    ``own`` are the benchmarks of the corpus's project; ``measured`` is how fast retrievers were here.
+    ``own`` are the benchmarks of the corpus's project; ``measured`` is how fast retrievers were here, ``gpu`` whether
+    they train on one.
     """
     manifest = resolve_corpus(workspace, config.corpus)
     config = config.replace(corpus=manifest.id)
@@ -269,13 +293,19 @@ def plan_test(
         raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
     documents = min(available, config.documents or MOST_TRAINED)
     trained, note = _trained_human(workspace, manifest, judged, documents)
-    study = study_of_test(config, judged.splits, documents, trained, manifest.name)
+    if config.trained_layers is None:
+        config = config.replace(trained_layers=0 if gpu else UPPER_LAYERS)
+    study = study_of_test(config, judged.splits, documents, trained, manifest.name, beside=at_hand(workspace, manifest))
     study_plan = planning.plan(
         workspace, study, measured, known=facts(workspace, manifest, judged, study),
         dev_texts=judged.splits.n_dev + judged.splits.n_documents,
     )  # fmt: skip
+    if study.choose:
+        study_plan = only(study_plan, _allowed(study_plan, config.minutes))
+    study = study_plan.config
     seconds, cost = study_plan.seconds, study_plan.cost
-    notes = [*_foreign(manifest, config.retriever), *judged.notes, *note]
+    notes = [*_foreign(manifest, study.retrievers[0]), *_first_look(study), *judged.notes, *note]
+    notes += [s.sentence for s in _sendings(workspace, study, judged)]
     if cost is None:
         notes.append(
             f"The price of {study.model_name} is not known here, so no budget can be kept: see the price table."
@@ -291,8 +321,7 @@ def plan_test(
         problem = f"The queries cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
     over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
     # What does not depend on the documents keeps its time, so the number that fits is found by their share.
-    speed = speed_of(config.retriever, measured)
-    fixed = STARTING_S + speed.encoding_seconds(2 * judged.texts)
+    fixed = study_plan.work[UNTRAINED]
     room = 60 * config.minutes - fixed
     fitting = 0 if over <= 1 else max(0, int(0.95 * documents * min(room / max(1.0, seconds - fixed), 1 / over)))
     return Trial(
@@ -306,6 +335,48 @@ def plan_test(
         problem=problem,
         fitting=fitting if fitting >= 20 else 0,
     )
+
+
+# Trained layers of a test without a GPU.
+UPPER_LAYERS = 2
+
+# The newest trainings of the project's own that stand beside the others.
+MOST_OWN = 3
+
+
+def at_hand(workspace: Workspace, manifest: CorpusManifest) -> list[str]:
+    """The retrievers that a test can load without a download: presets that read the language (without one, those that
+    come with the installation), then the newest trained on the corpus's queries."""
+    here = [p for p in PRESETS.values() if p.embedded or Path(p.source).is_dir() or in_cache(p.source)]
+    reading = [p for p in here if not p.languages or manifest.main_language in (*p.languages, "unknown")]
+    own = []
+    for folder in sorted(workspace.jobs.glob("training-*"), reverse=True):
+        config = (whole(JOB_FACTS, folder / "spec.json") or {}).get("config") or {}
+        with suppress(CdpError):
+            if has_model(folder) and query_sets.load(workspace, config["query_set"]).corpus_id == manifest.id:
+                own.append(folder.name)
+    return [p.name for p in reading or [p for p in here if p.embedded]] + own[:MOST_OWN]
+
+
+def _allowed(study_plan: StudyPlan, minutes: float) -> list[str]:
+    """The retrievers whose trainings fit the time; the fastest where none does."""
+    took = {name: study_plan.work[name] for name in study_plan.config.retrievers}
+    room = 60 * minutes - study_plan.work[UNTRAINED]
+    return [name for name in took if took[name] <= room] or [min(took, key=lambda name: took[name])]
+
+
+def _first_look(study: StudyConfig) -> Iterator[str]:
+    if all(name in PRESETS and PRESETS[name].kind == "static" for name in study.retrievers):
+        yield f"A first look: {study.retrievers[0]} is made for trying things out, and answers for no other retriever."
+
+
+def _sendings(workspace: Workspace, study: StudyConfig, judged: JudgedBy) -> list[sending.Sending]:
+    """What goes to retrievers behind an API: the documents and queries of both splits."""
+    splits = judged.splits
+    if not judged.there or not any(map(api.parse, study.untrained)):
+        return []
+    documents = sending.of_benchmark(workspace, resolve_benchmark(splits.benchmark, workspace))
+    return sending.sendings(workspace, study.untrained, [documents, sending.Texts(splits.n_test + splits.n_dev, 20.0)])
 
 
 def _trained_human(
@@ -354,22 +425,28 @@ def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
 
 
 def study_of_test(
-    config: TrialConfig, splits: Splits, documents: int, human: str | Sequence[str], title: str, priced: bool = False
-) -> StudyConfig:
+    config: TrialConfig, splits: Splits, documents: int, human: str | Sequence[str], title: str, priced: bool = False,
+    beside: Sequence[str] = (),
+) -> StudyConfig:  # fmt: skip
     """Return the plan ``own-data`` as a test on so many documents of the corpus ``title``.
 
     ``human`` are query sets of people that are trained on too; ``priced`` says that the model has a price, so that the
-    budget can be kept.
+    budget can be kept. ``beside`` are the retrievers at hand: the study chooses among the presets where none is named.
     """
+    choosing = [name for name in beside if name in PRESETS] or [DEFAULT]
+    trained = [config.retriever] if config.retriever else choosing
     changes = {
         "benchmarks": f"{splits.benchmark}:{splits.test}",
         "dev": f"{splits.benchmark}:{splits.dev}",
         "query_sets": human,
         "corpus": config.corpus,
         "endpoint": config.endpoint,
-        "per_doc": (1, config.per_doc),
+        "per_doc": (1, *config.per_doc),
         "max_documents": documents,
-        "retrievers": config.retriever,
+        "retrievers": trained,
+        "choose": len(trained) > 1,
+        "untrained": [n for n in dict.fromkeys((*beside, *config.untrained)) if n not in trained],
+        "trained_layers": config.trained_layers or None,
         "seeds": (*range(config.seeds),),
         "spend": config.spend if priced else None,
         "name": f"Test on {title}",

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
 from cdp import query_sets
-from cdp.base.config import TrainingConfig
+from cdp.base.config import Loop, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
 from cdp.base.text import name_and_split
 from cdp.base.worker import Job
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
-from cdp.retrievers import bm25
+from cdp.retrievers import PRESETS, bm25
 from cdp.studies.config import BOTH, DISTIL, INFONCE, StudyConfig
 from cdp.training.pairs import PairSet, draw_pairs
 from cdp.training.plan import order_of, rate
@@ -50,7 +50,8 @@ class Cell(NamedTuple):
     that is not trained.
 
     ``held`` tells the two halves of the design ``BOTH`` apart: empty for equal documents, and in every other design.
-    ``rate`` is the peak learning rate where the study names some; None for the retriever's own.
+    ``rate`` is the peak learning rate where the study names some; None for the retriever's own. ``layers`` are the
+    trained ones (0: all) where the study compares them. ``fused`` is the fusion with BM25 by the weight that dev chose.
     """
 
     retriever: str
@@ -61,18 +62,21 @@ class Cell(NamedTuple):
     rate: float | None = None
     loss: str = INFONCE
     query_source: str = QUERY_ONLY
+    layers: int | None = None
+    fused: bool = False
 
     @property
     def usual(self) -> bool:
         """Return True for a training on the queries themselves, by InfoNCE with equal weights, at the own rate."""
-        return self == Cell(self.retriever, self.source, self.per_doc, held=self.held)
+        return self == Cell(self.retriever, self.source, self.per_doc, held=self.held, fused=self.fused)
 
     @property
     def details(self) -> str:
         """What is not as usual: ``, cw, hard-negatives, equal pairs``."""
         usual = ((self.weighting, "none"), (self.loss, INFONCE), (self.query_source, QUERY_ONLY), (self.held, ""))
         rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
-        return "".join(f", {value}" for value, plain in usual if value != plain) + rates
+        layers = "" if self.layers is None else f", {self.layers or 'all'} layers"
+        return "".join(f", {value}" for value, plain in usual if value != plain) + rates + layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,8 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
     return [
         Condition(
-            Cell(retriever, source.label, per_doc, weighting, held, peak, loss, query_source), seed, documents, budget
+            Cell(retriever, source.label, per_doc, weighting, held, peak, loss, query_source, layers),
+            seed, documents, budget,
         )
         for retriever in config.retrievers
         for source in sources
@@ -172,8 +177,9 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
         for loss in config.losses
         for weighting in config.weightings
         for peak in config.rates
+        for layers in config.layers or (None,)
         for seed in config.seeds
-    ]
+    ]  # fmt: skip
 
 
 def _sizes(config: StudyConfig, source: StudySource, per_doc: int) -> list[tuple[int | None, int | None, str]]:
@@ -282,13 +288,21 @@ def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: Trai
     return max(LEAST_STEPS, order_of(settings.replace(steps=None), max(2, largest)).steps)
 
 
+def loop_of(config: StudyConfig, retriever: str, layers: int | None = None) -> Loop:
+    """The loop of a retriever's trainings. A static one has no layers, so it trains what it has."""
+    preset = PRESETS.get(retriever)
+    chosen = config.training.trained_layers if layers is None else layers
+    static = preset is not None and preset.kind == "static"
+    return config.training.replace(trained_layers=None if static else chosen or None)
+
+
 def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
     """The training that a condition is, but for its steps (``steps_of``)."""
     weighting, kappa = with_kappa(condition.cell.weighting)
     given = config.training.hard_negatives
     negatives = MOST_NEGATIVES if given is None else given
     values: dict[str, Any] = {
-        "loop": config.training,
+        "loop": loop_of(config, condition.cell.retriever, condition.cell.layers),
         "query_set": query_set,
         "retriever": condition.cell.retriever,
         "weighting": weighting,
@@ -328,12 +342,23 @@ STEP_S = 300.0
 
 def untrained(config: StudyConfig) -> list[Cell]:
     """What is evaluated without training, in the order of the report."""
-    names = config.retrievers
+    # In this order a choice among the retrievers, which puts the others before it, changes nothing.
+    names = dict.fromkeys((*config.untrained, *config.retrievers))
     return [
         *([Cell(bm25.NAME)] if config.bm25 else []),
         *map(Cell, names),
-        *(Cell(name, HYBRID) for name in names if config.hybrid),
+        *(Cell(name, HYBRID) for name in names if config.hybrid or config.fusion),
     ]
+
+
+# What a study writes of its choice among its retrievers: ``results/chosen.json``.
+CHOSEN = "chosen"
+
+
+def after_choice(config: StudyConfig, chosen: str) -> StudyConfig:
+    """The plan once the retriever to train is known: the others are evaluated untrained."""
+    names = dict.fromkeys((*config.untrained, *config.retrievers))
+    return config.replace(choose=False, retrievers=chosen, untrained=[*names])
 
 
 def written(workspace: Workspace, source: StudySource) -> StudySource:
@@ -444,6 +469,9 @@ class Inputs:
     def of(cls, job: Job) -> Self:
         """Read them. CdpError where something is missing."""
         config = StudyConfig.from_dict(job.config)
+        chosen = read_json_or_none(job.results / f"{CHOSEN}.json")
+        if config.choose and isinstance(chosen, dict):
+            config = after_choice(config, str(chosen["retriever"]))
         sources = [written(job.workspace, StudySource.of(source)) for source in job.spec["inputs"]["sources"]]
         sources = cut_to_common(job.workspace, sources)
         planned = conditions(config, sources)

@@ -30,6 +30,7 @@ from cdp.studies.plan import (
     check_axes,
     counted,
     cut_to_common,
+    loop_of,
     method_of,
     needs_reasoning,
     places,
@@ -307,7 +308,7 @@ def plan(
         sources,
         benchmarks,
         settings={
-            name: complete(TrainingConfig(query_set="any", loop=config.training), retriever)
+            name: complete(TrainingConfig(query_set="any", loop=loop_of(config, name)), retriever)
             for name, retriever in retrievers.items()
         },
         speeds=measured,

@@ -26,6 +26,7 @@ from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result
 from cdp.retrievers import TRAINED_SIMILARITY
 from cdp.studies.plan import Condition, StudySource, flat
+from cdp.training.plan import MOST_BETWEEN, eval_steps_of
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +48,9 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
 # Settings that came later. Empty ones are left out, so that the results of before are found.
 CAME_LATER = ("trained_layers",)
 
+# Of a condition: left out of its record where they say nothing.
+CELL_LATER = ("layers", "fused")
+
 
 def untrained_key(base_hash: str, max_length: int | None) -> str:
     """The key of a retriever as it was before training."""
@@ -57,15 +61,17 @@ def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, 
     """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
     values = settings.to_dict()
     determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] is None}
-    return key_of(
-        {
-            "base": base_hash,
-            "pairs": pairs_hash,
-            "settings": {name: values[name] for name in determining},
-            "similarity": TRAINED_SIMILARITY,
-            "dev": dev,
-        }
-    )
+    facts: dict[str, Any] = {
+        "base": base_hash,
+        "pairs": pairs_hash,
+        "settings": {name: values[name] for name in determining},
+        "similarity": TRAINED_SIMILARITY,
+        "dev": dev,
+    }
+    # Trainings of before were evaluated five times, in a short one at other steps.
+    if dev and settings.loop.eval_steps is None and (steps := settings.loop.steps or 0) < 5 * MOST_BETWEEN:
+        facts["eval_steps"] = eval_steps_of(settings, steps)
+    return key_of(facts)
 
 
 def evaluation_key(benchmark_hash: str, split: str, protocol: str) -> str:
@@ -79,7 +85,7 @@ def path_of(job_folder: Path, key: str) -> Path:
 
 _CONDITION = fields(
     {"source": str, "per_doc": Count, "seed": Count},
-    retriever=str, weighting=str, held=str, rate=Real | None, loss=str, query_source=str,
+    retriever=str, weighting=str, held=str, rate=Real | None, loss=str, query_source=str, layers=Count | None,
 )  # fmt: skip
 _TRAINING = fields(
     {"pairs": Count, "documents": Count, "seconds": Real}, steps=Count, steps_per_epoch=Count,
@@ -89,11 +95,14 @@ _EVALUATION = fields(
     {"query_ids": list[str], "ndcg@10": list[Real]}, benchmark=str, measures=dict[str, Real], n_texts=Count,
     seconds=dict[str, Real], settings=dict[str, Any], counts=dict[str, Any], first_ten=list[list[str]],
 )  # fmt: skip
+# The fusion with BM25 by the share of the retriever's scores that was best on dev, with NDCG@10 there in [0, 1].
+_FUSED = fields({"weight": Real, "dev": Real, "evaluations": dict[str, _EVALUATION]})  # type: ignore[valid-type]
 # A condition as it was finished, or why it failed.
 _RECORD = fields(
     {"schema": Literal[1], "retriever": str, "condition": _CONDITION | None}, key=str, created=str, hybrid=bool,
     reused_from=str, failed=str, failure=fields({"message": str}) | None, training=_TRAINING | None,
-    settings=fields(epochs=Real | None) | None, evaluations=dict[str, _EVALUATION],  # type: ignore[valid-type]
+    settings=fields(epochs=Real | None, trained_layers=Count | None) | None, evaluations=dict[str, _EVALUATION],  # type: ignore[valid-type]
+    fused=_FUSED | None,
 )  # fmt: skip
 
 
@@ -107,7 +116,8 @@ def _read(path: Path) -> dict[str, Any] | None:
     record: Any = whole(_RECORD, path)
     if record is None:
         return None
-    scored = (record.get("evaluations") or {}).values()
+    fused = (record.get("fused") or {}).get("evaluations") or {}
+    scored = [*(record.get("evaluations") or {}).values(), *fused.values()]
     lengths = [{len(e["query_ids"]), len(e["ndcg@10"]), len(e.get("first_ten", e["query_ids"]))} for e in scored]
     kind = "failed" if record.get("failure") else "evaluations"
     if kind not in record or any(len(length) > 1 or 0 in length for length in lengths):
@@ -133,7 +143,9 @@ def save(job_folder: Path, key: str, condition: Condition | None, record: dict[s
 
     Two conditions of a study have one key where their query sets hold the same pairs: each keeps a record of its own.
     """
-    about = flat(condition) if condition is not None else None
+    about = None
+    if condition is not None:
+        about = {n: v for n, v in flat(condition).items() if n not in CELL_LATER or not (v is None or v is False)}
     path = path_of(job_folder, key)
     first = read_json_or_none(path)
     if about is not None and isinstance(first, dict) and (other := first.get("condition")) and other != about:

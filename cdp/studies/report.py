@@ -111,8 +111,9 @@ class StudyRow:
         if cell.source == UNTRAINED:
             return f"{cell.retriever}, untrained"
         if cell.source == HYBRID:
-            return f"{bm25.TITLE} and {cell.retriever}"
-        return f"{cell.retriever}, {cell.source}, Q/Doc {cell.per_doc}{cell.details}"
+            return f"{bm25.TITLE} and {cell.retriever}{', weighted on dev' if cell.fused else ''}"
+        fused = f", with {bm25.TITLE}" if cell.fused else ""
+        return f"{cell.retriever}, {cell.source}, Q/Doc {cell.per_doc}{cell.details}{fused}"
 
 
 @dataclass(frozen=True)
@@ -205,13 +206,17 @@ def _best(report: StudyReport) -> Iterator[str]:
     complete = [row for row in report.rows if row.average is not None and row.cell.source != UNTRAINED]
     before = {row.cell.retriever: row.average for row in report.rows if row.cell.source == UNTRAINED}
     for retriever in dict.fromkeys(row.cell.retriever for row in complete):
-        best = max((r for r in complete if r.cell.retriever == retriever), key=lambda row: row.average or 0.0)
+        rows = [row for row in complete if row.cell.retriever == retriever]
+        # Scores on several dev splits, one for each language, are not comparable.
+        trained = [row for row in rows if row.best_dev is not None and len(report.config.dev) == 1]
+        over = f"on average over {counted(len(report.benchmarks), 'benchmark')}"
+        if trained:
+            best, what = max(trained, key=lambda row: row.best_dev or 0.0), "Best training, chosen on dev and reported"
+        else:
+            best, what = max(rows, key=lambda row: row.average or 0.0), "Best"
         start = before.get(retriever)
         against = "" if start is None else f", {signed((best.average or 0.0) - start)} against the untrained one"
-        yield (
-            f"Best on average over {counted(len(report.benchmarks), 'benchmark')}: {best.name}, NDCG@10 "
-            f"{best.average:.2f}{against}."
-        )
+        yield f"{what} {over}: {best.name}, NDCG@10 {best.average:.2f}{against}."
 
 
 def _compared(comparison: str, group: Sequence[Gain]) -> str:
@@ -387,8 +392,9 @@ def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
     trained = dict.fromkeys(c.cell for c in conditions(config, sources))
-    names = [bm25.NAME, *config.retrievers]
-    return sorted([*untrained(config), *trained], key=lambda cell: names.index(cell.retriever))
+    names = [*dict.fromkeys((bm25.NAME, *config.retrievers, *config.untrained))]
+    cells = [cell._replace(fused=fused) for cell in (*untrained(config), *trained) for fused in (False, True)]
+    return sorted(cells, key=lambda cell: names.index(cell.retriever))
 
 
 def _row(

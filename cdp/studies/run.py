@@ -10,7 +10,7 @@ import shutil
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,13 +31,16 @@ from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import Evaluation, combined, evaluate_model
 from cdp.evaluation.evaluate import DevJudge, Vectors, evaluate_bm25, first_ten, unjudged
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
+from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import records
 from cdp.studies.config import DISTIL, INFONCE
+from cdp.studies.estimate import Remaining
 from cdp.studies.plan import (
     HYBRID,
     MOST_NEGATIVES,
     STEP_S,
+    UNTRAINED,
     Cell,
     Condition,
     Inputs,
@@ -45,6 +48,7 @@ from cdp.studies.plan import (
     StudySource,
     common_documents,
     condition_pairs,
+    conditions,
     dev_of,
     evaluated_on,
     steps_of,
@@ -68,6 +72,9 @@ Labels = dict[tuple[str, str], list[float]]
 # A model may take this long to load without a heartbeat.
 LOADING_S = 300.0
 
+# BM25's rankings that are kept, one per split: for the test and its dev, with room for a study on two.
+MOST_KEPT = 4
+
 # Kinds of failure that the next condition would meet as well: the study ends at once.
 FATAL = ("disk", "host_out_of_memory")
 
@@ -89,7 +96,10 @@ class Study:
         self.sources = {source.label: source for source in inputs.sources}
         self._common = common_documents(job.workspace, inputs.sources)
         self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
-        self.keys = [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in self.benchmarks]
+        self.keys, self.dev_keys = (
+            [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in splits]
+            for splits in (self.benchmarks, self.dev)
+        )
         self.store = EmbeddingStore(job.workspace)
         from cdp.retrievers.static import TokenMemo
 
@@ -98,8 +108,16 @@ class Study:
         self.done = 0
         self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0)
         self._data: _Data | None = None
+        promised = job.spec.get("inputs", {}).get("promised", {}).get("work", {})
+        kinds = [kind_of(step) for step in self.steps]
+        if self.config.choose:  # the trainings that follow: of the slowest that may be chosen
+            slowest = max(self.config.retrievers, key=lambda name: promised.get(name, 0.0))
+            kinds += [slowest] * (len(conditions(self.config, inputs.sources)) // len(self.config.retrievers))
+        self._remaining, self._total = Remaining(kinds, promised), len(kinds)
+        self._began: tuple[str, float] = ("", 0.0)
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
         self._negatives: dict[str, tuple[Mined, Labels]] = {}
+        self._lexical: dict[str, Evaluation] = {}
         judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *self.dev]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
@@ -117,6 +135,8 @@ class Study:
     def do(self, step: Step) -> None:
         """Evaluate one thing untrained, or train one condition; its record is there then, or why it failed."""
         condition = step if isinstance(step, Condition) else None
+        kind, worked = kind_of(step), self.counts["trained"]
+        self._began = (kind, time.monotonic())
         try:
             if isinstance(step, Condition):
                 self._trained(step)
@@ -134,6 +154,10 @@ class Study:
             facts = {"retriever": cell.retriever, "failed": str(condition or "untrained")}
             key = records.key_of(facts)
             records.save(self.job.folder, key, condition, {**facts, "failure": failure, "created": now()})
+        took = time.monotonic() - self._began[1]
+        found = condition is not None and self.counts["trained"] == worked
+        self._remaining.done(kind, None if found else took)
+        self._began = ("", 0.0)
         self.done += 1
         self._report("")
 
@@ -143,22 +167,41 @@ class Study:
         self._report(f"{what}, {phase}")
 
     def _report(self, message: str, *, next_within_s: float = STEP_S) -> None:
-        self.job.progress("conditions", self.done, len(self.steps), "conditions", message, next_within_s=next_within_s)
+        kind, began = self._began
+        left = self._remaining.seconds(kind, time.monotonic() - began if kind else 0.0)
+        self.job.progress(
+            "conditions", self.done, self._total, "conditions", message, next_within_s=next_within_s, left_s=left
+        )
 
     def base(self, name: str) -> tuple[ResolvedRetriever, str]:
         """A retriever and the hash of its untrained weights."""
         if name not in self._base:
             self._report(f"loading {name}", next_within_s=LOADING_S)
             retriever = resolve(name, self.job.workspace)
-            self._base[name] = (retriever, model_hash(load(retriever, "cpu")))
+            payer = Payer.of(self.job, self.config.spend)
+            self._base[name] = (retriever, model_hash(load(retriever, "cpu", payer=payer)))
         return self._base[name]
 
+    def chosen(self) -> str:
+        """The retriever that is best untrained on dev, the first of equal ones; of those that could be evaluated."""
+        scores = {name: self._dev_score(name) for name in self.config.retrievers}
+        return max(scores, key=lambda name: scores[name])
+
+    def _dev_score(self, name: str) -> float:
+        key = records.untrained_key(self.base(name)[1], self.config.training.max_length)
+        record = records.find(self.job.workspace, self.job.folder, key)
+        scores = [record["evaluations"][place]["measures"]["ndcg@10"] for place in self.dev_keys] if record else []
+        return sum(scores) / len(scores) if scores else -1.0
+
     def _untrained(self, cell: Cell) -> None:
-        """BM25, an untrained retriever, or the fusion of both, on every benchmark that no study has its scores on."""
+        """BM25, an untrained retriever, or the fusions of both, on every benchmark that no study has its scores on."""
         name, hybrid, length = cell.retriever, cell.source == HYBRID, self.config.training.max_length
         facts: dict[str, Any] = {"retriever": name}
         model: SentenceTransformer | None = None
         base_hash = ""
+        judged = list(zip(self.keys, self.benchmarks, strict=True))
+        if self.config.choose or self.config.fusion:
+            judged += zip(self.dev_keys, self.dev, strict=True)
         if name == bm25.NAME:
             key = records.key_of(facts)
         else:
@@ -166,28 +209,64 @@ class Study:
             key = records.untrained_key(base_hash, length)
             facts["base_hash"] = base_hash
         if hybrid:
-            key = records.key_of({"hybrid": base_hash, "max_length": length})
+            chosen_by = {"dev": self.dev_keys} if self.config.fusion else {}
+            key = records.key_of({"hybrid": base_hash, "max_length": length, **chosen_by})
             named = combined.title(retriever.title, True, "")
             facts |= {"run": combined.retriever_id(name, True, ""), "hybrid": True, "title": named}
         stored = records.find(self.job.workspace, self.job.folder, key)
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
-        for place, benchmark in zip(self.keys, self.benchmarks, strict=True):
-            if place in evaluations:
-                continue
+        ranked: dict[str, Evaluation] = {}
+        if all(place in evaluations for place, _ in judged):
+            judged = []
+        for place, benchmark in judged:
             watch = partial(self._watch, f"{name} {cell.source}: {benchmark.name}")
-            lexical = evaluate_bm25(benchmark, watch=watch) if hybrid or not base_hash else None
             if base_hash:
-                model = model or load(retriever, _device(self.config.gpus), length, memo=self._memo)
+                model = model or self._loaded(retriever)
                 # The embeddings are kept: every study needs the untrained retriever again.
-                dense = self._evaluated(model, benchmark, base_hash, watch)
-            found = lexical if not base_hash else combined.hybrid(benchmark, dense, lexical) if lexical else dense
-            assert found is not None
+                ranked[place] = self._evaluated(model, benchmark, base_hash, watch)
+                ranked[place].counts.update(leakage.counts(self.job.workspace, name, benchmark))
+            found = ranked[place] if base_hash else self._by_words(benchmark, watch)
+            if hybrid:
+                found = combined.hybrid(benchmark, found, self._by_words(benchmark, watch))
             evaluations[place] = self._scores(benchmark, found)
             if hybrid:
                 evaluations[place]["settings"]["hybrid"] = True
-        if stored is None or len(evaluations) > len(stored["evaluations"]):
-            stored = {**facts, "evaluations": evaluations, "created": now()}
+        if stored is None or judged:
+            fused = self._fused(self._dev_beside(), ranked) if hybrid and self.config.fusion else None
+            stored = {**facts, "evaluations": evaluations, "created": now(), **({"fused": fused} if fused else {})}
         records.save(self.job.folder, key, None, stored)
+
+    def _loaded(self, retriever: ResolvedRetriever) -> SentenceTransformer:
+        payer = Payer.of(self.job, self.config.spend)
+        return load(retriever, _device(self.config.gpus), self.config.training.max_length, memo=self._memo, payer=payer)
+
+    def _by_words(self, benchmark: Benchmark, watch: Progress) -> Evaluation:
+        """BM25 on a benchmark; the last few are kept, for each retriever is fused with them."""
+        key = records.evaluation_key(benchmark.hash, benchmark.split, "bm25")
+        if key not in self._lexical:
+            while len(self._lexical) >= MOST_KEPT:
+                del self._lexical[next(iter(self._lexical))]
+            self._lexical[key] = evaluate_bm25(benchmark, watch=watch)
+        return self._lexical[key]
+
+    def _dev_beside(self, source: StudySource | None = None) -> tuple[str, Benchmark] | None:
+        """The dev split, with its place, that trainings on a source are chosen by; without a source the first."""
+        languages = [dev.counted_language for dev in self.dev]
+        number = dev_of(source, languages) if source is not None else 0
+        return (self.dev_keys[number], self.dev[number]) if self.dev else None
+
+    def _fused(self, dev: tuple[str, Benchmark] | None, ranked: Mapping[str, Evaluation]) -> dict[str, Any] | None:
+        """The fusion with BM25 on the reported splits, by the weight that is best on ``dev``; None without dev."""
+        if dev is None:
+            return None
+        watch = partial(self._watch, "fusion with BM25")
+        place, benchmark = dev
+        weight, score = combined.best_weight(benchmark, ranked[place], self._by_words(benchmark, watch))
+        reported = [(at, b) for at, b in zip(self.keys, self.benchmarks, strict=True) if at in ranked]
+        evaluations = {}
+        for at, b in reported:
+            evaluations[at] = self._scores(b, combined.weighted(b, ranked[at], self._by_words(b, watch), weight))
+        return {"weight": weight, "dev": round(score, 6), "evaluations": evaluations}
 
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.cell.retriever)
@@ -206,11 +285,15 @@ class Study:
         languages = [b.counted_language for b in self.benchmarks]
         there = evaluated_on(self.config, source, languages)
         judged = [(at, b) for at, b, wanted in zip(self.keys, self.benchmarks, there, strict=True) if wanted]
-        if record is None or not all(place in record["evaluations"] for place, _ in judged):
+        fused = self._dev_beside(source) if self.config.fusion else None
+        lacks = record is None or not all(place in record["evaluations"] for place, _ in judged)
+        if record is None or lacks or (fused and not record.get("fused")):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
             model, training, vectors = self._train(condition, retriever, settings, data, checkpoints)
-            evaluations = self._evaluate(model, condition, judged, record, data.pairs, vectors)
+            if fused is not None:
+                record = None  # a fusion needs what the model ranks, not its scores alone
+            evaluations, ranked = self._evaluate(model, condition, judged, record, data.pairs, vectors)
             record = {
                 "retriever": condition.cell.retriever,
                 "base_hash": base_hash,
@@ -221,6 +304,10 @@ class Study:
                 "seconds": round(time.perf_counter() - began, 3),
                 "created": now(),
             }
+            if fused is not None:
+                watch = partial(self._watch, f"{condition}: {fused[1].name}")
+                ranked[fused[0]] = self._evaluated(model, fused[1], "", watch, vectors)
+                record["fused"] = self._fused(fused, ranked)
             shutil.rmtree(checkpoints, ignore_errors=True)
             self.counts["trained"] += 1
         else:
@@ -232,7 +319,7 @@ class Study:
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
         ri = weighs_reasoning(condition.cell.weighting)
-        cell = condition.cell._replace(weighting="", held="", rate=None)  # they take the same pairs
+        cell = condition.cell._replace(weighting="", held="", rate=None, layers=None)  # they take the same pairs
         wanted = (cell, condition.max_documents, condition.budget, drawn, ri)
         if self._data is None or self._data.key != wanted:
             failures = self.job.failures(f"reading pairs of {condition.cell.source}")
@@ -270,7 +357,7 @@ class Study:
             watch = partial(self._watch, f"hard negatives of {source.label}")
             teacher = Miner(workspace, self.config.teacher, self.config.gpus, watch)
             beside = load_manifest(workspace, source.corpus).neighbours(contents)
-            mined = mine(pairs, contents, teacher, beside=beside, negatives=MOST_NEGATIVES)
+            mined = mine(pairs, contents, teacher, beside=beside, negatives=MOST_NEGATIVES).negatives
             self._negatives[source.label] = mined, similarities(pairs, contents, mined, teacher)
         return self._negatives[source.label]
 
@@ -316,24 +403,25 @@ class Study:
     def _evaluate(
         self, model: SentenceTransformer, condition: Condition, judged: Sequence[tuple[str, Benchmark]],
         stored: dict[str, Any] | None, pairs: PairSet, vectors: Vectors | None,
-    ) -> dict[str, Any]:  # fmt: skip
-        """The scores of a trained model on each benchmark, those that are ``stored`` among them."""
+    ) -> tuple[dict[str, Any], dict[str, Evaluation]]:  # fmt: skip
+        """The scores of a trained model on each benchmark, those that are ``stored`` among them; the other rankings."""
         workspace, name = self.job.workspace, condition.cell.retriever
         queries = np.union1d(leakage.keys(pairs.queries), leakage.seen(workspace, name))
         documents = leakage.hashes(pairs.documents[: pairs.n_documents])
         documents = np.union1d(documents, leakage.seen(workspace, name, leakage.DOCUMENTS))
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
+        ranked: dict[str, Evaluation] = {}
         for place, benchmark in judged:
             if place in evaluations:
                 continue
             what = f"{condition}: {benchmark.name}"
             self._report(what)
-            evaluation = self._evaluated(model, benchmark, "", partial(self._watch, what), vectors)
+            evaluation = ranked[place] = self._evaluated(model, benchmark, "", partial(self._watch, what), vectors)
             evaluation.counts.update(leakage.counts_of(queries, documents, benchmark))
             if self._leak_allowed:
                 evaluation.counts["leaked_training"] = 1
             evaluations[place] = self._scores(benchmark, evaluation)
-        return evaluations
+        return evaluations, ranked
 
     def _evaluated(
         self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Progress,
@@ -364,6 +452,11 @@ class Study:
             "seconds": evaluation.seconds,
             **kept,
         }
+
+
+def kind_of(step: Step) -> str:
+    """The kind of work that a step is, as ``Remaining`` counts it."""
+    return step.cell.retriever if isinstance(step, Condition) else UNTRAINED
 
 
 class _Hooks:

@@ -15,8 +15,7 @@ from cdp import complexity as room
 from cdp import corpus as corpus_room
 from cdp.base import permission
 from cdp.base.errors import InputError
-from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import CwProfile

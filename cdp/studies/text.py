@@ -78,11 +78,12 @@ def tables(report: StudyReport) -> dict[str, MarkdownTable]:
     """{title: table} of the report, in its order; those without rows are left out."""
     compared = {title: gains for kind, title in TITLES.items() if (gains := report.of(kind))}
     last = list(compared)[-1:]
+    note = SIGNIFICANCE + GROUPED * any(gain.n_clusters < gain.n_queries for gain in report.gains)
     found: dict[str, MarkdownTable] = {
         "Learning rates": (*rate_rows(report), ""),
         "Benchmarks": (*benchmark_rows(report), ""),
         "NDCG@10": (*main_rows(report), ""),
-        **{title: (*difference_rows(gains), SIGNIFICANCE * (title in last)) for title, gains in compared.items()},
+        **{title: (*difference_rows(gains), note * (title in last)) for title, gains in compared.items()},
         "All together": (*pooled_rows(report.pooled), POOLED_NOTE),
     }
     return {title: content for title, content in found.items() if content[1] or title == "NDCG@10"}
@@ -92,8 +93,9 @@ SIGNIFICANCE = (
     "Differences in NDCG@10 points, mean over the seeds, with 95% intervals. \\* p below 0.05 (variance over "
     "queries and seeds together, Holm-corrected over the benchmarks of a condition) and all seeds of one sign. (\\*) "
     "the same with one seed, or seeds without any spread, so the test is over the queries alone and knows nothing of "
-    "training noise. Queries that share a relevant document are one group; below ten groups nothing has a star."
+    "training noise."
 )
+GROUPED = " Queries that share a relevant document are one group; below ten groups nothing has a star."
 
 
 def progress_text(report: StudyReport) -> str:

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import JOB_FACTS, Count, Document, Real, fields, whole
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
 from cdp.llm import address
 from cdp.llm.answers import Usage
@@ -150,7 +149,9 @@ def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
     """Return ``config`` with the ids of its corpus and source."""
     manifest = resolve_corpus(workspace, config.corpus)
     source = query_sets.resolve_query_set(workspace, config.source).id if config.source else ""
-    return SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "source": source})
+    if (config.corpus, config.source) == (manifest.id, source):
+        return config
+    return config.replace(corpus=manifest.id, source=source)
 
 
 def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:

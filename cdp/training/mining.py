@@ -1,14 +1,15 @@
-"""Hard negatives for queries: ranks and margin; a teacher's similarities as soft labels.
+"""Hard negatives for queries: ranks, then the margin; a teacher's similarities as soft labels.
 
-sentence-transformers' ``mine_hard_negatives`` chooses among the corpus's documents, never a query's own document, one
-that the same query was written for, one of equal content, or a passage beside one of these in its file.
+Ranks count the documents that may be negatives: never a query's own document, one that the same query was written for,
+one of equal content, or a passage beside one of these in its file. (sentence-transformers' ``mine_hard_negatives``
+applies the margin first, and counts the ranks of what is left.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,7 @@ from cdp.base.workspace import Workspace
 from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.api import Payer, failed_texts
 from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, precision_for
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from cdp.retrievers.exact_search import search
 
 # A retriever's cosines as logits: the scale that it was trained with, and that the loss here multiplies its own by.
 LOGIT_SCALE = 20.0
@@ -35,20 +34,17 @@ Pairs = Sequence[tuple[str, str]]
 
 
 class Miner:
-    """The interface of ``mine_hard_negatives`` to a retriever, with our embedding store."""
+    """A retriever with the embedding store: vectors of length 1 of queries and documents, float32 (n, dim)."""
 
     def __init__(
         self, workspace: Workspace, name: str, gpus: int | None, watch: Progress, payer: Payer | None = None
     ) -> None:
-        import torch
-
         model = load(resolve(name, workspace), "cpu" if gpus == 0 else None, payer=payer)
         self.watch, self.hash = watch, model_hash(model)
         self.precision = precision_for(model)
         self.model = cast(model, self.precision)
         self.failed = failed_texts(self.model).keys()
         self.store = EmbeddingStore(workspace)
-        self.device = torch.device("cpu")
 
     def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
         encoding = Encoding(self.hash, role, self.model.prompts[role], True, None, self.precision)
@@ -56,21 +52,18 @@ class Miner:
         embedded = self.store.get(lambda: self.model, texts, encoding, progress=partial(self.watch, phase))
         return np.concatenate([np.asarray(part, np.float32) for part in embedded.parts])
 
-    def encode_document(self, texts: Sequence[str], **_: Any) -> NDArray[np.float32]:
+    def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._encode(texts, "document")
 
-    def encode_query(self, texts: Sequence[str], **_: Any) -> NDArray[np.float32]:
+    def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._encode(texts, "query")
 
-    def similarity(self, queries: Any, documents: Any) -> Tensor:
-        import torch
 
-        return torch.as_tensor(queries) @ torch.as_tensor(documents).T
+class Mined(NamedTuple):
+    """Query → ids of its hard negatives, hardest first; how many documents of the ranks the margin left out."""
 
-    def similarity_pairwise(self, queries: Any, documents: Any) -> Tensor:
-        import torch
-
-        return (torch.as_tensor(queries) * torch.as_tensor(documents)).sum(1)
+    negatives: dict[str, list[str]]
+    too_near: int
 
 
 def mine(
@@ -82,43 +75,50 @@ def mine(
     negatives: int,
     ranks: tuple[int, int] = RANGE,
     margin: float | None = MARGIN,
-) -> dict[str, list[str]]:
-    """Return query → ids of at most so many hard negatives, hardest first.
+) -> Mined:
+    """Return at most so many hard negatives of each query.
 
     ``pairs`` are queries with the ids of their own documents, ``contents`` the corpus by id, ``beside`` the passages
     next to each one in its file. ``ranks`` and ``margin``
     as ``range_min``, ``range_max`` and ``relative_margin`` of ``MiningConfig``. InputError without candidates.
     """
-    from datasets import Dataset  # type: ignore[import-untyped, unused-ignore]
-    from sentence_transformers.util import mine_hard_negatives
-
     known = [(text, name) for text, name in pairs if name in contents]
-    ids = {content: name for name, content in reversed(list(contents.items()))}  # of equal contents the first
-    answers: dict[str, set[str]] = {}
-    for query, name in known:
-        answers.setdefault(query, set()).add(ids[contents[name]])
-    unfit = {query: {near for name in names for near in beside.get(name, ())} for query, names in answers.items()}
+    ids: dict[str, str] = {}
+    for name, content in contents.items():
+        ids.setdefault(content, name)  # of equal contents the first
     if len(ids) < 2 or not known:
         raise InputError("There is no second document to choose hard negatives from.")
-    spare = max(map(len, unfit.values()))
-    dataset = Dataset.from_dict({"query": [text for text, _ in known], "document": [contents[n] for _, n in known]})
-    mined = mine_hard_negatives(
-        dataset,
-        miner,  # type: ignore[arg-type, unused-ignore]
-        corpus=list(ids),
-        range_min=ranks[0],
-        range_max=ranks[1] + spare,
-        relative_margin=margin,
-        num_negatives=negatives + spare,
-        output_format="labeled-pair",
-        verbose=False,
-    )
-    found: dict[str, dict[str, None]] = {}
-    for query, document, label in zip(mined["query"], mined["document"], mined["label"], strict=True):
-        # A text without a vector is near no other: its rank is no evidence.
-        if not label and ids[document] not in unfit[query] and not miner.failed & {query, document}:
-            found.setdefault(query, {})[ids[document]] = None
-    return {query: list(names)[:negatives] for query, names in found.items()}
+    own: dict[str, dict[str, None]] = {}
+    for query, name in known:
+        own.setdefault(query, {})[contents[name]] = None
+    texts, queries = list(ids), list(own)
+    documents, asked = miner.encode_document(texts), miner.encode_query(queries)
+
+    index = {text: number for number, text in enumerate(texts)}
+    # A text without a vector is near no other: its rank is no evidence.
+    lost = {index[text] for text in miner.failed & index.keys()}
+    answers = [[index[text] for text in own[query]] for query in queries]
+    never = []
+    for numbers in answers:
+        near = {index[contents[name]] for n in numbers for name in beside.get(ids[texts[n]], ()) if name in contents}
+        never.append(sorted({*numbers, *near, *lost}))
+    scores, found = search(asked, documents, min(ranks[1], len(texts)), exclude=never)
+
+    chosen, too_near = {}, 0
+    for row, query in enumerate(queries):
+        if query in miner.failed:
+            continue
+        # The least similar of its own documents: a negative is further from the query than each of them.
+        least = float((documents[answers[row]] @ asked[row]).min())
+        bound = np.inf if margin is None else least - margin * abs(least)
+        ranked = slice(ranks[0], None)
+        there = found[row, ranked] >= 0
+        fit = there & (scores[row, ranked] <= bound)
+        too_near += int((there & ~fit).sum())
+        names = [ids[texts[n]] for n in found[row, ranked][fit][:negatives]]
+        if names:
+            chosen[query] = names
+    return Mined(chosen, too_near)
 
 
 def similarities(

@@ -12,8 +12,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
-from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import ANSWERS, Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 from cdp.retrievers import Default, ResolvedRetriever, resolve
@@ -23,8 +22,8 @@ from cdp.training.reasoning import Reasoned, check_reasoned, pairs_with, unreaso
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
 
-# Evaluations of a training where nothing else is set: few enough to cost little, enough for the best to be near one.
-EVALUATIONS = 5
+# Evaluations of a training where nothing else is set: the costliest part of a short one, and each lets luck choose.
+EVALUATIONS = 3
 
 # Steps between two evaluations at most: the paper's interval.
 MOST_BETWEEN = 500

@@ -140,12 +140,9 @@ Stores = tuple[TokenStore, TokenStore, TokenStore | None]
 
 def stores_of(model: SentenceTransformer, pairs: PairSet, report: Progress = silent) -> Stores:
     """Return the tokens of a pair set's queries, documents and, where RI needs them, reasoned queries."""
-
-    def store(role: str, phase: str, texts: list[str]) -> TokenStore:
-        return tokenise(model, texts, model.prompts[role] or "", partial(report, phase))
-
-    return (
-        store("query", "tokenising queries", pairs.queries),
-        store("document", "tokenising documents", pairs.documents),
-        None if pairs.reasoned is None else store("query", "tokenising reasoned queries", pairs.reasoned),
-    )
+    prompt, of_documents = model.prompts["query"] or "", model.prompts["document"] or ""
+    queries = tokenise(model, pairs.queries, prompt, partial(report, "tokenising queries"))
+    documents = tokenise(model, pairs.documents, of_documents, partial(report, "tokenising documents"))
+    if pairs.reasoned is None:
+        return queries, documents, None
+    return queries, documents, tokenise(model, pairs.reasoned, prompt, partial(report, "tokenising reasoned queries"))

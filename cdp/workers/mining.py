@@ -50,7 +50,7 @@ def main(job: Job) -> None:
 
     job.loading("the retriever")
     ranks, first = (config.range_min, config.range_max), ranker(config.retriever)
-    negatives = mine(
+    negatives, too_near = mine(
         pairs, contents, first, beside=load_manifest(job.workspace, query_set.corpus_id).neighbours(contents),
         negatives=config.negatives, ranks=ranks, margin=config.relative_margin,
     )  # fmt: skip
@@ -69,21 +69,29 @@ def main(job: Job) -> None:
         return {"negatives": named, **({"teacher": taught} if taught_by else {})}
 
     counts = [len(negatives.get(text, ())) for text, _ in pairs]
+    fewer = sum(n < config.negatives for n in counts)
+    happened = {
+        "asked": config.negatives * len(counts), "found": sum(counts), "left_out_by_margin": too_near,
+        "queries_with_fewer": fewer, "queries_without": counts.count(0),
+    }  # fmt: skip
     facts = {
         "hard_negatives": sum(counts),
+        "mining": happened,
         "mined": config.replace(retriever=public(config.retriever)).text,
         **({"teacher": public(taught_by)} if taught_by else {}),
     }
     name = config.name or f"{query_set.name} + {config.negatives} hard negatives"
     made = query_sets.derive(job.workspace, query_set, lambda line: line.queries, name, facts, of_each=lists).query_set
-    fewer = sum(n < config.negatives for n in counts)
     job.result(
         "mining",
         {"query_set": made.id, "made_from": query_set.id, "retriever": config.retriever, "n_queries": len(counts),
-         "hard_negatives": sum(counts), "queries_with_fewer": fewer, "queries_without": counts.count(0),
-         "soft_labels": len(scores)},
+         "hard_negatives": sum(counts), **happened, "soft_labels": len(scores)},
     )  # fmt: skip
-    print(f"{made.name}: {sum(counts):,} hard negatives; {fewer:,} queries have fewer than asked for", flush=True)
+    print(
+        f"{made.name}: {sum(counts):,} hard negatives; {fewer:,} queries have fewer than asked for "
+        f"({too_near:,} documents were too near by the margin)",
+        flush=True,
+    )
     job.progress("done", len(counts), len(counts), "queries")
 
 

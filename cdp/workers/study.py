@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import Device, JobKind
-from cdp.base.worker import Job, run
+from cdp.base.worker import Job, Stopped, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import Benchmark, manifests, registry
 from cdp.benchmarks.units import shared_units
@@ -25,7 +25,7 @@ from cdp.complexity import content_words, count_content_words, language_of, prof
 from cdp.corpus import iter_documents
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import STEP_S, Inputs, StudySource
+from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource
 from cdp.studies.records import licences, versions
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def main(job: Job) -> None:
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
+    if inputs.config.choose:
+        inputs = chosen(job, inputs)
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
     done = conducted(job, inputs)
     job.result(
@@ -50,6 +52,20 @@ def main(job: Job) -> None:
             f"{done['failed']} of {len(inputs.steps)} conditions failed; the others are kept and reported.",
             hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
         )
+
+
+def chosen(job: Job, inputs: Inputs) -> Inputs:
+    """Evaluate what is not trained, choose the retriever to train by it, and return the inputs of that plan."""
+    from cdp.studies.run import Study
+
+    before = replace(inputs, conditions=[])
+    conducted(job, before)
+    if job.stop_requested():
+        raise Stopped
+    best = Study(job, before).chosen()
+    job.result(CHOSEN, {"retriever": best})
+    print(f"Trained is {best}: the best of {', '.join(inputs.config.retrievers)} untrained on dev.", flush=True)
+    return Inputs.of(job)
 
 
 def conducted(job: Job, inputs: Inputs) -> Counter[str]:
@@ -91,7 +107,7 @@ class _Task(Job):
 
 
 @lru_cache(1)
-def _study(folder: str) -> Study:
+def _study(folder: str, chosen: bool) -> Study:
     from cdp.studies.run import Study
     from cdp.training.engine import keep_freed_memory
 
@@ -102,7 +118,7 @@ def _study(folder: str) -> Study:
 
 def do_step(path: Path, folder: str, number: int) -> None:
     """Run one step of a study and write its counts to ``path``."""
-    study = _study(folder)
+    study = _study(folder, (Path(folder) / "results" / f"{CHOSEN}.json").exists())
     job = study.job
     assert isinstance(job, _Task)
     before, failures, job.figures = Counter(study.counts), job.n_failures, {}

@@ -22,7 +22,7 @@ from cdp.base.text import counted, public
 from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.base.workspace import Workspace
 from cdp.evaluation.card import model_card
-from cdp.retrievers import leakage, model_hash
+from cdp.retrievers import leakage, model_hash, spelling
 from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 from cdp.training.reasoning import resolved_reasoning
@@ -145,10 +145,10 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {source.name}")
     licences = licence_notes(retriever, source, job.workspace)
     queries = f"{source.name}, {source.method or 'imported'}, written by {source.written_by}"
-    card = model_card(result, retriever, queries, [pairs.language], licences, job.workspace, name)
 
     def write(folder: Any) -> None:
-        model.save(str(folder), create_model_card=False)
+        readers = spelling.TESTED if spelling.save(model, folder) else ()
+        card = model_card(result, retriever, queries, [pairs.language], licences, job.workspace, name, readers)
         card_file(folder).write_text(card, encoding="utf-8")
 
     write_folder(model_folder(job.folder), write)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdp.base.file_cache import ANSWERS
+from cdp.base.workspace import ANSWERS
 
 
 def test_an_answer_is_kept_until_its_file_changes(tmp_path: Path) -> None:

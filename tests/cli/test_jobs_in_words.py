@@ -10,7 +10,7 @@ import pytest
 from cdp import cli
 from cdp.base.text import size
 from cdp.base.workspace import Workspace, append_jsonl, write_json
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.jobs import JobView, State
 from cdp.services import job_words, jobs
 from tests.pages.support import ended_job
@@ -42,19 +42,19 @@ def test_a_job_ends_in_the_words_of_the_page(failed: JobView, capsys: pytest.Cap
 
 
 def test_progress_has_the_time_left_and_the_newest_figures(failed: JobView) -> None:
-    line = display.progress_line(running(failed), {"loss": 0.5, "learning_rate": 0.005, "ndcg_at_10": 41.5})
+    line = answers.progress_line(running(failed), {"loss": 0.5, "learning_rate": 0.005, "ndcg_at_10": 41.5})
     assert job_words.doing(running(failed)) in line
     assert "250 of 1,000 steps · 25% · about 1 min 30 s left" in line
     assert line.endswith("loss 0.5000 · learning rate 5.00e-03 · dev NDCG@10 41.50%")
     waiting = running(failed, state=State.QUEUED, position=3, total=0)
-    assert display.progress_line(waiting) == "queued · place 3 · It waits for its turn; 2 before it in the queue."
+    assert answers.progress_line(waiting) == "queued · place 3 · It waits for its turn; 2 before it in the queue."
 
 
 def test_what_answers_warn_of_is_said_while_the_job_runs(failed: JobView) -> None:
     judging = running(
         failed, phase="judging", message="50 of 50 grades are 3: this judge hardly tells documents apart."
     )
-    for said in (job_words.sentence(judging), display.job(judging), display.progress_line(judging)):
+    for said in (job_words.sentence(judging), answers.job(judging), answers.progress_line(judging)):
         assert said.count(judging.message) == 1
     assert "step" not in job_words.sentence(running(failed, message="step 3"))
 
@@ -75,7 +75,7 @@ def test_the_figures_come_from_the_live_metrics(
     failed: JobView, workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     append_jsonl(workspace.job(failed.id) / "metrics.jsonl", [{"step": 1, "attempt": 1, "loss": 1.25}])
-    display.ProgressLine(lambda: jobs.latest(workspace, failed.id))(running(failed))
+    answers.ProgressLine(lambda: jobs.latest(workspace, failed.id))(running(failed))
     assert "loss 1.2500" in capsys.readouterr().err
 
 

@@ -37,7 +37,7 @@ def test_queries_and_exports_flow_through_pipes(with_demo: Workspace, tmp_path: 
     [line] = (tmp_path / "exported").read_text().splitlines()
     assert json.loads(line)["query"] == "when is high tide?"
     assert not (tmp_path / "-").exists()
-    [answered] = done.stderr.splitlines()
+    *_, answered = done.stderr.splitlines()  # before it, what trainers miss in a set without negatives
     assert answered.endswith("1 query"), "the answer makes way for the data"
 
 

@@ -14,16 +14,17 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file
 
-from cdp import jobs
+from cdp import jobs, query_sets
 from cdp.base.config import IndexConfig, TrainingConfig
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.cli import main
 from cdp.jobs import place
 from cdp.services import jobs as service
-from cdp.services import studies, training
+from cdp.services import studies
 from cdp.services.jobs import written_set
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
+from cdp.training.reasoning import resolved_reasoning
 from tests.cluster.conftest import SmallCluster
 from tests.jobs.support import logged, start, until, until_state, until_step
 from tests.support import REPOSITORY
@@ -77,7 +78,8 @@ def start_training(workspace: Workspace, address: str) -> str:
         query_set="demo paraphrase", retriever="static-minilm", batch_size=64, epochs=6, save_steps=SAVED_EVERY,
         weighting="cw",
     )  # fmt: skip
-    named, _ = training.named(workspace, config)
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    named = resolved_reasoning(workspace, config, query_set)
     place.choose(workspace, address)
     return jobs.submit(
         workspace, kind="training", name="two processes", module="cdp.workers.training", config=named.to_dict(),

@@ -13,6 +13,7 @@ import pytest
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.benchmarks import load_benchmark
+from cdp.complexity import content_words
 from cdp.evaluation.evaluate import evaluate_bm25
 from cdp.retrievers import bm25
 from tests.benchmarks.folders import write_benchmark
@@ -199,3 +200,15 @@ def test_words_are_found_without_tone_marks_and_without_spaces(language: str, te
     scores = made.get_scores([term for term in terms if term in made.vocab_dict])
     assert scores.argmax() == 0
     assert scores[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "document"),
+    [("ja", "NASA", "ＮＡＳＡの計画"), ("ja", "アプリ", "ｱﾌﾟﾘを開く"), ("de", "Offizier", "Der Oﬃzier kam")],
+)
+def test_wide_and_narrow_letters_and_ligatures_are_the_usual_ones(language: str, query: str, document: str) -> None:
+    made = bm25.index(["something else 別", document], language)
+    scores, found = bm25.rank(made, [query], 2, language=language)
+    assert found[0].tolist() == [1, -1]
+    assert content_words(query, language) <= content_words(document, language)
+    assert scores[0, 0] > 0

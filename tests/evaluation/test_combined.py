@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import add_benchmark, load_benchmark
+from cdp.benchmarks import Benchmark, add_benchmark, load_benchmark
 from cdp.catalog import evaluations
 from cdp.evaluation import combined
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking
@@ -55,6 +55,56 @@ def test_what_both_find_stands_before_what_one_finds_first() -> None:
     fused = combined.fuse([np.array([[0, 1, 2]]), np.array([[3, 1, 4]])], list("abcde"), 3)
     assert fused.documents.tolist() == [[1, 3, 0]]  # 2/62, then a tie of 1/61: the higher id first
     assert fused.scores[0] == pytest.approx([2 / 62, 1 / 61, 1 / 61])
+
+
+def retrieved(similarity: str, documents: list[list[int]], scores: list[list[float]]) -> Evaluation:
+    """A run whose rows are filled up to ten documents."""
+    ranking = Ranking(
+        np.array([[*row, *[-1] * (10 - len(row))] for row in documents], np.int64),
+        np.array([[*row, *[-np.inf] * (10 - len(row))] for row in scores], np.float32),
+    )
+    return Evaluation({}, {}, ranking, Protocol("paper", similarity), {}, {}, {"language": "en"})
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Benchmark:
+    return load_benchmark(write_benchmark(tmp_path / "small"))
+
+
+NONE = -np.inf
+DENSE = retrieved("cosine", [[0, 1, 2], [3, 0, -1], [1, 2, 0]], [[0.8, 0.5, 0.2], [0.4, 0.1, NONE], [0.9, 0.3, 0.1]])
+LEXICAL = retrieved("bm25", [[2, 3, -1], [1, 3, 0], [-1, -1, -1]], [[6.0, 3.0, NONE], [8, 2, 1], [NONE, NONE, NONE]])
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.5, 1.0])
+def test_weighted_fusion_is_the_convex_combination_of_scaled_scores(small: Benchmark, weight: float) -> None:
+    fused = combined.weighted(small, DENSE, LEXICAL, weight)
+    for row in range(3):
+        mixed: dict[int, float] = {}
+        for found, share, least in ((DENSE, weight, -1.0), (LEXICAL, 1 - weight, 0.0)):
+            pairs = zip(found.ranking.documents[row].tolist(), found.ranking.scores[row].tolist(), strict=True)
+            there = {number: score - least for number, score in pairs if number >= 0}
+            for number, score in there.items():
+                mixed[number] = mixed.get(number, 0.0) + share * score / max(there.values())
+        best = sorted(mixed.values(), reverse=True)
+        got = fused.ranking.documents[row].tolist()
+        assert [mixed[number] for number in got if number >= 0] == pytest.approx(best, abs=1e-6)
+    assert fused.settings["fusion_weight"] == weight
+
+
+def test_the_weight_is_the_best_on_dev_and_of_equal_ones_the_middle(small: Benchmark) -> None:
+    relevant = [small.document_ids.index(next(iter(small.qrels[query]))) for query in small.query_ids]
+    others = [next(i for i in range(small.n_documents) if small.document_ids[i] not in small.qrels[query])
+              for query in small.query_ids]  # fmt: skip
+    right = [[good, bad] for good, bad in zip(relevant, others, strict=True)]
+    wrong = [[bad, good] for good, bad in right]
+    scores = [[0.9, -0.9]] * 3
+    good, bad = (retrieved("cosine", documents, scores) for documents in (right, wrong))
+    by_words = retrieved("bm25", right, [[5.0, 1.0]] * 3)
+    assert combined.best_weight(small, good, by_words) == (0.5, pytest.approx(1.0))
+    weight, score = combined.best_weight(small, bad, by_words)
+    assert weight < 0.5
+    assert score == pytest.approx(1.0)
 
 
 def _run(workspace: Workspace, job_id: str, **config: Any) -> dict[str, Any]:
@@ -127,6 +177,8 @@ def test_only_the_first_documents_are_reranked() -> None:
         document_ids, documents = ("a", "b", "c", "d"), ["1", "2", "3", "4"]
         query_ids, queries, qrels = ("q",), ["?"], {"q": {"c": 1}}
         relevant_from, passages = 1, False
+
+    from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking
 
     ranking = Ranking(np.array([[3, 2, 1, 0]]), np.array([[4, 3, 2, 1]], np.float32))
     first = Evaluation({}, {}, ranking, Protocol("published", "cosine"), {}, {})

@@ -21,9 +21,8 @@ from cdp import jobs as room
 from cdp.base.config import PromptTuningConfig, SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.failures import Failures
-from cdp.base.file_cache import ANSWERS, RECORDS
 from cdp.base.worker import Job
-from cdp.base.workspace import Workspace, append_jsonl, write_json
+from cdp.base.workspace import ANSWERS, RECORDS, Workspace, append_jsonl, write_json
 from cdp.benchmarks import judged
 from cdp.corpus import looking
 from cdp.evaluation import labelling as labels

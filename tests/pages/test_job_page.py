@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from cdp.base.config import SynthesisConfig
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
-from cdp.jobs import JobSpec, control, submit
+from cdp.jobs import JobSpec, submit
 from cdp.jobs.records import Status, load_spec
 from cdp.services import job_words, jobs, queries
 from cdp.ui.shell.tables import md
@@ -143,7 +143,7 @@ def beginning(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
         begun.append(secrets)
         Status.load(folder).ended("stopped")
 
-    monkeypatch.setattr(control, "_start_supervisor", begin)
+    monkeypatch.setattr("cdp.jobs._start_supervisor", begin)
     return begun
 
 

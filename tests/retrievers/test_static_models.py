@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers import load, model_hash, resolve, spelling
 from cdp.retrievers.load import set_max_length
 from cdp.retrievers.static import TokenMemo
 from tests.support import REPOSITORY
@@ -60,7 +60,7 @@ def test_it_embeds_and_saves_as_sentence_transformers_does(saved: Path, workspac
         ours.encode(TEXTS[0])
 
     for name, model in (("ours", ours), ("theirs", theirs)):
-        model.save(str(tmp_path / name), create_model_card=False)
+        spelling.save(model, tmp_path / name)
     assert contents(tmp_path / "ours") == contents(tmp_path / "theirs")
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.jobs import control
 from cdp.jobs.records import JobSpec
 
 
@@ -43,6 +42,6 @@ class HeldJobs:
 def held_jobs(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldJobs]:
     """What a job was given can be looked at, and that it needs what it was given, at no price."""
     held = HeldJobs()
-    monkeypatch.setattr(control, "_start_supervisor", held.hold)
+    monkeypatch.setattr("cdp.jobs._start_supervisor", held.hold)
     yield held
     held.end()

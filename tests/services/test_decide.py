@@ -93,10 +93,13 @@ def run_study(
     lexical: float = 5.0,
     benchmark: Mapping[str, Any] | None = None,
     retrieved: Callable[[str, int], list[list[str]]] | None = None,
+    beside: Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | None = None,
     **plan: Any,
 ) -> str:
     """A study on the benchmark as its worker leaves it, with scores made from ``truth``; ``lexical`` are BM25's points
-    above the untrained retriever."""
+    above the untrained retriever, those ``beside`` other retrievers'. ``weights`` are what dev chose for the fusion of
+    BM25 with an untrained one (6 points above it), and with "diverse" 5 (20 points)."""
     benchmark = benchmark or {}
     config = StudyConfig.from_dict(
         {
@@ -135,6 +138,11 @@ def run_study(
     records.save(folder, "bm25", None, record("bm25", lexical))
     records.save(folder, "base", None, record("static-minilm", 0.0, 0.0))
     records.save(folder, "hybrid", None, record("static-minilm", 1.0, hybrid=True, created="later"))
+    for name, points in (beside or {}).items():
+        records.save(folder, name, None, record(name, points))
+    for name, weight in (weights or {}).items():
+        fused = {"weight": weight, "dev": 0.5, "evaluations": record("", 6.0)["evaluations"]}
+        records.save(folder, f"fused-{name}", None, record(name, 1.0, hybrid=True, created="later", fused=fused))
     for i, condition in enumerate(conditions(config, sources)):
         training = {
             "pairs": N_JUDGED,
@@ -146,6 +154,9 @@ def run_study(
         }
         points = truth(condition.cell.source, condition.cell.per_doc)
         made = record("static-minilm", points, of=(condition.cell.source, condition.cell.per_doc), training=training)
+        if weights:
+            training["evaluations"] = [{"step": 30, "ndcg@10": points}]
+            made["fused"] = {"weight": 0.5, "dev": 0.6, "evaluations": record("", 20.0)["evaluations"]}
         records.save(folder, f"c{i}", condition, made)
     return job
 
@@ -223,18 +234,19 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
     assert before.badge == "other datasets only"
     job = run_study(workspace, sets_of(task), diverse_helps)
     after = of_tales(workspace, task)
-    assert after.headline.startswith("Write 5 different queries per document: +14.")
-    assert (after.choice.kind, after.choice.per_doc, after.badge) == ("diverse", 5, "judged by people")
+    assert after.headline.startswith("Write 5 different queries per document for static-minilm: +14.")
+    assert (after.choice.kind, after.choice.per_doc, after.badge) == ("diverse", 5, "judged by people, first look")
     basis = after.to_dict()["basis"]
     assert (basis["study"], basis["documents"], basis["judged_queries"]) == (job, N_JUDGED, N_JUDGED)
     assert (basis["retriever"], basis["steps"], basis["seeds"], basis["split"]) == ("static-minilm", 87, 3, "dev")
-    assert any(finding.startswith("At equal pairs, 5 different queries over one query") for finding in after.findings)
+    told = "At equal pairs, 5 different queries over one query for static-minilm: "
+    assert any(finding.startswith(told) for finding in after.findings)
     assert {c.option.held for c in after.equal_pairs} == {"equal pairs"}
     options, _ = advice.list_options(workspace, after, task["corpus"])
     names = [o.name for o in options if not o.held]
-    assert names[:3] == ["the untrained retriever", "BM25", "the hybrid"]
-    assert {"one query", "one paraphrase"} == set(names[3:5])
-    assert names[5:] == ["5 different queries", "5 paraphrases"]
+    assert names[:3] == ["untrained static-minilm", "BM25", "BM25 with untrained static-minilm"]
+    assert {"one query for static-minilm", "one paraphrase for static-minilm"} == set(names[3:5])
+    assert names[5:] == ["5 different queries for static-minilm", "5 paraphrases for static-minilm"]
 
 
 def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: dict[str, str]) -> None:
@@ -247,10 +259,39 @@ def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: d
 
 
 def test_bm25_above_every_training_comes_first(workspace: Workspace, task: dict[str, str]) -> None:
+    """Of a retriever worth having: beside another one, its untrained scores."""
     run_study(workspace, sets_of(task), diverse_helps, lexical=60.0)
+    alone = of_tales(workspace, task)
+    assert alone.headline.startswith("A first look: test a retriever worth having (minilm or ")
+    assert "se BM25" not in alone.headline
+    assert advice.next_step(alone, task["corpus"]) is None
+    run_study(workspace, sets_of(task), diverse_helps, lexical=60.0, untrained="minilm", beside={"minilm": 20.0})
     known = of_tales(workspace, task)
     assert known.headline.startswith("Use BM25: +4")
     assert any(text.startswith("If you train: write 5 different queries per document") for text in known.findings)
+    step = advice.next_step(known, task["corpus"])
+    assert step is not None
+    assert step.page == "search"
+
+
+def test_every_retriever_stands_among_the_options_with_the_fusions_that_dev_takes(
+    workspace: Workspace, task: dict[str, str]
+) -> None:
+    """The toy's fusion lay far below BM25 and stood there all the same."""
+    weights = {"static-minilm": 0.0, "minilm": 0.4}
+    plan = {"untrained": "minilm", "hybrid": True, "fusion": True}
+    run_study(workspace, sets_of(task), diverse_helps, beside={"minilm": 20.0}, weights=weights, **plan)
+    known = of_tales(workspace, task)
+    names = {o.name for o in advice.list_options(workspace, known, task["corpus"])[0] if not o.held}
+    assert names == {
+        "untrained static-minilm", "untrained minilm", "BM25", "BM25 with untrained minilm",
+        "one query for static-minilm", "one paraphrase for static-minilm", "5 different queries for static-minilm",
+        "5 paraphrases for static-minilm",
+        "5 different queries for static-minilm with BM25",
+    }  # fmt: skip
+    assert (known.choice.kind, known.choice.retriever) == ("untrained", "minilm")
+    assert known.headline.startswith("Keep minilm untrained: ")
+    assert {row["retriever"] for row in known.to_dict()["options"]} == {"", "minilm", "static-minilm"}
     step = advice.next_step(known, task["corpus"])
     assert step is not None
     assert step.page == "search"
@@ -270,7 +311,7 @@ def test_both_commands_give_the_same_answer_and_one_page_to_send(
     assert main(["decide", "--benchmark", "tales", "--corpus", "tales"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("Write 5 different queries per document")
-    assert "5 paraphrases, equal pairs" in said
+    assert "5 paraphrases for static-minilm, equal pairs" in said
     assert main(["decide"]) == 2
 
 
@@ -325,7 +366,7 @@ def test_what_changed_since_is_said(workspace: Workspace, task: dict[str, str]) 
 
 def test_who_judged_and_the_language_are_said(workspace: Workspace, task: dict[str, str]) -> None:
     run_study(workspace, sets_of(task), diverse_helps, benchmark={"source": {"queries": "template"}})
-    assert of_tales(workspace, task).badge == "template judgments"
+    assert of_tales(workspace, task).badge == "template judgments, first look"
     run_study(workspace, sets_of(task), diverse_helps, job="study-2", benchmark={"language": "zh"})
     (workspace.job("study-1") / "results" / "about.json").unlink()
     foreign = of_tales(workspace, task)

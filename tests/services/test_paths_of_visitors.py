@@ -283,7 +283,7 @@ def test_a_model_of_the_hub_is_downloaded_for_those_alone(
 
 
 def test_no_service_makes_a_path_of_what_somebody_typed_by_itself() -> None:
-    """``~`` is read in the ground, which also asks whether the path is allowed."""
+    """``~`` is read in the ground, which also asks whether the path is allowed, and for the secret of the account."""
     paths = (REPOSITORY / "cdp").rglob("*.py")
     read = {path.name for path in paths if "expanduser" in path.read_text(encoding="utf-8")}
-    assert read == {"permission.py", "text.py", "trust.py", "workspace.py"}
+    assert read == {"permission.py", "text.py", "records.py", "workspace.py"}

@@ -12,7 +12,7 @@ import pytest
 
 from cdp.base.statistics import holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace, write_json
-from cdp.cli import display
+from cdp.cli import answers
 from cdp.results import paper
 from tests.services.support import Scenarios, evaluation
 
@@ -110,7 +110,7 @@ def test_the_test_and_its_interval_stand_in_every_row_and_every_form(scenarios: 
     assert (row.low, row.high) == (expected.low, expected.high)
     rows = list(csv.DictReader(io.StringIO(paper.write(found, "csv"))))
     assert float(rows[1]["p_t"]) == row.p_t
-    value = json.loads(json.dumps(display.plain(paper.to_dict(found))))
+    value = json.loads(json.dumps(answers.plain(paper.to_dict(found))))
     assert value["rows"][1]["difference"] == row.difference
     assert "scores" not in value
     assert value["rows"][1]["ndcg"] == row.ndcg

@@ -21,7 +21,7 @@ from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.benchmarks.manifests import Manifest, Subset
-from cdp.jobs import control, place
+from cdp.jobs import place
 from cdp.jobs.queue import Queue
 from cdp.jobs.ray import RayLauncher
 from cdp.jobs.records import Status
@@ -225,7 +225,7 @@ def test_the_id_in_a_specification_leads_nowhere_else(workspace: Workspace, tmp_
 def own_folder(private: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> str:
     """A job of this account that was stopped, with the folder of a benchmark outside the workspace."""
     monkeypatch.setattr(
-        control, "_start_supervisor", lambda _, folder, *__, **___: Status.load(folder).ended("stopped")
+        "cdp.jobs._start_supervisor", lambda _, folder, *__, **___: Status.load(folder).ended("stopped")
     )
     config = {"retriever": "bm25", "benchmark": str(private)}
     return room.submit(workspace, kind="evaluation", name="own", module="cdp.workers.evaluation", config=config)
@@ -286,7 +286,7 @@ def test_a_job_asks_for_keys_that_we_know_and_for_no_other_variable(
         begun.append(secrets)
         Status.load(folder).ended("stopped")
 
-    monkeypatch.setattr(control, "_start_supervisor", begin)
+    monkeypatch.setattr("cdp.jobs._start_supervisor", begin)
     for name in (*address.KEYS, *address.URL_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     names = ["CDP_API_KEY", "HTTP_PROXY", "LD_PRELOAD", "GITHUB_TOKEN", "PYTHONPATH"]

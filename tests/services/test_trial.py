@@ -10,13 +10,14 @@ import pytest
 
 from cdp import benchmarks, query_sets
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.corpus.documents import permutation
-from cdp.services import jobs, projects, trial
+from cdp.services import jobs, projects, studies, trial
 from cdp.studies import own_test, records
 from cdp.studies.config import TrialConfig
+from cdp.studies.planning import synthesis_of
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
 
 pytestmark = pytest.mark.slow
@@ -50,6 +51,15 @@ def human(workspace: Workspace, manifest: CorpusManifest, n: int = 60) -> str:
     return query_sets.import_queries(
         iter(written), workspace, manifest.id, "asked", kind="human", language="en"
     ).query_set.id
+
+
+SPEEDS = {"static-minilm": [2000, 2000], "minilm/2": [60, 200], "minilm": [20, 50]}
+
+
+@pytest.fixture(autouse=True)
+def measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test but the one of it waits for a measurement: these speeds stand in its place."""
+    monkeypatch.setattr(studies, "measure", lambda workspace, *_: write_json(workspace.root / studies.SPEEDS, SPEEDS))
 
 
 @pytest.mark.slow
@@ -173,6 +183,22 @@ def test_queries_of_a_test_are_for_documents_drawn_at_random(
     *writing, study = submitted
     assert study["after"] == begun.generations == ["synthesis-1", "synthesis-2"]
     assert [(job["config"]["draw"], job["config"]["limit"]) for job in writing] == [(0, 60), (0, 60)]
+
+
+def test_the_grid_is_nested_in_one_set_of_each_method(workspace: Workspace, tmp_path: Path) -> None:
+    """One choice: 1, 2, 5 and 10 queries, all of them the first of one set of ten."""
+    manifest = corpus(workspace, tmp_path)
+    human(workspace, manifest)
+    usual = trial.plan(workspace, TrialConfig(corpus=manifest.id))
+    planned = trial.plan(workspace, TrialConfig.from_dict({"corpus": manifest.id, "per_doc": "2, 5, 10"}))
+    assert {c.cell.per_doc for c in usual.plan.conditions} == {1, 5}
+    written = {c.cell.per_doc for c in planned.plan.conditions if c.cell.source in ("diverse", "paraphrase")}
+    assert written == {1, 2, 5, 10}
+    lacking = [source for source in planned.plan.sources if not source.query_set]
+    asked = [synthesis_of(planned.plan.config, source) for source in lacking]
+    assert [(job.method, job.per_doc) for job in asked] == [("diverse", 10), ("paraphrase", 10)]
+    assert (usual.config.numbers, planned.config.numbers) == ("one and 5", "one, 2, 5 and 10")
+    assert "--per-doc '2, 5, 10'" in trial.command(planned.config)
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace, read_json
 from cdp.cli import main
-from cdp.jobs import control
 from cdp.query_sets.exports import EXPORTS
 from cdp.services import access, jobs, queries
 from cdp.synthesis import pricing
@@ -72,7 +71,7 @@ def test_the_key_is_on_no_surface_and_a_stop_keeps_what_arrives_within_its_grace
     arrived = sum(server.answered.values())
     assert 0 < arrived < n
     server.latency = 0.0
-    monkeypatch.setattr(control, "_start_supervisor", supervise)
+    monkeypatch.setattr("cdp.jobs._start_supervisor", supervise)
     room.resume(workspace, job, env_secrets=access.environment_for(config.to_dict(), KEY))
     assert sum(server.answered.values()) == n + server.faults["malformed"] - 1, "nothing is asked for twice"
     spent = read_json(workspace.job(job) / "results" / "synthesis.json")["spent"]

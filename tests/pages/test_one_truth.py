@@ -1,0 +1,151 @@
+"""Labels and grades change the figures on Decide, Home, Compare, the label page and in commands, all at once."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cdp.base.config import ResultImportConfig
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import judged
+from cdp.cli import main
+from cdp.services import jobs, judging, projects
+from tests.judging.made import make
+from tests.pages.conftest import Open
+from tests.pages.test_every_page_in_every_state import words
+from tests.services.test_decide import N_JUDGED, diverse_helps, run_study, sets_of, task
+
+__all__ = ["task"]
+
+pytestmark = pytest.mark.slow
+
+# {face: what it says}
+Faces = Callable[[], dict[str, str]]
+
+
+def best_first(query: int, document: int) -> int:
+    """The judge's grade: what the study's retrievers find first answers."""
+    return 3 if document == 3 else 0
+
+
+@pytest.fixture
+def folder(workspace: Workspace, task: dict[str, str], tmp_path: Path, jobs_here: None) -> Path:
+    """A judged benchmark in the corpus's project, a study on it, and two runs of another program."""
+    made = make(workspace, best_first, n_queries=N_JUDGED)
+    for name, order in (("up", (0, 1, 2, 3)), ("down", (3, 2, 1, 0))):
+        file = tmp_path / f"{name}.txt"
+        rows = [f"q{q} Q0 d{q}-{d} {rank} {10 - rank} {name}" for q in range(N_JUDGED) for rank, d in enumerate(order)]
+        file.write_text("\n".join(rows))
+        jobs.start(workspace, "import", ResultImportConfig(path=str(file), retriever=name, benchmark="made"))
+    retrieved = lambda source, per_doc: [  # noqa: E731
+        [f"d{i}-{d}" for d in range(4)][:: -1 if per_doc == 5 else 1] for i in range(N_JUDGED)
+    ]
+    benchmark = {"name": "made", "split": "test", "source": {"kind": judged.KIND, "judge": "a-model"}}
+    run_study(workspace, sets_of(task), diverse_helps, benchmark=benchmark, retrieved=retrieved)
+    projects.take_along(workspace, "corpus", task["corpus"], "made")
+    return made
+
+
+@pytest.fixture
+def faces(
+    workspace: Workspace, task: dict[str, str], open_page: Open, capsys: pytest.CaptureFixture[str], folder: Path
+) -> Faces:
+    def told(*command: str) -> str:
+        capsys.readouterr()
+        assert main(list(command)) == 0
+        return capsys.readouterr().out
+
+    def ask() -> dict[str, str]:
+        pages = {
+            "Decide": open_page("decide", corpus=task["corpus"], target_benchmark="made"),
+            "Home": open_page("home"),
+            "Compare": open_page("compare", benchmark="made", baseline="up"),
+            "Label": open_page("benchmarks", tab="label", judged_benchmark="made"),
+        }
+        for page in pages.values():
+            assert not page.exception
+        return {
+            **{name: words(page).replace("\\", "") for name, page in pages.items()},
+            "decide": told("decide", "--corpus", task["corpus"], "--benchmark", "made"),
+            "results compare": told("results", "compare", "--baseline", "up", "--benchmark", "made", "--json"),
+        }
+
+    return ask
+
+
+def headline(told: str) -> str:
+    # Up to the figures: a page keeps NDCG@10 from being an address.
+    return told.splitlines()[0].partition("@")[0]
+
+
+def labelled(workspace: Workspace, folder: Path, n: int) -> None:
+    """People find that the first document answers, not the last."""
+    pool = judged.read_pool(folder)
+    for query in judged.sampled(pool)[:n]:
+        documents = judged.to_label(pool, query)
+        judging.label(workspace, "made", query, {d: "3" if d.endswith("-0") else "0" for d in documents}, "Ada")
+
+
+def test_a_label_changes_every_face_at_once(workspace: Workspace, folder: Path, faces: Faces) -> None:
+    before = faces()
+    assert "No person checked the judgments of a-model" in before["Decide"]
+    labelled(workspace, folder, 30)
+    after = faces()
+    for face in ("Decide", "Label", "decide"):
+        assert "Corrected by 30 queries of people" in after[face], face
+    assert "30 queries by people" in after["Home"]
+    assert "Corrected by 30 queries of people" in after["Compare"]
+    row = next(r for r in json.loads(after["results compare"])["rows"] if r["calibration"])
+    assert row["calibration"]["state"] == "corrected"
+    # The labels contradict the judge: what it preferred leads no longer.
+    several = re.compile(r"[Ww]rite 5 \w+( queries)? per document")
+    assert several.search(headline(before["decide"]))
+    assert not several.search(headline(after["decide"]))
+    for face in ("Decide", "Home"):
+        assert headline(after["decide"]) in after[face], "one headline"
+    undone = {face: text for face, text in faces().items() if text != after[face]}
+    assert not undone, "asked again, it says the same"
+
+
+def test_a_grade_changes_every_face_at_once(workspace: Workspace, folder: Path, faces: Faces) -> None:
+    before = faces()
+    judged.write_grades(
+        folder, [judged.Grade(f"q{q}", f"d{q}-{d}", 3 - best_first(q, d)) for q in range(N_JUDGED) for d in range(4)]
+    )
+    after = faces()
+    for face in ("Decide", "Home", "Compare", "decide", "results compare"):
+        assert after[face] != before[face], face
+
+    def difference(face: dict[str, str]) -> float:
+        rows = json.loads(face["results compare"])["rows"]
+        return next(float(r["difference"]) for r in rows if r["retriever_id"] == "down")
+
+    assert difference(before) > 20
+    assert difference(after) < -5
+    for face in ("Decide", "Home"):
+        assert headline(after["decide"]) in after[face], "one headline"
+
+
+def test_unjudged_documents_withhold_the_answer_on_every_face(
+    workspace: Workspace, task: dict[str, str], folder: Path, faces: Faces, open_page: Open
+) -> None:
+    """Without a key for the judge, too: what stands around its button was gone then."""
+    late = [[f"late-{k}" for k in range(3)] + [f"d{i}-{d}" for d in range(4)] for i in range(N_JUDGED)]
+    benchmark = {"name": "made", "split": "test", "source": {"kind": judged.KIND, "judge": "a-model"}}
+    shutil.rmtree(workspace.job("study-1"))
+    run_study(workspace, sets_of(task), diverse_helps, benchmark=benchmark, retrieved=lambda source, per_doc: late)
+    said = faces()
+    for face in ("Decide", "Home", "decide"):
+        assert "Withheld: 43% of the first tens are unjudged." in said[face], face
+        assert "points if these are irrelevant" in said[face], face
+        assert "gains +" not in said[face], face
+    page = open_page("decide", corpus=task["corpus"], target_benchmark="made", test="1")
+    shown = words(page).replace("\\", "")
+    assert "OpenAI needs an API key" in shown
+    assert "What the trainings newly find is not judged unasked" in shown
+    assert "trial_start" in {button.key for button in page.button}

@@ -1,0 +1,111 @@
+"""Retrievers beside those that are trained: chosen on dev, fused with BM25, their trained layers compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, read_json
+from cdp.services import studies
+from cdp.studies import records
+from cdp.studies.estimate import Remaining
+from cdp.studies.gains import read_scores
+from cdp.studies.plan import HYBRID, Cell
+from tests.studies.conftest import study_job
+from tests.support_models import tiny_retriever
+
+
+def run(workspace: Workspace, query_set: str, job: str = "study-1", **settings: Any) -> Path:
+    from cdp.workers.study import main
+
+    plan = {"dev": "middle:test", "bm25": True, "fusion": True, "seeds": "0", **settings}
+    folder = study_job(workspace, job, query_set, ["short:test"], **plan)
+    main(Job(folder))
+    return folder
+
+
+def by_cell(folder: Path) -> dict[Cell, list[Any]]:
+    place = read_json(folder / "results" / "about.json")["benchmarks"][0]["place"]
+    _, behind = read_scores(records.list_records(folder), {place: "short"})
+    return {cell: list(of) for cell, of in behind.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("benchmarks")
+def test_the_best_untrained_on_dev_is_trained_and_all_stand_beside_it(
+    workspace: Workspace, query_set: str, tiny: str, tmp_path: Path
+) -> None:
+    other = str(tiny_retriever(tmp_path / "other"))
+    folder = run(workspace, query_set, retrievers=f"{tiny}, {other}", choose=True)
+    about, chosen = (read_json(folder / "results" / f"{name}.json") for name in ("about", "chosen"))
+    found = by_cell(folder)
+
+    def on_dev(name: str) -> float:
+        (record,) = found[Cell(name)]
+        (dev,) = [e for e in record["evaluations"].values() if e["benchmark"] == "middle"]
+        return float(dev["measures"]["ndcg@10"])
+
+    best = max((tiny, other), key=on_dev)
+    assert chosen["retriever"] == about["config"]["retrievers"] == best
+    assert {cell.retriever for cell in found if cell.per_doc} == {best}
+    names = (tiny, other)
+    fusions = {Cell(name, HYBRID, fused=fused) for name in names for fused in (False, True)}
+    assert {cell for cell in found if not cell.per_doc} >= {Cell("bm25"), *map(Cell, names), *fusions}
+
+    (fused,) = [cell for cell in found if cell.fused and cell.per_doc]
+    on_dev_of = {
+        cell: max(e["ndcg@10"] for e in of[0]["training"]["evaluations"])
+        for cell, of in found.items()
+        if cell.per_doc and not cell.fused
+    }
+    assert on_dev_of[fused._replace(fused=False)] == max(on_dev_of.values())
+    report = studies.report(workspace, "study-1")
+    assert [row.name for row in report.rows if row.cell.fused and row.cell.per_doc] == [
+        f"{best}, human, Q/Doc {fused.per_doc}, learning rate 5e-2, with BM25"
+    ]
+
+    again = run(workspace, query_set, "study-2", retrievers=f"{tiny}, {other}", choose=True)
+    assert read_json(again / "results" / "study.json")["reused"] == 2
+    assert read_json(again / "results" / "study.json")["trained"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("benchmarks")
+def test_trained_layers_are_an_axis_and_a_static_retriever_has_none(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
+    model = str(tiny_retriever(tmp_path / "other"))
+    folder = run(workspace, query_set, retrievers=model, layers="1, 0", per_doc="1", fusion=False)
+    layers = {
+        record["condition"]["layers"]: record["settings"].get("trained_layers")
+        for record in records.list_records(folder)
+        if record["condition"]
+    }
+    assert layers == {1: 1, 0: None}
+    names = [row.name for row in studies.report(workspace, "study-1").rows]
+    same = f"{model}, human, Q/Doc 1, learning rate 5e-2"
+    assert names[-2:] == [f"{same}, 1 layers", f"{same}, all layers"]
+    mixed = run(workspace, query_set, "study-2", retrievers="static-minilm", trained_layers=1, per_doc="1")
+    assert read_json(mixed / "results" / "study.json")["trained"] == 1
+
+
+def test_the_remaining_time_counts_no_free_baseline_and_never_grows() -> None:
+    """Four baselines of a second each made 18 trainings of a minute look like seconds."""
+    kinds = ["untrained"] * 4 + ["minilm"] * 18
+    left = Remaining(kinds, {"untrained": 8.0, "minilm": 18 * 50.0})
+    told = [left.seconds()]
+    for kind, took in [("untrained", 1.0)] * 4 + [("minilm", 60.0), ("minilm", 58.0), ("minilm", 61.0)]:
+        told.append(left.seconds(kind, took / 2))
+        left.done(kind, took)
+        told.append(left.seconds())
+    assert None not in told
+    assert told == sorted(told, reverse=True)
+    assert told[8] == pytest.approx(18 * 50.0)
+    # Trainings that an earlier study left say nothing of the others.
+    for _ in range(14):
+        left.done("minilm", None)
+    assert left.seconds() == pytest.approx(60.0)
+    assert Remaining(["minilm"], {}).seconds() is None
