@@ -22,10 +22,10 @@ from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS, MAX_ID_CHARACTERS, ROWS_
 from cdp.corpus.readers import BadRow, Chunk, Item, Row
 from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, is_utf8
 
-# Bytes that are parsed together; of a part with a fault, divided by ``PARTS`` again and again, those read row by row.
-BLOCK_BYTES, ROWS_BYTES, PARTS = BLOCK, 1 << 14, 8
+# Bytes that are parsed together, and where one of their rows has a fault, row by row.
+BLOCK_BYTES = BLOCK
 # A row that is longer is left to the readers of rows.
-LONGEST_BLOCK = 8 * BLOCK_BYTES
+LONGEST_BLOCK = 8 * BLOCK
 # Bytes whose words are counted together: what lies in a processor's cache.
 CACHE_BYTES = 1 << 18
 _NEWLINE = 10
@@ -108,15 +108,17 @@ def in_columns(source: Source, layout: Layout, rows: Callable[[], Iterator[Row |
         if n_header:
             cut, n_header = int(ends[n_header - 1]), 0
             block, ends, numbers = block[cut:], ends[layout.n_header :] - cut, numbers[layout.n_header :]
-        for first, columns, part, part_ends in _divided(block, ends, layout.parse):
-            if columns is None:
-                for row in layout.singly(part, int(numbers[first])):
-                    n += 1
-                    yield row
-            else:
-                chunk = _chunk(columns, part, part_ends, numbers[first : first + len(part_ends)], layout)
-                n += len(chunk.lines)
-                yield chunk
+        if not len(ends):
+            continue
+
+        columns = layout.parse(block, ends)
+        if columns is None:
+            for row in layout.singly(block, int(numbers[0])):
+                n += 1
+                yield row
+        else:
+            n += len(numbers)
+            yield _chunk(columns, block, ends, numbers, layout)
 
 
 def _chunk(
@@ -156,27 +158,6 @@ def resolved(
     names = list(dict.fromkeys(name for row in head for name in row.values))
     fields = resolve_fields(names, options, source.name)
     return head, None if fields.queries else fields
-
-
-_Parse = Callable[[bytes, NDArray[np.int64]], dict[str, pa.StringArray] | None]
-_ParsedPart = tuple[int, dict[str, pa.StringArray] | None, bytes, NDArray[np.int64]]
-
-
-def _divided(block: bytes, ends: NDArray[np.int64], parse: _Parse, at: int = 0) -> Iterator[_ParsedPart]:
-    """(number of its first row, its columns, its bytes, where its rows end) of each part that can be parsed.
-
-    Small ones that cannot be have None for their columns.
-    """
-    if not len(ends):
-        return
-    if (columns := parse(block, ends)) is not None or len(ends) == 1 or len(block) <= ROWS_BYTES:
-        yield at, columns, block, ends
-        return
-    step = -(-len(ends) // PARTS)
-    for first in range(0, len(ends), step):
-        begin = int(ends[first - 1]) if first else 0
-        part = ends[first : first + step]
-        yield from _divided(block[begin : int(part[-1])], part - begin, parse, at + first)
 
 
 def texts_of(column: pa.Array | pa.ChunkedArray) -> pa.StringArray | None:

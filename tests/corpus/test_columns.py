@@ -31,7 +31,7 @@ FORMATS = ("jsonl", "csv", "tsv", "parquet")
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks, parts and row groups of a few rows, so that each of their edges is met."""
-    sizes = {"BLOCK_BYTES": 1_500, "ROWS_BYTES": 200, "CACHE_BYTES": 300, "LONGEST_BLOCK": 12_000}
+    sizes = {"BLOCK_BYTES": 1_500, "CACHE_BYTES": 300, "LONGEST_BLOCK": 12_000}
     for name, value in sizes.items():
         monkeypatch.setattr(together, name, value)
     monkeypatch.setattr(collecting, "ROW_GROUP_ROWS", 19)

@@ -107,7 +107,7 @@ def test_the_frame_of_a_page_is_counted_by_kind(tmp_path: Path) -> None:
         "<div class='cookieBanner'>We use cookies. <button>Accept</button></div>"
         "<div id='left-sidebar'><a>Fares</a></div>"
     )
-    body = f"{frame}<div><h1>Cranes</h1><p>{prose(1, 60)}</p></div><footer>Opening hours<p>© Harbour</p></footer>"
+    body = f"{frame}<div><h1>Cranes</h1><p>{prose(1, 60)}</p></div><footer>Opening hours</footer><p>© Harbour</p>"
     with page(tmp_path / "a.html", body) as found:
         assert text_of(found) == f"Cranes\n\n{prose(1, 60)}"
         [file] = found.files

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cdp.corpus.documents import UNSPACED_LETTERS
-from cdp.corpus.languages import FUNCTION_WORDS
 
 # What pdfium puts for a hyphen at a line's end; others end a line with the hyphen itself, soft, or U+2010.
 HYPHEN = "\ufffe"
@@ -86,11 +85,6 @@ class Joined:
     def _lower(self) -> set[str]:
         return {word.lower() for word in self._words}
 
-    @cached_property
-    def _wholes(self) -> set[str]:
-        common = (words for languages in FUNCTION_WORDS.values() for words in languages.values())
-        return self._lower.union(*common)
-
     def __call__(self, lines: Sequence[str]) -> str:
         text = "\r".join(lines)
         if HYPHEN in text or _LINE_END.search(text):
@@ -104,7 +98,7 @@ class Joined:
         first, second = match[1], match[2]
         if second.lower() in _SUSPENDED:
             return f"{first}- {second}"
-        if (first + second).lower() in self._wholes:
+        if (first + second).lower() in self._lower:
             return first + second
         digits = first[-1].isdigit() or second[0].isdigit()
         # Anglo-Saxon, CDU-Politiker; a line in capitals may divide a word.

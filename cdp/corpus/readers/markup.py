@@ -6,11 +6,10 @@ import codecs
 import html
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from typing import Any
 
 from cdp.corpus.readers import Report
-from cdp.corpus.readers.walk import APART, BLOCKS, spaced
+from cdp.corpus.readers.walk import BLOCKS, all_text
 from cdp.corpus.sources import likely_encoding
 
 _DECLARED = re.compile(rb"""^[^>]*?encoding\s*=\s*["']([\w.-]+)|<meta[^>]+charset\s*=\s*["']?([\w.-]+)""", re.I)
@@ -40,6 +39,7 @@ _FRAME_WORDS = {
 }
 _NAME_WORD = re.compile(r"[a-z]+|[A-Z][a-z]*")
 _FRAMES = {"footer": "page footers", "header": "page headers", "aside": "side notes", "nav": "menus"}
+LONGEST_COPYRIGHT = 150
 BESIDE = "beside the main part"
 
 
@@ -86,47 +86,9 @@ def decoded(data: bytes) -> str:
     return data.decode(declared if declared.lower() in ("utf-8", "utf8") else "cp1252", "replace")
 
 
-class _TextCounter(HTMLParser):
-    """Counts the text of a page by a parser that shares nothing with the walk."""
-
-    def __init__(self, report: Report) -> None:
-        super().__init__()
-        self._report, self._inside, self._pieces = report, "", list[str]()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("head", "script", "style", "template", "noscript", "svg", "math") and not self._inside:
-            self._inside = tag
-        if tag in BLOCKS or tag in APART or tag == "br":
-            self._pieces.append(" ")
-        if tag == "body":
-            self._inside = ""
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self._inside:
-            self._inside = ""
-        if tag in BLOCKS or tag in APART:
-            self._pieces.append(" ")
-
-    def handle_data(self, data: str) -> None:
-        if not self._inside:
-            self._pieces.append(data)
-
-    def close(self) -> None:
-        super().close()
-        self._report.count("".join(self._pieces))
-
-
-def count(data: bytes, report: Report) -> None:
-    """Count the words of a page in its report, less those of scripts and drawings."""
-    counted = _TextCounter(report)
-    counted.feed(decoded(data))
-    counted.close()
-
-
 def _remove(element: Any, kind: str, report: Report) -> None:
     """Empty an element of its tree; the text behind it stays."""
-    text = spaced(element) if kind != SCRIPTS else ""
-    if text.strip():
+    if (text := all_text(element)).strip() and kind != SCRIPTS:
         report.remove(text, kind)
     element[:] = []
     element.text = None
@@ -211,6 +173,9 @@ def _frame(element: Any) -> str:
     tag, attributes = element.tag, element.attrib
     if tag in _FRAMES:
         return _FRAMES[tag]
+    text = (element.text or "").strip()
+    if tag in BLOCKS and not len(element) and text.startswith("©") and len(text) < LONGEST_COPYRIGHT:
+        return "page footers"
     if tag not in ("div", "section", "ul", "ol", "form", "table", "td", "p", "span"):
         return ""
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from cdp.corpus.checks import RefusedValueError
-from cdp.corpus.readers import Report
-from cdp.corpus.readers.walk import formula, spaced
+from cdp.corpus.readers import Report, walk
 
 # Bytes that one part may unpack to: a document of a hundred million characters has fewer.
 MOST_PART = 1 << 29
@@ -201,8 +200,8 @@ def prune(root: Any, left_out: Callable[[Any, str], str | None], report: Report)
     from lxml import etree
 
     found = []
-    walk = etree.iterwalk(root, events=("start",))
-    for _, element in walk:
+    events = etree.iterwalk(root, events=("start",))
+    for _, element in events:
         if element is root:
             continue
         kind = left_out(element, name(element))
@@ -211,7 +210,7 @@ def prune(root: Any, left_out: Callable[[Any, str], str | None], report: Report)
             kind = None if element is first else Kind.COPIES
         if kind is not None:
             found.append((element, kind))
-            walk.skip_subtree()
+            events.skip_subtree()
     for element, kind in found:
         if kind:
             report.remove(all_text(element), kind)
@@ -273,7 +272,7 @@ class Flow:
 
         self.open = line if goes_on else None
         if is_title:
-            self.report.title = self.report.title or " ".join(spaced(line).split())
+            self.report.title = self.report.title or " ".join(walk.all_text(line).split())
         parent.extend(self.below)
         self.below = below
 
@@ -346,7 +345,7 @@ def _draw(line: Any, element: Any) -> None:
                 raised = properties is not None and not properties.get("baseline", "0").startswith(("-", "0"))
                 add(child_of(line, "sup") if raised else line, unescaped(item.text or ""))
             case "m:oMath":
-                add(line, formula(item))
+                add(line, walk.formula(item))
             case _:
                 _draw(line, item)
 

@@ -31,13 +31,22 @@ MOST_SPANNED = 1_000
 _RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 
 
-def spaced(element: Any) -> str:
-    """Return the text of an element, its lines apart."""
+# What of a page no reader of its text would count.
+_UNCOUNTED = frozenset(("script", "style", "template", "noscript", "svg", "math"))
+
+
+def all_text(element: Any) -> str:
+    """Return all text of an element but for scripts and drawings, its lines apart; nothing else of the page is known
+    here, so that what the walk passes over is missing."""
     from lxml import etree
 
     pieces: list[str] = []
-    for event, part in etree.iterwalk(element, events=("start", "end")):
+    walk = etree.iterwalk(element, events=("start", "end"))
+    for event, part in walk:
         own = part.text if event == "start" else part.tail if part is not element else ""
+        if event == "start" and part.tag in _UNCOUNTED:
+            walk.skip_subtree()
+            own = ""
         pieces += [" " if part.tag in BLOCKS or part.tag in APART or part.tag == "br" else "", own or ""]
     return "".join(pieces)
 
@@ -174,7 +183,7 @@ def _is_layout(element: Any) -> bool:
     if element.get("role") in ("presentation", "none"):
         return True
     if element.get("role") == "table":
-        widths = (sum(bool(spaced(cell).strip()) for cell in row) for row in element)
+        widths = (sum(bool(all_text(cell).strip()) for cell in row) for row in element)
         return max(widths, default=0) < 2
 
     inner = element.iter("table", "pre", *HEADINGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,12 @@ NAMED_CHAPTERS = 5
 def html_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
     """Headings, paragraphs, lists and tables of a web page, without menus, notices and what is hidden."""
     data = path.read_bytes()
-    markup.count(data, report)
     found: list[Block] = []
     for framed in (True, False):  # a page that is all menu, as a list of contents, is read whole
         root = markup.tree_of(data)
         body = root.find("body")
-        report.removed.clear()
-        report.outside.clear()
+        report.inside, report.removed, report.outside = {}, {}, Counter()
+        report.count(walk.all_text(body))
         markup.prune(body, report)
         if framed:
             markup.without_frame(body, report)
@@ -94,11 +94,11 @@ def _xml(book: zipfile.ZipFile, name: str) -> Any:
 def _chapter(book: zipfile.ZipFile, name: str, report: Report) -> list[Block]:
     name = posixpath.normpath(name)
     data = book.read(name if name in book.NameToInfo else unquote(name))
-    markup.count(data, report)
     root = markup.tree_of(data, strict=True)
     body = root if root.tag == "body" else root.find(".//body")
     if body is None:  # a drawing as a page of its own
         body = root
+    report.count(walk.all_text(body))
     markup.prune(body, report)
     return walk.blocks(body, report, deeper=1)
 
