@@ -38,7 +38,7 @@ __all__ = [
 
 _ROOMS = {
     "__version__": "cdp.base.version",
-    "WeightedInfoNCELoss": "cdp.training.infonce",
+    "WeightedInfoNCELoss": "cdp.training.loss",
     "content_words": "cdp.complexity",
     "cw_weights": "cdp.complexity",
     "dist_sim": "cdp.metrics",

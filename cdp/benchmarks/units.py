@@ -53,7 +53,7 @@ def clusters_of(documents: Sequence[Collection[str]]) -> list[int]:
     shared = Counter(name for names in places for name in names)
     cut: dict[tuple[int, str], int] = {}
     for number, names in enumerate(places):
-        if found[number] in giant:
+        if names and found[number] in giant:
             hub = max(names, key=lambda name: (shared[name], name))
             found[number] = cut.setdefault((found[number], hub), len(places) + len(cut))
     return found

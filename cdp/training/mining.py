@@ -18,7 +18,7 @@ from cdp.base.errors import InputError
 from cdp.base.text import Progress
 from cdp.base.workspace import Workspace
 from cdp.retrievers import load, model_hash, resolve
-from cdp.retrievers.api import Payer, failed_texts
+from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, precision_for
 from cdp.retrievers.exact_search import search
 
@@ -43,14 +43,17 @@ class Miner:
         self.watch, self.hash = watch, model_hash(model)
         self.precision = precision_for(model)
         self.model = cast(model, self.precision)
-        self.failed = failed_texts(self.model).keys()
+        # Texts without a vector, whether an endpoint gave none now or when they were kept.
+        self.failed: set[str] = set()
         self.store = EmbeddingStore(workspace)
 
     def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
         encoding = Encoding(self.hash, role, self.model.prompts[role], True, None, self.precision)
         phase = "encoding queries" if role == "query" else "encoding documents"
         embedded = self.store.get(lambda: self.model, texts, encoding, progress=partial(self.watch, phase))
-        return np.concatenate([np.asarray(part, np.float32) for part in embedded.parts])
+        vectors = np.concatenate([np.asarray(part, np.float32) for part in embedded.parts])
+        self.failed |= {texts[row] for row in np.flatnonzero(~vectors.any(axis=1))}
+        return vectors
 
     def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._encode(texts, "document")

@@ -177,7 +177,7 @@ def test_results_say_in_one_sentence_that_the_catalogue_finds_no_space(small: Wo
     add_evaluation(small, "evaluate-1", "a")
     add_evaluation(small, "evaluate-2", "b")
     ballast = small.root / "ballast"
-    for blocks in (0, 3, 8, 70):  # of its file, of its log, of what it writes last
+    for blocks in (0, 3, 8, 40):  # of its file, of its log, of what it writes last
         fill_up(ballast, but=blocks)
         for command in (("results", "list"), ("results", "compare", "--baseline", "a")):
             told = run(*command, code=2).stderr

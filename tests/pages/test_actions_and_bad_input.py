@@ -149,7 +149,8 @@ def test_rows_that_met_an_error_of_ours_are_listed_with_their_tracebacks(
     open_page: Open, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "checked_title", lambda value, field: str(1 // len(value)))
-    rows = [{"_id": f"d{i}", "title": "" if i == 3 else "t", "text": f"text {i}"} for i in range(9)]
+    # Rows with such an id are read one by one.
+    rows = [{"_id": f"é{i}", "title": "" if i == 3 else "t", "text": f"text {i}"} for i in range(9)]
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     corpus = corpora.add(workspace, path, name="rows").corpus.id

@@ -26,7 +26,7 @@ READING = {
     "clusters": {"look", "request", "setting", "trouble"},
     "commands": {"changed"},
     "completeness": {"check", "list_incomplete", "require"},
-    "decide": {"decide", "load", "of_judged"},
+    "decide": {"awaiting", "decide", "load", "of_judged"},
     "demo": {"corpus"},
     "doctor": {"check", "prunable"},
     "evaluation": {"checked", "strong_baselines"},
@@ -45,7 +45,7 @@ READING = {
         "to_allow",
         "wait",
     },
-    "judging": {"judged_name", "missing", "repeated", "writer_of"},
+    "judging": {"is_local", "judged_name", "missing", "repeated", "writer_of"},
     "metrics": {"paired", "quick", "results"},
     "projects": {
         "check_unused",
