@@ -52,7 +52,7 @@ class Miner:
         phase = "encoding queries" if role == "query" else "encoding documents"
         embedded = self.store.get(lambda: self.model, texts, encoding, progress=partial(self.watch, phase))
         vectors = np.concatenate([np.asarray(part, np.float32) for part in embedded.parts])
-        self.failed |= {texts[row] for row in np.flatnonzero(~vectors.any(axis=1))}
+        self.failed |= {texts[row] for row in np.flatnonzero(~vectors.any(axis=1)).tolist()}
         return vectors
 
     def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
