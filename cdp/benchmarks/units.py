@@ -9,6 +9,7 @@ from contextlib import suppress
 from cdp.base.errors import CdpError
 from cdp.base.records import place_of
 from cdp.base.workspace import ANSWERS, Workspace
+from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
 from cdp.benchmarks.library import resolve_benchmark
@@ -21,46 +22,51 @@ def units_of(workspace: Workspace, benchmark: str, split: str, queries: Sequence
     """Return the cluster of each query by the judgments as they are now; empty where each stands alone, or the
     benchmark cannot be read."""
     with suppress(CdpError, KeyError, OSError):
-        path = qrels_files(resolve_benchmark(benchmark, workspace))[split]
+        folder = resolve_benchmark(benchmark, workspace)
+        path = qrels_files(folder)[split]
 
         def load() -> tuple[int, ...]:
-            grades = read_qrels(path).grades
-            return shared_units([grades.get(query, {}) for query in queries])
+            grades, passages = read_qrels(path).grades, manifests.read(folder).of_passages
+            return shared_units([grades.get(query, {}) for query in queries], passages=passages)
 
         return ANSWERS.get(path, ("units", tuple(queries)), load)
     return ()
 
 
-def shared_units(grades: Sequence[Mapping[str, float]]) -> tuple[int, ...]:
-    """Return the cluster of each query by its ``grades`` {document: grade}; empty where each stands alone."""
-    found = clusters_of([{document for document, grade in of.items() if grade > 0} for of in grades])
+def shared_units(grades: Sequence[Mapping[str, float]], *, passages: bool) -> tuple[int, ...]:
+    """Return the cluster of each query by its ``grades`` {document: grade}; empty where each stands alone.
+
+    With ``passages`` the documents were cut from files, and the file is what is shared.
+    """
+    relevant = [{document for document, grade in of.items() if grade > 0} for of in grades]
+    if passages:
+        relevant = [{place_of(document)[0] for document in documents} for documents in relevant]
+    found = clusters_of(relevant)
     return tuple(found) if len(set(found)) < len(found) else ()
 
 
 def clusters_of(documents: Sequence[Collection[str]]) -> list[int]:
-    """Return the cluster of each query by its relevant ``documents``: a connected component of queries that share one,
-    or a file that theirs were cut from.
+    """Return the cluster of each query by its relevant ``documents``: a connected component of queries that share one.
 
     A component with more than ``GIANT`` of the queries hangs together by chains: each of its queries then goes with the
     one document that it shares with most others, so that what hangs together most stays together.
     """
-    places = [{place_of(name)[0] for name in names} for names in documents]
-    found = _components(places)
+    found = _components(documents)
     sizes = Counter(found)
-    giant = {name for name, size in sizes.items() if size > GIANT * len(places)}
+    giant = {name for name, size in sizes.items() if size > GIANT * len(documents)}
     if not giant:
         return found
-    shared = Counter(name for names in places for name in names)
+    shared = Counter(name for names in documents for name in names)
     cut: dict[tuple[int, str], int] = {}
-    for number, names in enumerate(places):
+    for number, names in enumerate(documents):
         if names and found[number] in giant:
             hub = max(names, key=lambda name: (shared[name], name))
-            found[number] = cut.setdefault((found[number], hub), len(places) + len(cut))
+            found[number] = cut.setdefault((found[number], hub), len(documents) + len(cut))
     return found
 
 
-def _components(places: Sequence[Collection[str]]) -> list[int]:
-    parent = list(range(len(places)))
+def _components(documents: Sequence[Collection[str]]) -> list[int]:
+    parent = list(range(len(documents)))
 
     def root(number: int) -> int:
         while parent[number] != number:
@@ -69,10 +75,10 @@ def _components(places: Sequence[Collection[str]]) -> list[int]:
         return number
 
     holders: dict[str, list[int]] = defaultdict(list)
-    for number, names in enumerate(places):
+    for number, names in enumerate(documents):
         for name in names:
             holders[name].append(number)
     for first, *others in holders.values():
         for other in others:
             parent[root(other)] = root(first)
-    return [root(number) for number in range(len(places))]
+    return [root(number) for number in range(len(documents))]

@@ -137,7 +137,7 @@ def describe_study(
     for benchmark, (family, in_domain_of) in zip(benchmarks, kin, strict=True):
         language = benchmark.counted_language
         cw = count_content_words(benchmark.queries, language)
-        units = shared_units([benchmark.qrels[query] for query in benchmark.query_ids])
+        units = shared_units([benchmark.qrels[query] for query in benchmark.query_ids], passages=benchmark.passages)
         cw_profile = profile(cw)
         about.append(
             {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdp.benchmarks.units import GIANT, clusters_of
+from cdp.benchmarks.units import GIANT, clusters_of, shared_units
 from cdp.principle.simultaneous import estimate, simultaneous
 
 
@@ -19,10 +19,16 @@ def test_queries_that_share_a_document_hang_together_through_others() -> None:
     assert together(clusters_of(documents))[:5] == [{0, 2, 3}, {1}, {4}, {5}, {6}]
 
 
-def test_documents_of_one_file_are_one() -> None:
-    documents = [["manual.pdf#1"], ["manual.pdf#2"], ["p3"], ["p4"], ["p5"], ["p6"], ["p7"], ["p8"]]
-    found = clusters_of(documents)
-    assert together(found) == [{0, 1}, *({n} for n in range(2, 8))]
+def test_passages_of_one_file_are_one_and_ids_that_look_like_them_are_not() -> None:
+    documents = ["manual.pdf#1", "manual.pdf#2", "p3", "p4", "p5", "p6", "p7", "p8"]
+    grades = [{document: 1.0, "manual.pdf#9": 0.0} for document in documents]
+    assert together(list(shared_units(grades, passages=True))) == [{0, 1}, *({n} for n in range(2, 8))]
+    assert shared_units(grades, passages=False) == ()
+
+
+def test_a_query_without_a_relevant_document_stands_alone_beside_a_giant_component() -> None:
+    grades = [{"d": 1.0}, {"d": 1.0}, {"d": 0.0}, {}]
+    assert together(list(shared_units(grades, passages=False))) == [{0, 1}, {2}, {3}]
 
 
 def test_a_giant_component_is_cut_at_the_documents_that_most_queries_share() -> None:
