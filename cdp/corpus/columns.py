@@ -1,6 +1,6 @@
 """Rows parsed together as Arrow columns: blocks of whole lines, words counted, which rows are odd.
 
-A reader hands over blocks whose rows it could parse together; whatever is odd in them (a value that is no plain text,
+A reader hands over blocks whose rows it could parse together; what is odd in them (a value that is no plain text,
 an id with unusual characters) is read again as a row, by the code that says what is wrong with it.
 """
 

@@ -367,7 +367,7 @@ class TrialConfig(Config):
     retriever: str = altered(
         TrainingConfig, "retriever", default="", help="The retriever to train. Empty: of those at hand that the time "
         "allows, the one that is best untrained on the dev queries.",
-        reason="An answer about a retriever that nobody would use helps no one.",
+        reason="An answer is worth most about the retriever that will be used.",
     )  # fmt: skip
     untrained: tuple[str, ...] = option(
         (), "Further retrievers beside it, untrained: models, or one behind an API by its name. All that are at hand "

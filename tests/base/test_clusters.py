@@ -28,7 +28,7 @@ def test_each_query_on_its_own_is_the_paired_t_test() -> None:
 
 
 def test_clusters_of_equal_size_are_a_t_test_of_their_means() -> None:
-    """Twenty documents of five queries: G − 1 degrees of freedom, whatever the queries within a document do."""
+    """Twenty documents of five queries: G − 1 degrees of freedom, however much the queries of a document agree."""
     random = np.random.default_rng(1)
     deltas = np.repeat(random.normal(1, 3, 20), 5) + random.normal(0, 3, 100)
     clusters = np.repeat(np.arange(20), 5).tolist()

@@ -134,7 +134,7 @@ def test_a_grade_changes_every_face_at_once(workspace: Workspace, folder: Path, 
 def test_unjudged_documents_withhold_the_answer_on_every_face(
     workspace: Workspace, task: dict[str, str], folder: Path, faces: Faces, open_page: Open
 ) -> None:
-    """Without a key for the judge, too: what stands around its button was gone then."""
+    """Without a key for the judge, too: what stands around its button stays."""
     late = [[f"late-{k}" for k in range(3)] + [f"d{i}-{d}" for d in range(4)] for i in range(N_JUDGED)]
     benchmark = {"name": "made", "split": "test", "source": {"kind": judged.KIND, "judge": "a-model"}}
     shutil.rmtree(workspace.job("study-1"))

@@ -106,7 +106,7 @@ def study(
     else:
         chosen = random.integers(0, len(p.documents), n)
     common = random.normal(0, p.shared, (seeds, 1))
-    # What a seed does to single queries: a kept seed's scores, drawn anew for each query, alike for all trainings.
+    # What a seed does to single queries: a kept seed's scores, drawn again for each query, alike for all trainings.
     of_query = random.integers(0, p.trained.shape[1], (seeds, len(chosen)))
     scores = []
     for number, (option, above) in enumerate(zip(OPTIONS, world, strict=True)):

@@ -61,7 +61,7 @@ def test_the_intervals_cover_a_new_dataset_trained_in_a_new_way() -> None:
 
 
 def test_the_papers_differences_have_their_own_variances() -> None:
-    """Own ones that lie close together are predicted closely, whatever the paper's do, and the other way round."""
+    """Own ones that lie close together are predicted closely, however the paper's lie, and the other way round."""
     random = np.random.default_rng(2)
     y = np.concatenate([random.normal(1, 0.5, 12), random.normal(1, 6, 12)])
     papers = np.arange(24) >= 12

@@ -17,7 +17,7 @@ from cdp.corpus.readers.lines import PageLine, in_logical_order, is_right_to_lef
 
 # Of a page with fewer lines, the font of each is asked for.
 LEAST_LINES = 8
-# A page of which images cover so much is a picture, whatever date or stamp was printed on it.
+# A page of which images cover so much is a picture, even with a date or a stamp printed on it.
 IMAGE_SHARE = 0.3
 # Points by which a crop box has to be smaller than its page to be looked at.
 LEAST_CROP = 1.0
