@@ -43,7 +43,7 @@ def main(job: Job) -> None:
     job.progress("reading the file", 0, 0, "")
     form, held = read_results(source, benchmark)
     digest = sha256_file(source)[:16]
-    evaluation = _reported(benchmark, held) if form == MEANS_ALONE else _judged(benchmark, held, source)
+    evaluation = _reported(benchmark, held) if form == MEANS_ALONE else score_run(benchmark, held, source)
     evaluation.settings.update(imported=form, file=source.name, file_hash=digest)
     settings = EvaluationConfig(retriever=config.retriever, judged=config.judged, protocol=config.protocol)
     who = {"id": config.retriever, "name": config.retriever, "kind": "imported", "hash": digest}
@@ -67,7 +67,7 @@ MTEB_MEASURES = {
 }  # fmt: skip
 
 
-def _judged(benchmark: Benchmark, run: dict[str, dict[str, float]], source: Path) -> Evaluation:
+def score_run(benchmark: Benchmark, run: dict[str, dict[str, float]], source: Path) -> Evaluation:
     """Return a run, scored by our measures."""
     ranking, left_out = ranked(run, benchmark, source)
     measures, per_query, absent = judge(benchmark, ranking)
