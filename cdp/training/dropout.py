@@ -25,10 +25,11 @@ class FastDropout(TorchFunctionMode):
         kwargs = kwargs or {}
 
         if func is nn.functional.dropout and kwargs.get("training") and not kwargs.get("inplace"):
-            return dropout(*args, kwargs["p"])
+            return dropout(args[0], kwargs["p"])
         plain = not kwargs.get("is_causal") and not kwargs.get("enable_gqa") and len(args) == 3
         if func is ATTENTION and kwargs.get("dropout_p") and plain:
-            return attention(*args, kwargs.get("attn_mask"), kwargs["dropout_p"], kwargs.get("scale"))
+            query, key, value = args
+            return attention(query, key, value, kwargs.get("attn_mask"), kwargs["dropout_p"], kwargs.get("scale"))
         return func(*args, **kwargs)
 
 
