@@ -20,6 +20,7 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.retrievers import resolve
 from cdp.retrievers.encode import Encoding, encode, precision_for
+from cdp.studies.estimate import of_speed_key
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine, keep_freed_memory
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.loop import adamw, base_model
@@ -44,9 +45,9 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
 
     With trained layers also that of the whole retriever: how fast it encodes, and of a training a third.
     """
-    name, _, layers = key.partition("/")
+    name, layers = of_speed_key(key)
     retriever = resolve(name, workspace)
-    chosen = {"query_set": "any", "retriever": name, **({"trained_layers": int(layers)} if layers else {})}
+    chosen = {"query_set": "any", "retriever": name, **({"trained_layers": layers} if layers else {})}
     settings = complete(TrainingConfig.from_dict(chosen), retriever)
     assert settings.learning_rate is not None
     model = base_model(retriever, settings, "cpu")
@@ -65,8 +66,8 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     whole = texts_per_second()
     with tempfile.TemporaryDirectory() as folder:
         if layers:
-            freeze_below(model, int(layers))
-            lower = LowerLayers(model, int(layers), Path(folder), key)
+            freeze_below(model, layers)
+            lower = LowerLayers(model, layers, Path(folder), key)
             read = [lower.states(queries, prompt, read[0]), lower.states(documents, "", read[1])]
             model.lower_layers = lower
         batches = Batches(read[0], read[1], np.arange(len(documents)), np.ones(len(documents)))
