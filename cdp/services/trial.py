@@ -12,7 +12,8 @@ from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, library, list_benchmarks, manifests
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.jobs import JobView
-from cdp.services import access, commands, decide, job_words, judging, projects, studies
+from cdp.services import access, commands, decide, judging, projects, studies
+from cdp.services.jobs import failure
 from cdp.services.jobs import running as running_job
 from cdp.studies.config import TrialConfig
 from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of
@@ -145,7 +146,7 @@ def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
     try:
         report = studies.report(workspace, study.id)
     except CdpError:
-        what, next_step, _ = job_words.failure(study)
+        what, next_step, _ = failure(study)
         return what or "The test was cut off before its first training.", next_step or "Resume its job."
     first = f" The first failure: {report.failures[0][1]}" if report.failures else ""
     return (
