@@ -45,6 +45,7 @@ PARTS = {
     "calibrate_paraphrase": Part(("metrics",)),
     "gpu": Part(("evaluation", "retrievers", "synthesis", "training")),
     "judging": Part(("evaluation",)),
+    "minilm_test": Part(("studies", "training", "evaluation")),
     "pages": Part(("charts", "services", "ui")),
     "promise": Part(("studies", "training", "evaluation")),
     "search_from_disk": Part(("evaluation", "retrievers")),

@@ -98,7 +98,7 @@ def _closing(workspace: Workspace, planned: Trial, api_key: str, run: str = "lat
     if not planned.judged.judge:
         return None
     name = judging.judged_name(workspace, planned.judged.splits.of or planned.judged.benchmark)
-    left = planned.config.spend - (planned.plan.cost or 0.0)
+    left = planned.config.spend - (planned.cost or 0.0)
     return judging.closing(workspace, name, left, planned.config.endpoint, api_key, run)
 
 
@@ -130,7 +130,8 @@ def start(
         raise ConfigError(trial.problem, hint=f"Allow more with --minutes or --spend{smaller}.")
     manifest = resolve_corpus(workspace, config.corpus)
     make(workspace, manifest, trial.judged)
-    priced = bool(trial.plan.requests) and trial.plan.cost is not None
+    # Without a price no budget can be kept, and the plan has said so.
+    priced = trial.cost is not None and (trial.cost > 0 or trial.plan.requests > 0)
     study = trial.plan.config.replace(spend=config.spend if priced else None)
     begun = studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
     closing = _closing(workspace, trial, api_key, begun.job_id)
