@@ -31,6 +31,7 @@ PARTS = {
     "ndcg": Part(("evaluation",), 18),
     "self_bleu": Part(("metrics",), 14),
     "search": Part(("evaluation", "retrievers"), 115),
+    "late_interaction": Part(("retrievers",), 110),
     "encoding": Part(("evaluation", "retrievers"), 90),
     "reading": Part(("corpus",), 130),
     "pdf": Part(("corpus",), 45),

@@ -19,7 +19,7 @@ from pathlib import Path
 from cdp.base.errors import InputError
 from cdp.base.text import counted, silent, typed_path
 from cdp.benchmarks import manifests
-from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
+from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of_qrels, iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.manifests import Manifest
 from cdp.corpus import guess_language
 
@@ -198,7 +198,7 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, 
     digest = hashlib.sha256(f"{hash_of_ids.hexdigest()}{hash_of_texts.hexdigest()}".encode())
     for words in (
         (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
-        (text for split in sorted(qrels) for text in (split, digest_of(qrels[split]))),
+        (text for split in sorted(qrels) for text in (split, digest_of_qrels(qrels[split]))),
         *((manifest.protocol,) if manifest.protocol else ()),
     ):
         digest.update(texts_hash(words).encode())

@@ -333,6 +333,7 @@ class Study:
                 pairs = pairs.without(~judged, "queries that a benchmark judges")
             if condition.cell.loss != INFONCE:
                 pairs = self._with_negatives(pairs, condition)
+            pairs.check_negatives()
             self._data = _Data(wanted, pairs)
         return self._data
 
