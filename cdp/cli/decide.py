@@ -283,6 +283,7 @@ def _planned(planned: Trial) -> dict[str, Any]:
     basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
     fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
     return {
+        "overlap": splits.shared_note,
         "trainings": f"{plan.trainings} of {planned.trained}: {planned.config.numbers} "
         f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}",
         "beside": f"BM25, {planned.beside}, each also fused with BM25",
