@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "per_query", "query", "rebuild",
-    "runs", "trainings",
+    "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "metrics", "per_query", "query",
+    "rebuild", "runs", "trainings",
 ]  # fmt: skip
 
 
@@ -64,6 +64,20 @@ def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str
 def trainings(workspace: Workspace) -> list[dict[str, Any]]:
     """Return all trainings of ``runs``."""
     return runs(workspace)[1]
+
+
+def metrics(workspace: Workspace) -> list[dict[str, Any]]:
+    """Return all Q-D measures, newest first.
+
+    Keys: query_set, query_set_hash, method, per_doc, human, measure, value, interval (None for one document),
+    n_documents, n_queries, sampled_from, model, threshold, created, job_id (empty: measured without a model).
+    """
+    found = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM metrics ORDER BY created DESC, source"))
+    for row in found:
+        low, high = row.pop("low"), row.pop("high")
+        row["interval"] = None if low is None else (low, high)
+        row.pop("source")
+    return found
 
 
 def per_query(

@@ -49,9 +49,15 @@ TABLES = {
         **dict.fromkeys(("created", "settings", "counts"), TEXT),
     },
     "scores": {**dict.fromkeys(("source", "evaluation_id", "measure", "query_id"), TEXT), "value": REAL},
+    # Q-D measures: a row is told from others by the set as it was, Q/Doc, human set, and what was measured of it.
+    "metrics": {
+        **dict.fromkeys(("source", "job_id", "query_set", "query_set_hash", "method", "human", "measure"), TEXT),
+        **dict.fromkeys(("per_doc", "n_documents", "n_queries", "sampled_from"), WHOLE),
+        **dict.fromkeys(("value", "low", "high", "threshold"), REAL), **dict.fromkeys(("model", "created"), TEXT),
+    },
 }  # fmt: skip
 # Columns of which a file gives a list: one row per entry.
-UNNESTED = ("query_id", "value")
+UNNESTED = {"scores": ("query_id", "value")}
 STATEMENTS = tuple(
     f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
     for table, columns in TABLES.items()
