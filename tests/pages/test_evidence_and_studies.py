@@ -87,7 +87,7 @@ def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None
     study = finished_study(filled)
     at = open_page("evidence/studies", study=study)
     shown = words(at)
-    assert "Best on average over 3 benchmarks" in shown
+    assert "Best training on average over 3 benchmarks" in shown
     assert "Limits" in shown
     assert "by content words" in " ".join(str(frame.value.to_dict()) for frame in at.dataframe)
     assert not at.error
