@@ -17,7 +17,7 @@ from cdp.charts.evidence import difference_against_cw
 from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, by_method, figure, plain
 from cdp.principle import Difference, threshold
 from cdp.results import numbers as of
-from cdp.results.arms import FigureData
+from cdp.results.arms import AXES, FigureData
 from cdp.results.numbers import Numbers
 
 PER_ROW, PANEL_HEIGHT = 2, 260
@@ -220,14 +220,15 @@ def best_qdoc(numbers: Numbers) -> go.Figure:
 
 def gain_over_cw(numbers: Numbers) -> go.Figure:
     """The scatter with its line and band; with fewer than three datasets of different CW the points alone."""
+    axis = next(name for name in AXES if all(name in row for row in numbers))
     data = [
-        Difference(row["retriever"], row["kind"], row["per_doc"], row["dataset"], row["cw"], row["points"])
+        Difference(row["retriever"], row["kind"], row["per_doc"], row["dataset"], row[axis], row["points"])
         for row in numbers
     ]
-    if len({d.cw for d in data}) >= 3 and len({d.dataset for d in data}) >= 3:
+    if axis == "cw" and len({d.cw for d in data}) >= 3 and len({d.dataset for d in data}) >= 3:
         return difference_against_cw(data, threshold(data))
-    titles = ("mean content words of the dataset's queries (CW)", POINTS)
-    chart = points(numbers, x="cw", y="points", name=("retriever", "comparison"), titles=titles)
+    titles = (AXES[axis], POINTS)
+    chart = points(numbers, x=axis, y="points", name=("retriever", "comparison"), titles=titles)
     chart.add_hline(y=0, line={"color": MUTED, "dash": "dash", "width": 1})
     return chart
 

@@ -22,6 +22,7 @@ from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
 from cdp.catalog import STUDY_START
+from cdp.complexity import lengths, rarity
 from cdp.evaluation.results import FirstTen
 from cdp.principle import PARAPHRASE, SCALING, Difference
 from cdp.principle.tables import read
@@ -66,6 +67,7 @@ class ArmRow:
     in_domain: bool = False
     cw: float | None = None
     words: float | None = None
+    rarity: float | None = None
     evaluation: str = ""
 
     @property
@@ -88,13 +90,15 @@ class MeasureRow(NamedTuple):
 
 @dataclass(frozen=True)
 class FigureData:
-    """All that the figures read. ``stats`` are facts of benchmarks, ``errors`` counts of who is right at rank 1."""
+    """All that the figures read. ``stats`` are facts of benchmarks, ``errors`` counts of who is right at rank 1;
+    ``differences`` lie at a value of ``axis``, one of ``AXES``, in the place of CW."""
 
     rows: Sequence[ArmRow] = ()
     measures: Sequence[MeasureRow] = ()
     stats: Sequence[Mapping[str, Any]] = ()
     errors: Sequence[Mapping[str, Any]] = ()
     differences: Sequence[Difference] = field(default=())
+    axis: str = "cw"
 
 
 # Own results.
@@ -122,8 +126,7 @@ def own(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]], sets: It
             evaluation=evaluation["id"],
         )
         if target is not None:
-            words = float(np.mean([len(text.split()) for text in target.texts]))
-            row = replace(row, cw=target.profile.mean, words=words, language=target.language)
+            row = replace(row, cw=target.profile.mean, language=target.language, **_beside(target))
         rows.append(_with_training(row, evaluation, of_set) if evaluation["trained"] is not None else row)
     rates = {(row.retriever, row.rate) for row in rows if row.rate is not None}
     several = {name for name, n in Counter(name for name, _ in rates).items() if n > 1}
@@ -165,6 +168,12 @@ def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[
         query_set=str(settings.get("query_set") or ""),
         **written,
     )
+
+
+def _beside(target: Profiled) -> dict[str, float]:
+    """The means of what stands beside CW, over the queries of a benchmark."""
+    measures = {"words": lengths, "rarity": rarity}
+    return {name: float(measure(target.texts, target.language).mean()) for name, measure in measures.items()}
 
 
 def _profiled(workspace: Workspace, benchmark: str, split: str) -> Profiled | None:
@@ -388,6 +397,13 @@ def _published_row(row: Mapping[str, Any], facts: Mapping[str, Any]) -> ArmRow:
     )
 
 
+# What a gain is laid over, beside CW: what of it is length, and what rare words?
+AXES = {
+    "cw": "mean content words of the dataset's queries (CW)",
+    "words": "mean words of the dataset's queries",
+    "rarity": "mean rarity of the dataset's content words (bits)",
+}
+
 # Differences between arms.
 
 # What an arm and its control may differ in without being other arms.
@@ -437,7 +453,7 @@ def over_equal(row: ArmRow) -> ArmRow | None:
 
 def gains(rows: Sequence[ArmRow], axis: str = "cw") -> list[Difference]:
     """Return the out-of-domain gains from diverse queries and from more of them, mean over seeds, with the benchmark's
-    content words (or another ``axis``: words, the mean length of its queries)."""
+    content words (or another of ``AXES``)."""
     found: list[Difference] = []
     plain = [row for row in rows if row.usual and not row.in_domain and getattr(row, axis) is not None]
     plain = [row for row in plain if not row.equal_pairs] or plain  # the two designs are two questions

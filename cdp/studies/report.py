@@ -453,6 +453,9 @@ def pool(study: StudyScores) -> list[Pooled]:
         models.append(over_datasets(title, observations))
         if len({o.family for o in observations}) >= FAMILIES_PER_COVARIATE:
             models.append(over_datasets(f"{title}{BY_CW}", observations, ["cw"]))
+        # Is it content words or length? The slope of one beside the other, where there are datasets enough for both.
+        if len({o.family for o in observations if "words" in o.covariates}) >= 2 * FAMILIES_PER_COVARIATE:
+            models.append(over_datasets(f"{title}{BY_CW} and length", observations, ["cw", "words"]))
     return models
 
 

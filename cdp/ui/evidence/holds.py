@@ -42,6 +42,9 @@ def page(workspace: Workspace) -> None:
     pair = _pair(workspace, compared)
     mine = replace(mine, errors=pair[0].table() if pair else [])
 
+    axis = st.session_state.get("holds_axis") or "cw"
+    if axis != "cw":
+        mine = replace(mine, differences=arms.gains(mine.rows, axis), axis=axis)
     drawn = {name: figure.numbers(mine) for name, figure in FIGURES.items()}
     there = sum(map(bool, drawn.values()))
     st.markdown(f"#### {there} of {len(FIGURES)} figures can be drawn from your results")
@@ -92,6 +95,8 @@ def _own(figure: Figure, mine: FigureData, shown: Numbers, compared: Mapping[str
         return
     if figure.name == "errors":
         _choose_pair(compared)
+    if figure.name in ("cw", "correlation"):
+        forms.pick("Over", arms.AXES, key="holds_axis")
     said = numbers.said(mine, shown)
     if figure.name == "errors":
         said = f"{shown[0]['value']:,} queries of one benchmark, one training of each arm."
