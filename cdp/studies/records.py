@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -182,6 +182,12 @@ def _listed(evaluation: Mapping[str, Any]) -> list[list[str]] | None:
         return kept
     ids = kept["ids"]
     return [[ids[place] for place in row if place < len(ids)] for row in kept["of"]]
+
+
+def query_ids(found: Iterable[Mapping[str, Any]], place: str) -> tuple[str, ...]:
+    """Return the queries that these records were scored on, in the order of ``gains.read_scores``."""
+    evaluations = (r["evaluations"][place] for r in found if place in (r.get("evaluations") or {}))
+    return tuple(sorted(next(iter(evaluations), {"query_ids": ()})["query_ids"]))
 
 
 def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
