@@ -170,7 +170,7 @@ def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[
     )
 
 
-def _beside(target: Profiled) -> dict[str, float]:
+def _beside(target: Profiled) -> dict[str, Any]:
     """The means of what stands beside CW, over the queries of a benchmark."""
     measures = {"words": lengths, "rarity": rarity}
     return {name: float(measure(target.texts, target.language).mean()) for name, measure in measures.items()}

@@ -77,6 +77,7 @@ def _plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     if WEIGHTINGS.named(config.weighting).needs == "column" and config.weights:
         ANSWERS.get(permission.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
 
+    config = config.replace(beside=tuple(query_sets.resolve_query_set(workspace, name).id for name in config.beside))
     found = plan_of(workspace, resolved_reasoning(workspace, config, query_set), retriever, query_set)
     if config.dev.benchmark:
         evaluation.checked(workspace, retriever.name, config.dev.benchmark, found.settings.dev.split)

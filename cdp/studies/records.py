@@ -46,7 +46,7 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
 
 
 # Settings that came later. Empty ones are left out, so that the results of before are found.
-CAME_LATER = ("trained_layers",)
+CAME_LATER = ("trained_layers", "beside")
 
 # Of a condition: left out of its record where they say nothing.
 CELL_LATER = ("layers", "fused")
@@ -60,7 +60,7 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
 def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
     """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
     values = settings.to_dict()
-    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] is None}
+    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, (), [])}
     facts: dict[str, Any] = {
         "base": base_hash,
         "pairs": pairs_hash,
