@@ -23,5 +23,5 @@ def test_rarity_is_the_mean_of_the_bits_of_content_words() -> None:
 
 
 def test_both_are_weightings_with_a_cap() -> None:
-    assert WEIGHTINGS["length"].raw(QUERIES, "en", 3.0).tolist() == [2, 3, 3, 2]
+    assert WEIGHTINGS["words"].raw(QUERIES, "en", 3.0).tolist() == [2, 3, 3, 2]
     assert WEIGHTINGS["rarity"].raw(QUERIES, "en", 1.0).max() == 1.0

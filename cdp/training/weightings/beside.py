@@ -21,8 +21,8 @@ def capped_rarity(queries: Sequence[str], language: str, kappa: float) -> NDArra
     return np.minimum(rarity(queries, language), kappa)
 
 
-LENGTH = Weighting(
-    "length", "Length", "A pair counts in proportion to its query's words, stopwords among them, capped at κ.",
+WORDS = Weighting(
+    "words", "Words", "A pair counts in proportion to its query's words, stopwords among them, capped at κ.",
     capped_lengths, settings=("kappa",), order=26,
 )  # fmt: skip
 RARITY = Weighting(
