@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.text import storable
 from cdp.base.workspace import Workspace
-from cdp.catalog import connection as db
-from cdp.catalog.ingest import STUDY, STUDY_START, IngestReport, ingest, rebuild, with_catalog
+from cdp.catalog.database import STUDY, STUDY_START, IngestReport, ingest, rebuild, translated, with_catalog
 
 if TYPE_CHECKING:
     import duckdb
 
 
 __all__ = [
-    "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "per_query", "query", "rebuild",
-    "runs", "trainings",
+    "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "metrics", "per_query", "query",
+    "rebuild", "runs", "trainings",
 ]  # fmt: skip
 
 
@@ -42,8 +41,7 @@ def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any
     """
 
     def task(connection: Any) -> list[list[dict[str, Any]]]:
-        tables = ("evaluations", "trainings")
-        return [db.rows(connection, f"SELECT * FROM {table} ORDER BY created DESC, id DESC") for table in tables]
+        return [_rows(connection, table, "id") for table in ("evaluations", "trainings")]
 
     found, trained = with_catalog(workspace, task)
     for row in found:
@@ -56,6 +54,12 @@ def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any
     return found, trained
 
 
+def _rows(connection: Any, table: str, order: str) -> list[dict[str, Any]]:
+    cursor = connection.execute(f"SELECT * FROM {table} ORDER BY created DESC, {order} DESC")
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+
+
 def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str, Any]]:
     """Return all evaluations of ``runs``; with ``studies`` those of studies' trainings as well."""
     return [row for row in runs(workspace)[0] if studies or row["retriever_kind"] not in (STUDY, STUDY_START)]
@@ -64,6 +68,20 @@ def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str
 def trainings(workspace: Workspace) -> list[dict[str, Any]]:
     """Return all trainings of ``runs``."""
     return runs(workspace)[1]
+
+
+def metrics(workspace: Workspace) -> list[dict[str, Any]]:
+    """Return all Q-D measures, newest first.
+
+    Keys: query_set, query_set_hash, method, per_doc, human, measure, value, interval (None for one document),
+    n_documents, n_queries, sampled_from, model, threshold, created, job_id (empty: measured without a model).
+    """
+    found = with_catalog(workspace, lambda connection: _rows(connection, "metrics", "source"))
+    for row in found:
+        low, high = row.pop("low"), row.pop("high")
+        row["interval"] = None if low is None else (low, high)
+        row.pop("source")
+    return found
 
 
 def per_query(
@@ -125,7 +143,7 @@ def query(
         except duckdb.InterruptException:
             raise InputError(f"The query took longer than {timeout_s:g} seconds and was ended.") from None
         except duckdb.Error as error:
-            if db.translated(error, workspace.catalog) is not error:
+            if translated(error, workspace.catalog) is not error:
                 raise
             raise InputError(f"The SQL cannot be answered: {_plain(error)}") from error
         finally:

@@ -76,6 +76,9 @@ def compare(
     if not run.json and format != "table":
         return run.say(None, paper.write(comparison, format).removesuffix("\n"))
     remarks = board.remarks(comparison.rows)
+    if comparison.left_out and retriever is None:
+        left = counted(comparison.left_out, "training")
+        remarks.append(f"{left} of studies left out: --retriever NAME compares them, results list names them.")
     return run.say({**paper.to_dict(comparison), "remarks": remarks}, _comparison(comparison, remarks))
 
 
@@ -93,7 +96,7 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
             "retriever": row.retriever,
             "NDCG@10": row.score,
             "difference": f"{signed(row.difference)}{'†' if row.significant else ''}",
-            "95% interval": interval((row.low, row.high), sign=True),
+            "95% interval": "withheld" if row.withheld else interval((row.low, row.high), sign=True),
             "p (t)": p_value(row.p_t),
             "p (seeds)": p_value(row.p_seeds),
             "p (Holm)": p_value(row.p_holm),

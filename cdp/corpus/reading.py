@@ -19,6 +19,7 @@ from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
 from cdp.base.text import Progress, counted, silent
 from cdp.base.workspace import sha256_file, sha256_text
+from cdp.complexity.guessing import guess_language, language_shares
 from cdp.corpus.checks import (
     BROKEN_OFF,
     UNREADABLE,
@@ -43,7 +44,6 @@ from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, FileList, contents_of, is_single
 from cdp.corpus.grades import Grades, grade_columns
-from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.losses import described
 from cdp.corpus.options import AUTO, PASSAGE_WORDS, ROWS_FOR_FIELDS, ReadOptions
 from cdp.corpus.passages import LONGEST_HEADING, cut
@@ -89,9 +89,10 @@ class FileRead:
     encoding: str
     language: str
     n_documents: int
-    # Of a PDF, and those of them that are images without text.
+    # Of a PDF, those of them that are images without text, and the numbers of those that were recognised.
     n_pages: int = 0
     n_scanned: int = 0
+    recognised: tuple[int, ...] = ()
     # Words that stand in the file, those left out on purpose, and those that did not come out, by kind.
     n_words: int = 0
     removed: dict[str, int] = field(default_factory=dict)
@@ -353,7 +354,8 @@ class _Reading:
             language = guess_language(self.sample)
             spooled = self.spooled.get(source.name)
             said = spooled.report if spooled else Report()
-            counts = (said.pages, said.scanned, said.n_words, said.removed, said.missing)
+            pages = (said.pages, said.scanned, tuple(said.recognised))
+            counts = (*pages, said.n_words, said.removed, said.missing)
             self.files.append(FileRead(source.name, reader.name, source.encoding, language, n_documents, *counts))
 
     def _find_stayed(self, sources: Sequence[Source], earlier: Collection[int]) -> None:

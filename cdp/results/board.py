@@ -18,7 +18,7 @@ from cdp import benchmarks, catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
-from cdp.base.text import clustered, counted
+from cdp.base.text import clustered, counted, signed
 from cdp.base.workspace import Workspace
 from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
@@ -30,6 +30,7 @@ from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
+from cdp.training.reasoning import MULTI_QUERY
 
 MEASURE = regraded.MEASURE
 SEPARATOR = " · "
@@ -110,7 +111,9 @@ class ResultRow:
     They are None for the baseline, and without the same queries.
     ``noise`` is ``seeds`` where p (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a
     training has one seed. ``version`` tells earlier judgments of the same name apart, ``warnings`` are the
-    benchmark's. ``calibration`` is what people's labels say of a difference that a model judged.
+    benchmark's. ``calibration`` is what people's labels say of a difference that a model judged. Where more than a
+    tenth of the first tens of a side are ``unjudged`` (a share), nothing is tested: ``difference`` takes these for
+    irrelevant, ``if_relevant`` for of the top grade.
     """
 
     retriever: str
@@ -144,6 +147,17 @@ class ResultRow:
     ties: int | None = None
     noise: str = ""
     calibration: Calibration | None = None
+    unjudged: float | None = None
+    if_relevant: float | None = None
+
+    @property
+    def withheld(self) -> str:
+        """Both bounds of a difference that too few judgments decide; empty for others."""
+        if self.if_relevant is None:
+            return ""
+        irrelevant, top = signed(self.difference or 0.0, 1), signed(self.if_relevant, 1)
+        share = f"{self.unjudged:.0%} of the first tens are unjudged"
+        return f"{share}: {irrelevant} points if all are irrelevant, {top} if top-grade"
 
     @property
     def place(self) -> str:
@@ -277,8 +291,10 @@ def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str
     if not {"settings", "query_set", "pairs", "documents", "steps"} <= result.keys():
         return None
     pairs, documents = int(result["pairs"]), int(result["documents"])
+    doubled = result["settings"].get("query_source") == MULTI_QUERY
+    asked = result["settings"].get("per_doc") if doubled else None
     return Trained(
-        *source_of(str(result["query_set"])), per_doc(pairs, documents), pairs, documents,
+        *source_of(str(result["query_set"])), str(asked or per_doc(pairs, documents)), pairs, documents,
         int(result["steps"]), result["settings"], incomplete=INCOMPLETE in result.get("notes", ()),
     )  # fmt: skip
 
@@ -293,10 +309,12 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
     if not corpus:  # imported, or deleted since: the study's own word for it
         method = str(condition["source"])
     steps = int(training.get("steps_taken") or training.get("steps") or 0)
-    asked = str(condition["per_doc"])
-    if documents and documents != -(-pairs // max(1, int(asked))):  # a budget's last document may have fewer
-        asked = per_doc(pairs, documents)
-    return Trained(method, corpus, asked, pairs, documents, steps, settings, str(about["study"]))
+    asked = int(condition["per_doc"])
+    # Of a query and its reasoned form two pairs are made; a budget's last document may have fewer queries.
+    doubled = condition.get("query_source") == MULTI_QUERY
+    whole = not documents or doubled or documents == -(-pairs // max(1, asked))
+    shown = str(asked) if whole else per_doc(pairs, documents)
+    return Trained(method, corpus, shown, pairs, documents, steps, settings, str(about["study"]))
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -384,6 +402,7 @@ def rows_of(
     by_time = sorted(newest, key=lambda row: (row["created"], row["id"]))
     current = {_place(row)[:3]: row["benchmark_hash"] for row in by_time}  # the newest judgments of each place
     infos = {(info.name, info.content_hash): info for info in benchmarks.list_benchmarks(workspace)}
+    present = dict(infos.keys())
     usual = _usual_steps(newest)
     judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in selected}
     rows = []
@@ -396,7 +415,8 @@ def rows_of(
         name, judgments = first["retriever_name"], first["benchmark_hash"]
         if first["named"] and (seeds := len(related[lead])) > 1:  # a person named one of several
             name = f"{name} ({seeds} seeds)"
-        version = "" if judgments == current[_place(first)[:3]] else f"earlier version {judgments[:6]}"
+        newest_version = present.get(first["benchmark"], current[_place(first)[:3]])
+        version = "" if judgments == newest_version else f"earlier version {judgments[:6]}"
         badges: dict[str, Badge] = {}
         for row in runs:
             steps = usual.get((row["start"], *_place(row)), 0)
@@ -529,6 +549,7 @@ def remarks(rows: Sequence[ResultRow]) -> list[str]:
             found[row.place, remark].append(row.retriever)
     of_place = Counter(row.place for row in rows)
     said = [f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in rows if row.calibration]
+    said += [f"{row.place} ({row.retriever}): {row.withheld}." for row in rows if row.withheld]
     said += dict.fromkeys(f"{row.place}: {PER_PASSAGE}" for row in rows if row.per_file is not None)
     for (place, remark), names in found.items():
         some = "" if len(names) == of_place[place] else f" ({', '.join(names)})"

@@ -36,7 +36,8 @@ MOST = 14
 class Comparison:
     """The rows with their differences from the baseline, and the settings in which their trainings differ.
 
-    ``n_tests`` differences were corrected for, shown here or not. ``settings`` {setting that differs: {retriever:
+    ``n_tests`` differences were corrected for, shown here or not; ``left_out`` trainings of studies were not named.
+    ``settings`` {setting that differs: {retriever:
     value}}, ``scores`` {evaluation: {query: value in [0, 1]}}; ``evaluations`` are those of ``list_evaluations``.
     """
 
@@ -45,6 +46,7 @@ class Comparison:
     rows: list[ResultRow]
     settings: dict[str, dict[str, Any]]
     n_tests: int = 0
+    left_out: int = 0
     scores: RunScores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
@@ -109,10 +111,16 @@ def compare(
         for row in newest
         if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
+<<<<<<< HEAD
     whole = [row for row in selected if row["settings"].get("imported") != MEANS_ALONE]
     scores: dict[str, dict[str, float]] = {row["id"]: {} for row in selected}
     scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
     for row in whole:
+=======
+    compared = {row["retriever_id"] for row in selected}
+    scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
+    for row in selected:
+>>>>>>> main
         now = regraded.scores(workspace, row)
         if now is not None:
             scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
@@ -123,6 +131,7 @@ def compare(
     judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in rows}
     by_id = {row["id"]: row for row in selected}
     rows = [_calibrated(workspace, row, judges[row.benchmark], means, by_id) for row in rows]
+    rows = [_withheld(workspace, row, means, by_id) for row in rows]
     p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
     corrected = iter(holm([p for p in p_values if p is not None]))
     rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
@@ -133,6 +142,7 @@ def compare(
         rows=rows,
         settings=_differing(workspace, rows),
         n_tests=sum(row.p_holm is not None for row in rows),
+        left_out=len({row["retriever_id"] for row in newest if row["retriever_kind"] == STUDY} - compared),
         scores={**scores, **means},
         evaluations=evaluations,
     )
@@ -172,7 +182,7 @@ def _tested_row(
     first, second = means[reference.evaluation_id], means[row.evaluation_id]
     if not first or first.keys() != second.keys():
         return row
-    clusters = units_of(workspace, row.benchmark, row.split, tuple(first))
+    clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
     tested = paired_test([100 * (second[query] - first[query]) for query in first], clusters)
     same = ("low", "high", "p_t", "n_clusters", "wins", "losses", "ties")
     statistics = {name: getattr(tested, name) for name in same}
@@ -206,8 +216,22 @@ def _calibrated(
         [regraded.retrieved(workspace, of[evaluation]) for evaluation in side.split("+")]
         for side in (row.baseline_evaluation_id, row.evaluation_id)
     )
-    units = dict(zip(first, units_of(workspace, row.benchmark, row.split, tuple(first)), strict=False))
+    clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
+    units = dict(zip(first, clusters, strict=bool(clusters)))
     return replace(row, calibration=calibrate(by, before, after, differences, units))
+
+
+def _withheld(workspace: Workspace, row: ResultRow, means: RunScores, of: Mapping[str, Mapping[str, Any]]) -> ResultRow:
+    """The row with both bounds of its difference in place of its tests, where too few documents are judged."""
+    if row.baseline_evaluation_id is None:
+        return row
+    sides = [[of[e] for e in side.split("+")] for side in (row.baseline_evaluation_id, row.evaluation_id)]
+    found = regraded.if_relevant(workspace, sides, list(means[row.evaluation_id]))
+    if found is None:
+        return row
+
+    share, difference = found
+    return replace(row, unjudged=share, if_relevant=difference, low=None, high=None, p_t=None, p_seeds=None, noise="")
 
 
 def _differing(workspace: Workspace, rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:

@@ -238,7 +238,8 @@ def noise_notes(comparison: Comparison) -> list[str]:
 
 CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "version", "ndcg", "per_file",
                "n_queries", "evaluation_id", "baseline_evaluation_id", "difference", "low", "high", "p_t", "p_seeds",
-               "p_holm", "n_clusters", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
+               "p_holm", "n_clusters", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks",
+               "unjudged", "if_relevant")  # fmt: skip
 
 
 def to_csv(comparison: Comparison) -> str:
@@ -249,7 +250,7 @@ def to_csv(comparison: Comparison) -> str:
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
     """The comparison without the scores of single queries, for JSON."""
-    same = ("baseline", "baseline_id", "settings", "n_tests")
+    same = ("baseline", "baseline_id", "settings", "n_tests", "left_out")
     rows = [row.record() for row in comparison.rows]
     return {**{name: getattr(comparison, name) for name in same}, "rows": rows, "notes": notes(comparison)}
 

@@ -178,7 +178,7 @@ class Study:
         if name not in self._base:
             self._report(f"loading {name}", next_within_s=LOADING_S)
             retriever = resolve(name, self.job.workspace)
-            payer = Payer.of(self.job, self.config.spend)
+            payer = self._payer(name)
             self._base[name] = (retriever, model_hash(load(retriever, "cpu", payer=payer)))
         return self._base[name]
 
@@ -237,8 +237,12 @@ class Study:
         records.save(self.job.folder, key, None, stored)
 
     def _loaded(self, retriever: ResolvedRetriever) -> SentenceTransformer:
-        payer = Payer.of(self.job, self.config.spend)
+        payer = self._payer(retriever.name)
         return load(retriever, _device(self.config.gpus), self.config.training.max_length, memo=self._memo, payer=payer)
+
+    def _payer(self, name: str) -> Payer:
+        """Return the account of a retriever behind an API, with what the others left of the study's limit."""
+        return Payer.of(self.job, self.config.spend, name, self.config.untrained)
 
     def _by_words(self, benchmark: Benchmark, watch: Progress) -> Evaluation:
         """BM25 on a benchmark; the last few are kept, for each retriever is fused with them."""
@@ -333,6 +337,7 @@ class Study:
                 pairs = pairs.without(~judged, "queries that a benchmark judges")
             if condition.cell.loss != INFONCE:
                 pairs = self._with_negatives(pairs, condition)
+            pairs.check_negatives()
             self._data = _Data(wanted, pairs)
         return self._data
 
@@ -434,11 +439,8 @@ class Study:
         )  # fmt: skip
 
     def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
-        """What the report needs of an evaluation; scores in [0, 1]. Where a model judged, also what was retrieved: its
-        judgments may be added to, and people's labels correct the scores."""
-        kept: dict[str, Any] = {}
+        """What the report needs of an evaluation, and what was retrieved first; scores in [0, 1]."""
         if is_judged(benchmark.folder):
-            kept["first_ten"] = first_ten(benchmark, evaluation.ranking)
             evaluation.counts["unjudged_in_first_ten"] = unjudged(benchmark, evaluation.ranking)
         return {
             "benchmark": benchmark.name,
@@ -447,10 +449,11 @@ class Study:
             "measures": evaluation.measures,
             "query_ids": benchmark.query_ids,
             "ndcg@10": np.round(evaluation.per_query["ndcg@10"], 6).tolist(),
+            "p@1": evaluation.per_query["p@1"].astype(int).tolist(),
+            "first_ten": records.numbered(first_ten(benchmark, evaluation.ranking)),
             "counts": evaluation.counts,
             "settings": evaluation.settings,
             "seconds": evaluation.seconds,
-            **kept,
         }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,8 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
-from cdp.base.workspace import Workspace, shuffle_key
+from cdp.base.workspace import Workspace, sha256_text, shuffle_key
+from cdp.corpus import iter_documents, load_manifest
 from cdp.query_sets import QuerySet
 
 UNUSABLE = "documents whose queries or text could not be read"
@@ -49,6 +52,8 @@ class PairSet:
     was written for, and the passages beside any of these in its file."""
     never: NDArray[np.int64] | None = None
     """``unfit`` as indices into ``documents`` (n_pairs, k), -1 where there are fewer."""
+    languages: list[str] = field(default_factory=list)
+    """Of pairs from several sets the language of each one's set; empty where all are of one set."""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -67,6 +72,14 @@ class PairSet:
     def without_negatives(self) -> int:
         """Pairs that have no hard negative although others have."""
         return 0 if self.negatives is None else int((self.negatives < 0).all(axis=1).sum())
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Pairs (n_pairs,) without any negative: every other document answers their query, or lies beside one."""
+        if self.never is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        others = (self.never >= 0) & (self.never != self.document_of[:, None])
+        return np.asarray(others.sum(axis=1) >= len(self.documents) - 1)
 
     @property
     def content_hash(self) -> str:
@@ -102,6 +115,7 @@ class PairSet:
             negatives=None if self.negatives is None else index_of[self.negatives[rows]],
             teacher=None if self.teacher is None else self.teacher[rows],
             never=None if self.never is None else index_of[self.never[rows]],
+            languages=[self.languages[row] for row in rows] if self.languages else [],
         )
 
     def without(self, usable: NDArray[np.bool_], reason: str) -> PairSet:
@@ -129,6 +143,35 @@ class PairSet:
                 hint="Training needs queries for at least two different documents.",
             )
 
+    def check_negatives(self) -> None:
+        """InputError where no pair has a negative: its loss would be 0 at every step. Hard negatives count."""
+        if self.alone.all():
+            raise InputError(
+                f"No query of {self.query_set.name or self.query_set.id} has a negative to learn from: each was "
+                f"written for all of its {len(self.documents):,} documents, or for passages beside each other.",
+                hint="Training needs queries that differ between documents: write or import others.",
+            )
+
+
+# The passages before and after a query's own are no negatives for it: of so many other documents one is.
+ENOUGH = 3
+
+
+def check_set(workspace: Workspace, query_set: QuerySet) -> None:
+    """Raise InputError for a set whose pairs have no negative; all of its documents are read only where that may be."""
+    lines = (line for line in query_sets.read_queries(workspace, query_set.id) if any(map(str.strip, line.queries)))
+    first = next(lines, None)
+    if first is None or query_set.hard_negatives:
+        return
+
+    same, answers = query_sets.plain_form(first.queries[0]), {first.document_id, *first.together}
+    others = (line for line in lines if same not in map(query_sets.plain_form, line.queries))
+    names = {first.document_id}
+    names |= {line.document_id for line in islice(others, ENOUGH) if line.document_id not in answers}
+    found = (d.content_hash for d in iter_documents(workspace, query_set.corpus_id) if d.id in names)
+    if len(set(islice(found, len(names)))) <= ENOUGH:
+        load_pairs(workspace, query_set.id).check_negatives()
+
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
@@ -143,8 +186,6 @@ def load_pairs(
     so is a document whose line or text cannot be used, which goes to ``failures``. NotFoundError if there is no such
     query set, InputError if nothing is left to train on.
     """
-    from cdp.corpus import iter_documents, load_manifest
-
     failures = failures or Failures()
     query_set = query_sets.load(workspace, query_set_id)
     # An incomplete set has no hash of its own yet: what was trained on is named by what is there now.
@@ -253,6 +294,42 @@ def draw_pairs(
         )
         pairs.check()
     return pairs
+
+
+def joined(parts: Sequence[PairSet]) -> PairSet:
+    """The pairs of several sets as one, without hard negatives; equal documents of two sets are one document."""
+    index: dict[str, int] = {}
+    maps = [np.array([index.setdefault(text, len(index)) for text in part.documents], dtype=np.int64) for part in parts]
+    never = [part.never for part in parts]
+    width = max((rows.shape[1] for rows in never if rows is not None), default=0)
+    apart = np.full((sum(map(len, parts)), width), -1, dtype=np.int64)
+
+    start = 0
+    for part, places in zip(parts, maps, strict=True):
+        if part.never is not None:
+            rows = np.where(part.never < 0, -1, places[part.never])
+            apart[start : start + len(part), : rows.shape[1]] = rows
+        start += len(part)
+
+    first = parts[0].query_set
+    names, hashes = ([getattr(part.query_set, key) for part in parts] for key in ("name", "content_hash"))
+    complete = all(part.query_set.complete for part in parts)
+    mixed = replace(first, name=" + ".join(names), content_hash=sha256_text(*hashes)[:16], complete=complete)
+    dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
+    unfit: dict[str, frozenset[str]] = {}
+    for part in parts:
+        unfit |= part.unfit
+    return PairSet(
+        queries=[query for part in parts for query in part.queries],
+        documents=list(index),
+        document_of=np.concatenate([places[part.document_of] for part, places in zip(parts, maps, strict=True)]),
+        query_set=mixed,
+        dropped=dict(dropped),
+        query_ids=[name for part in parts for name in part.query_ids],
+        unfit=unfit,
+        never=apart if width else None,
+        languages=[part.language for part in parts for _ in range(len(part))],
+    )
 
 
 @dataclass(frozen=True)
@@ -487,8 +564,6 @@ def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
 
 def _documents(pairs: PairSet, workspace: Workspace, wanted: set[str]) -> tuple[dict[str, int], list[str]]:
     """Document id → its index, and the documents, with those of ``wanted`` that are new behind."""
-    from cdp.corpus import iter_documents
-
     documents = list(pairs.documents)
     by_content = {content: index for index, content in enumerate(documents)}
     index: dict[str, int] = {}
