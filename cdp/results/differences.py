@@ -111,16 +111,11 @@ def compare(
         for row in newest
         if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
-<<<<<<< HEAD
+    compared = {row["retriever_id"] for row in selected}
     whole = [row for row in selected if row["settings"].get("imported") != MEANS_ALONE]
     scores: dict[str, dict[str, float]] = {row["id"]: {} for row in selected}
     scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
     for row in whole:
-=======
-    compared = {row["retriever_id"] for row in selected}
-    scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
-    for row in selected:
->>>>>>> main
         now = regraded.scores(workspace, row)
         if now is not None:
             scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
