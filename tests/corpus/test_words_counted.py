@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdp.corpus.extraction import blocks_of, reading_process
-from cdp.corpus.losses import described, missing, words
-from cdp.corpus.readers import Report
+from cdp.corpus.readers import Report, described, missing, words
 from tests.support import install_plugins
 
 LOSSY = """

@@ -62,14 +62,13 @@ def _row(record: Cells, header: list[str], delimiter: str) -> Row | BadRow:
 
 
 def table_stream(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> Iterator[Item]:
-    """Yield what ``table_rows`` does, rows that Arrow can parse as columns."""
+    """Return what ``table_rows`` does, rows that Arrow can parse as columns."""
     from pyarrow import csv as arrow
 
     rows = partial(table_rows, source, options, delimiter, quoted)
     head, fields = resolved(source, options, rows)
     if fields is None:
-        yield from rows()
-        return
+        return rows()
     header = list(head[0].values)
     wanted = [name for name in dict.fromkeys((fields.id, fields.title, fields.text)) if name]
 
@@ -106,9 +105,8 @@ def table_stream(source: Source, options: ReadOptions, delimiter: str, quoted: b
         first = next(_records(source, text, delimiter, quoted))
     source.budget.spent = spent
     if isinstance(first, BadRow) or first[0] > 1:
-        yield from rows()
-        return
-    yield from in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
+        return rows()
+    return in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
 
 
 def _ends_of_records(delimiter: str, quoted: bool, block: bytes) -> NDArray[np.int64] | None:
@@ -227,11 +225,11 @@ def parses(text: str, delimiter: str, quoted: bool) -> list[list[str]] | None:
 
 
 def csv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
-    yield from table_rows(source, options, find_delimiter(sample(source, options), options), True)
+    return table_rows(source, options, find_delimiter(sample(source, options), options), True)
 
 
 def csv_stream(source: Source, options: ReadOptions) -> Iterator[Item]:
-    yield from table_stream(source, options, find_delimiter(sample(source, options), options), True)
+    return table_stream(source, options, find_delimiter(sample(source, options), options), True)
 
 
 def find_delimiter(text: str, options: ReadOptions) -> str:
@@ -261,11 +259,11 @@ CSV = RowFormat("csv", "CSV", "CSV with a header row", (".csv",), csv_rows, csv_
 
 def tsv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
     # Passages that merely begin with a quotation mark are common: quoting counts where the first rows show it.
-    yield from table_rows(source, options, "\t", shows_quoting(sample(source, options)))
+    return table_rows(source, options, "\t", shows_quoting(sample(source, options)))
 
 
 def tsv_stream(source: Source, options: ReadOptions) -> Iterator[Item]:
-    yield from table_stream(source, options, "\t", shows_quoting(sample(source, options)))
+    return table_stream(source, options, "\t", shows_quoting(sample(source, options)))
 
 
 def shows_quoting(text: str) -> bool:
