@@ -52,11 +52,13 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     chosen = {"query_set": "any", "retriever": name, **({"trained_layers": layers} if layers else {})}
     settings = complete(TrainingConfig.from_dict(chosen), retriever)
     assert settings.learning_rate is not None
+
     model = base_model(retriever, settings, "cpu")
     static = StaticEngine.fits(model)
     texts = settings.loop.batch_size or TEXTS if static else TEXTS
     documents = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
     queries = [" ".join(text.split()[:WORDS]) for text in documents]
+
     prompt = model.prompts["query"] or ""
     read: list[Any] = [tokenise(model, queries, prompt), tokenise(model, documents)]
     encoding = Encoding("", "document", "", True, None, precision_for(model))
@@ -72,6 +74,7 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
             lower = LowerLayers(model, layers, Path(folder), key)
             read = [lower.states(queries, prompt, read[0]), lower.states(documents, "", read[1])]
             model.lower_layers = lower
+
         batches = Batches(read[0], read[1], np.arange(len(documents)), np.ones(len(documents)))
         loss = WeightedInfoNCE(settings.loop.scale or 20.0)
         engine: Engine = StaticEngine(model, batches, loss) if static else TransformerEngine(model, batches, loss)
