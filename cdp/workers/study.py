@@ -27,6 +27,7 @@ from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource
 from cdp.studies.records import licences, versions
+from cdp.training.tracking import Tracker
 
 if TYPE_CHECKING:
     from cdp.studies.run import Study
@@ -38,10 +39,12 @@ def main(job: Job) -> None:
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
+    tracker = Tracker(inputs.config.tracker, str(job.spec.get("name") or job.id), job.folder, inputs.config.to_dict())
     if inputs.config.choose:
         inputs = chosen(job, inputs)
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
-    done = conducted(job, inputs)
+    done = conducted(job, inputs, tracker)
+    tracker.finish()
     job.result(
         "study",
         {"trained": done["trained"], "reused": done["reused"], "failed": done["failed"],
@@ -68,14 +71,17 @@ def chosen(job: Job, inputs: Inputs) -> Inputs:
     return Inputs.of(job)
 
 
-def conducted(job: Job, inputs: Inputs) -> Counter[str]:
-    """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
+def conducted(job: Job, inputs: Inputs, tracker: Tracker | None = None) -> Counter[str]:
+    """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed.
+
+    Of tasks the tracker gets the scores alone.
+    """
     from cdp.studies.run import Study
     from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
         keep_freed_memory()
-        study = Study(job, inputs)
+        study = Study(job, inputs, tracker)
         study.execute()
         return study.counts
     folder = job.folder / "steps"
@@ -90,6 +96,7 @@ def conducted(job: Job, inputs: Inputs) -> Counter[str]:
         total.update({name: counts[name] for name in ("trained", "reused", "failed")})
         if counts["figures"]:
             job.metric(done, **counts["figures"])
+            (tracker or Tracker()).log(done, counts["figures"], f"{counts['figures'].get('condition')}/final")
         job.progress("conditions", done, len(inputs.steps), "conditions", next_within_s=STEP_S)
     return total
 
