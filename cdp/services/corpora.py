@@ -20,6 +20,7 @@ from cdp.corpus import (
     CorpusManifest,
     ReadOptions,
     delete_corpus,
+    iter_documents,
     list_corpora,
     read_documents,
     resolve_corpus,
@@ -31,7 +32,7 @@ from cdp.corpus.storage import Growth
 from cdp.query_sets import deriving
 from cdp.services import access, projects
 
-__all__ = ["list_corpora", "resolve_corpus"]
+__all__ = ["iter_documents", "list_corpora", "resolve_corpus"]
 
 
 @dataclass(frozen=True)
