@@ -42,7 +42,7 @@ from cdp.results import board, differences, paper
 from cdp.results import models as trained
 from cdp.results.differences import Comparison
 from cdp.results.models import TrainedModel
-from cdp.services import adding, benchmarks, corpora, demo, evaluation, job_words, jobs, metrics, training, trial
+from cdp.services import adding, benchmarks, corpora, demo, evaluation, jobs, metrics, training, trial
 from cdp.services import decide as deciding
 from cdp.services import models as giving
 from cdp.services import queries as sets
@@ -132,8 +132,8 @@ class JobHandle(Drawn):
             raise KeyboardInterrupt(says) from None
 
         if view.state is not State.FINISHED:
-            message, hint, _ = job_words.failure(view)
-            raise CdpError(message or f"{self.id}: {job_words.sentence(view)}", hint=hint)
+            message, hint, _ = jobs.failure(view)
+            raise CdpError(message or f"{self.id}: {jobs.sentence(view)}", hint=hint)
         return self
 
     def stop(self) -> None:
@@ -154,14 +154,14 @@ class JobHandle(Drawn):
         return jobs.outcome(self.folder, self.id)
 
     def _progress(self, view: JobView) -> str:
-        return f"{job_words.kind(view.kind)}: {job_words.doing(view)}"
+        return f"{jobs.activity(view.kind)}: {jobs.doing(view)}"
 
     def _title(self) -> str:
         return f"{self.view.name}, {self._progress(self.view)}"
 
     def _facts(self) -> dict[str, str | Sequence[str]]:
         view = self.view
-        return {"id": self.id, "state": job_words.sentence(view), "failure": job_words.failure(view)[:2]}
+        return {"id": self.id, "state": jobs.sentence(view), "failure": jobs.failure(view)[:2]}
 
 
 class Made(Drawn):
