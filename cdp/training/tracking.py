@@ -24,7 +24,7 @@ _UNNAMED = re.compile(r"[^\w\-./: ]")
 class Tracker:
     """One run on a tracker, in one process; an empty ``name`` tracks nothing.
 
-    ConfigError where the tracker is not installed. One that fails later is reported once, and the training goes on.
+    ConfigError where the tracker cannot be started. One that fails later is reported once, and the training goes on.
     """
 
     def __init__(self, name: str = "", run: str = "", folder: Path = Path(), settings: Mapping[str, Any] = {}) -> None:
@@ -32,22 +32,27 @@ class Tracker:
         if not name:
             return
 
+        from accelerate import PartialState
         from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
+        PartialState()  # its trackers log through accelerate, which asks it
         kind = LOGGER_TYPE_TO_CLASS[name]
         place = (str(folder),) if kind.requires_logging_directory else ()
         called = {"trackio": {"name": run}, "wandb": {"name": run, "dir": str(folder)}, "mlflow": {"run_name": run}}
         try:
             tracker = kind(PROJECT, *place, **called.get(name, {}))
-            # Asked for by the main process alone: accelerate would fix the device of this process by looking.
-            tracker.main_process_only = False
             tracker.start()
         except ImportError as error:
-            raise ConfigError(
-                f"The tracker {name} is not installed.", hint=f"Install it: pip install {name}"
-            ) from error
+            hint = f"Install it: pip install {name}"
+            raise ConfigError(f"The tracker {name} is not installed.", hint=hint) from error
+        except Exception as error:  # its own: no key, no server, no folder
+            hint = "Its environment variables say where and how it logs: see its own documentation."
+            raise ConfigError(f"The tracker {name} cannot be started: {error}", hint=hint) from error
         self._run = tracker
-        plain = {key: value if isinstance(value, (bool, int, float)) else str(value) for key, value in settings.items()}
+
+        # They take no list and no None.
+        given = {key: value for key, value in settings.items() if value is not None}
+        plain = {key: value if isinstance(value, (int, float)) else str(value) for key, value in given.items()}
         self._call("store_init_configuration", cleaned(plain))
 
     def log(self, step: int, values: Mapping[str, Any], group: str = "") -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cdp.retrievers.spelling import TESTED
 from tests.interop.models import TEXTS, VECTORS, save_all
+from tests.interop.trackers import WRITES_TRACKIO
 from tests.support import REPOSITORY
 
 TORCH = "torch==2.13.0"
@@ -39,6 +40,7 @@ class Peer:
 
 
 PEERS = tuple(Peer(f"sentence-transformers-{version}", (f"sentence-transformers=={version}",)) for version in TESTED)
+PEERS += (Peer("trackio-0.43.0", ("trackio==0.43.0", "accelerate==1.15.0"), WRITES_TRACKIO),)
 
 
 def main() -> int:

@@ -64,11 +64,11 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def start(workspace: Workspace, query_set: str, tmp_path: Path) -> Callable[..., tuple[Path, int]]:
-    def start(**settings: Any) -> tuple[Path, int]:
+    def start(job_id: str = "tracked", **settings: Any) -> tuple[Path, int]:
         if not workspace.benchmark("dev").exists():
             write_benchmark(workspace, "dev", test=range(6))
         values = {"epochs": 4, "batch_size": 8, "learning_rate": 1e-3, "benchmark": "dev", "gpus": 0, **settings}
-        job = write_job(workspace, "tracked", query_set=query_set, retriever=str(tiny_static(tmp_path / "m")), **values)
+        job = write_job(workspace, job_id, query_set=query_set, retriever=str(tiny_static(tmp_path / job_id)), **values)
         return job, work("cdp.workers.training", job)
 
     return start
@@ -137,8 +137,13 @@ def test_one_that_is_not_installed_is_a_sentence_and_one_that_fails_ends_no_trai
     def no_network(*_: Any, **__: Any) -> None:
         raise OSError("no route to host")
 
+    monkeypatch.setattr(tracking.LOGGER_TYPE_TO_CLASS["trackio"], "start", no_network)
+    job, code = start("without-a-key", tracker="trackio")
+    failure = read_json(job / "failure.json")
+    assert (code, failure["message"]) == (1, "The tracker trackio cannot be started: no route to host")
+    monkeypatch.setattr(tracking.LOGGER_TYPE_TO_CLASS["trackio"], "start", lambda _: None)
     monkeypatch.setattr(tracking.LOGGER_TYPE_TO_CLASS["trackio"], "log", no_network)
-    job, code = start(tracker="trackio")
+    _, code = start("cut-off", tracker="trackio")
     assert code == 0
     assert capsys.readouterr().err.count("the tracker trackio failed and is left out: no route to host") == 1
 
