@@ -621,7 +621,21 @@ class TrainingConfig(Config):
     pairs: int | None = option(
         None, "Exactly this many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
     )
+    beside: tuple[str, ...] = option(
+        (), "Further query sets (ids or names) that are trained on together with it: a mix of languages or methods.",
+        advanced=True,
+    )  # fmt: skip
     tracker: str = TRACKER
+
+    def check(self) -> None:
+        if not self.beside:
+            return
+        alone = {"reasoning": self.reasoning, "pairs": self.pairs, "weights": self.weights, "distil": self.loop.distil,
+                 "hard_negatives": self.loop.hard_negatives}  # fmt: skip
+        if used := [name for name, value in alone.items() if value]:
+            raise ConfigError(
+                f"{', '.join(used)} and 'beside' do not go together.", hint="These are of a single query set."
+            )
 
 
 class EvaluationConfig(Config):

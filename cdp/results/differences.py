@@ -35,7 +35,8 @@ MOST = 14
 class Comparison:
     """The rows with their differences from the baseline, and the settings in which their trainings differ.
 
-    ``n_tests`` differences were corrected for, shown here or not. ``settings`` {setting that differs: {retriever:
+    ``n_tests`` differences were corrected for, shown here or not; ``left_out`` trainings of studies were not named.
+    ``settings`` {setting that differs: {retriever:
     value}}, ``scores`` {evaluation: {query: value in [0, 1]}}; ``evaluations`` are those of ``list_evaluations``.
     """
 
@@ -44,6 +45,7 @@ class Comparison:
     rows: list[ResultRow]
     settings: dict[str, dict[str, Any]]
     n_tests: int = 0
+    left_out: int = 0
     scores: RunScores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
@@ -108,6 +110,7 @@ def compare(
         for row in newest
         if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
+    compared = {row["retriever_id"] for row in selected}
     scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
     for row in selected:
         now = regraded.scores(workspace, row)
@@ -131,6 +134,7 @@ def compare(
         rows=rows,
         settings=_differing(workspace, rows),
         n_tests=sum(row.p_holm is not None for row in rows),
+        left_out=len({row["retriever_id"] for row in newest if row["retriever_kind"] == STUDY} - compared),
         scores={**scores, **means},
         evaluations=evaluations,
     )

@@ -139,7 +139,7 @@ def best_of(manifest: CorpusManifest, own: Sequence[BenchmarkInfo]) -> Benchmark
 
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
     splits = planning.splits_of(workspace, info, config.judged.split, queries=config.queries, documents=MOST_DOCUMENTS)
-    notes = [splits.shared_note] if splits.shared else []
+    notes = []
     if splits.benchmark != info.name:
         queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
         notes.append(f"{queries}{splits.n_dev:,} others choose the checkpoints ({splits.benchmark}).")
@@ -266,6 +266,7 @@ class Trial:
         fewer = f", or test on fewer documents: --documents {self.fitting}" if self.fitting else ""
         steps = " or ".join(f"{n:,}" for n in dict.fromkeys(plan.steps.values()))
         return {
+            "overlap": splits.shared_note,
             "trainings": f"{plan.trainings} of {self.trained}: {self.config.numbers} "
             f"diverse queries and paraphrases per {self.unit}, {counted(self.config.seeds, 'seed')}",
             "beside": f"BM25, {self.beside}, each also fused with BM25",
@@ -292,6 +293,7 @@ class Trial:
             "judged_kind": self.judged.kind,
             "problem": self.problem,
             "fitting_documents": self.fitting,
+            "overlap": self.judged.splits.shared_note,
             "notes": list(self.notes),
             "plan": self.plan.to_dict(),
         }
