@@ -341,7 +341,9 @@ UNLIMITED = 10**9
 
 def length_of(model: SentenceTransformer) -> int | None:
     """The longest text in tokens that the model reads; None if it cuts nothing."""
-    length = getattr(model[0], "document_length", None) or model.max_seq_length
+    length = model.max_seq_length
+    if kind_of(model) == MULTI_VECTOR:  # late interaction may read longer documents than queries
+        length = model[0].document_length or length
     if isinstance(length, int):
         return length if length < UNLIMITED else None
     truncation = getattr(getattr(model[0], "tokenizer", None), "truncation", None)
