@@ -18,11 +18,12 @@ from cdp.base.worker import Job, Stopped
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.measures import from_ranking
-from cdp.retrievers import DENSE, MULTI_VECTOR, PROTOCOLS, bm25
+from cdp.retrievers import MULTI_VECTOR, PROTOCOLS, bm25
 from cdp.retrievers.api import ApiModel, failed_texts, record_failed
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, embed, precision_for
 from cdp.retrievers.exact_search import search
 from cdp.retrievers.late_interaction import search_tokens
+from cdp.retrievers.load import kind_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -56,11 +57,6 @@ def protocol_for(model: SentenceTransformer, name: str = "published") -> Protoco
             hint="Use the protocol paper, which takes cosine for every model.",
         )
     return Protocol(name, similarity, *(model.prompts.get(role) or "" for role in ("query", "document")))
-
-
-def kind_of(model: SentenceTransformer) -> str:
-    """Return the kind of a loaded retriever, one of ``presets.KINDS``."""
-    return MULTI_VECTOR if getattr(model, "model_type", "") == "MultiVectorEncoder" else DENSE
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import CdpError, ModelError
 from cdp.retrievers import api, model_files
 from cdp.retrievers.api import Payer
-from cdp.retrievers.presets import MULTI_VECTOR, SPARSE, Retriever
+from cdp.retrievers.presets import DENSE, MULTI_VECTOR, SPARSE, Retriever
 from cdp.retrievers.resolve import ResolvedRetriever
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ def load(
     if memo is not None and hasattr(model, "remember"):
         model.remember(memo)
     return model.eval()
+
+
+def kind_of(model: Any) -> str:
+    """Return the kind of a loaded retriever, one of ``presets.KINDS``."""
+    return MULTI_VECTOR if getattr(model, "model_type", "") == model_files.MULTI_VECTOR_ENCODER else DENSE
 
 
 @contextmanager

@@ -31,12 +31,13 @@ from cdp.benchmarks.benchmark import texts_hash
 from cdp.complexity import content_words, language_of
 from cdp.corpus import CorpusManifest, load_manifest, open_corpus
 from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
-from cdp.evaluation.evaluate import Protocol, kind_of, length_of, protocol_for
+from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
 from cdp.retrievers import MULTI_VECTOR, bm25, load, model_hash
 from cdp.retrievers.api import ApiModel, Payer, failed_texts
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, PoolEncoder, cast, embed, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.late_interaction import matches, search_tokens
+from cdp.retrievers.load import kind_of
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from cdp.base.failures import Failures
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
-from cdp.retrievers import DENSE, Default, ResolvedRetriever, resolve
+from cdp.retrievers import DENSE, MULTI_VECTOR, Default, ResolvedRetriever, resolve
 from cdp.retrievers.presets import PAPER_EPOCHS
 from cdp.training.pairs import (
     BatchOrder,
@@ -38,7 +38,7 @@ EVALUATIONS = 3
 MOST_BETWEEN = 500
 
 # Kinds of retriever that the loss compares.
-TRAINED_KINDS = (DENSE,)
+TRAINED_KINDS = (DENSE, MULTI_VECTOR)
 
 LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 

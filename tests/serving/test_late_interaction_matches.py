@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.base.config import ServingConfig, TrainingConfig
+from cdp.base.config import ServingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.text import silent
 from cdp.base.workspace import Workspace
 from cdp.corpus import read_documents, store
-from cdp.retrievers import resolve
+from cdp.metrics.scorers import load_encoder
 from cdp.serving.engine import SearchEngine
 from cdp.serving.public import Serving
-from cdp.training.plan import complete
+from cdp.training.mining import Miner
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +47,7 @@ def test_what_takes_single_vectors_refuses_it_in_a_sentence(searched: tuple[Sear
     engine, _ = searched
     with pytest.raises(ConfigError, match="minilm-multi is a multi-vector retriever, and serving embeddings needs a"):
         Serving(engine.workspace, ServingConfig.from_dict({"retriever": "minilm-multi", "port": 0}), "")
-    settings = TrainingConfig.from_dict({"query_set": "any", "retriever": "minilm-multi"})
-    with pytest.raises(ConfigError, match="a training needs a dense one"):
-        complete(settings, resolve("minilm-multi", engine.workspace))
+    with pytest.raises(ConfigError, match="mining hard negatives needs a dense one"):
+        Miner(engine.workspace, "minilm-multi", 0, silent)
+    with pytest.raises(ConfigError, match="a measure of queries needs a dense one"):
+        load_encoder("minilm-multi", engine.workspace)

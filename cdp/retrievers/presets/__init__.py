@@ -97,6 +97,8 @@ class Retriever(Registered):
     prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
     padding_side: str = "right"
     kind: str = DENSE
+    projection: int | None = None
+    """Dimensions that a training projects token vectors to; None leaves them as they are."""
     embedded: bool = False
     pickled: bool = False
     """Published in PyTorch's own format alone, which is read by its restricted reader: for no model but our presets."""

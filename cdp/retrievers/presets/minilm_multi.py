@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.presets import MAXSIM, MINILM_NAME, MULTI_VECTOR, SCALE, Default, Retriever
+from cdp.retrievers.presets import MAXSIM, MINILM_NAME, MULTI_VECTOR, Default, Retriever
 
 PRESET = Retriever(
     name="minilm-multi",
@@ -21,13 +21,14 @@ PRESET = Retriever(
     parameters="23 M parameters, 91 MB",
     licence="Apache 2.0.",
     licence_id="apache-2.0",
+    projection=128,
     embedded=True,
     defaults={
         "learning_rate": Default(2e-5, "As for the dense MiniLM; ColBERT's authors take 3e-6 to 2e-5."),
         "batch_size": Default(32, "Each query is compared with every token of all documents of the batch."),
         "epochs": Default(1, "It starts from a trained encoder: one pass moves it, more of them cost minutes each."),
         "max_length": Default(256, "The model's own limit, as its authors trained it."),
-        "scale": SCALE,
+        "scale": Default(1.0, "MaxSim adds up a cosine for each token of the query; ColBERT divides it by nothing."),
     },
     languages=("en",),
 )
