@@ -104,6 +104,24 @@ def documents_against_diversity(evidence: FigureData) -> Numbers:
     )
 
 
+def documents_by_qdoc(evidence: FigureData) -> Numbers:
+    """The mean NDCG@10 of each number of documents at each Q/Doc, out of domain where there are such benchmarks, with
+    what its queries take: one request for each document."""
+    usual = [row for row in evidence.rows if row.usual and row.per_doc and row.documents]
+    rows = [row for row in usual if not row.in_domain] or usual
+    keys = ("retriever", "method", "documents", "per_doc")
+    found = mean(mean_rows(rows, *keys, "benchmark"), *keys, "dollars")
+    sizes = {row["documents"] for row in found}
+
+    numbers = []
+    for row in sorted(found, key=lambda row: (row["retriever"], row["method"], -row["documents"], row["per_doc"])):
+        price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
+        cost = "" if row["method"] == HUMAN else f" ({row['documents']:,} requests{price})"
+        arm = f"{row['retriever']} · {row['method']} · {row['documents']:,} documents{cost}"
+        numbers.append({"arm": arm, **{key: row[key] for key in (*keys, "ndcg", "dollars")}})
+    return numbers if len(sizes) > 1 else []
+
+
 def best_qdoc(evidence: FigureData) -> Numbers:
     """On how many benchmarks each Q/Doc is the best of a retriever's; of equal ones the fewest queries."""
     rows = [r for r in evidence.rows if r.usual and r.per_doc and not r.equal_pairs and r.method == "diverse"]

@@ -164,6 +164,13 @@ def test_documents_against_diversity_has_fewer_documents_at_more_queries(held: F
     assert by(found, "requests", "documents", benchmark="short", method="diverse") == {6: 6, 2: 2}
 
 
+def test_documents_by_queries_say_what_they_cost(held: FigureData) -> None:
+    found = numbers.documents_by_qdoc(held)
+    grid = by(found, "ndcg", "documents", "per_doc", retriever="tiny", method="diverse")
+    assert grid == {(6, 1): 55.0, (6, 3): 57.0, (6, 5): 56.33, (2, 3): 54.0}
+    assert "tiny · diverse · 2 documents (2 requests)" in {row["arm"] for row in found}
+
+
 def test_q_d_measures_and_scores_over_ce(held: FigureData) -> None:
     ce = by(numbers.measures_over_qdoc(held), "value", "method", "per_doc", measure="CE")
     assert ce == {("diverse", 1): 0.2, ("diverse", 3): 0.2, ("paraphrase", 1): 0.9, ("paraphrase", 3): 0.9}
