@@ -695,9 +695,12 @@ class DownloadConfig(Config):
 
 
 class ResultImportConfig(Config):
-    """A TREC run of a retriever that was not evaluated here."""
+    """Results of a retriever that was not evaluated here."""
 
-    path: str = option(REQUIRED, "A TREC run: query Q0 document rank score tag; also .gz.", holds="path")
+    path: str = option(
+        REQUIRED, "A TREC run (query Q0 document rank score tag), MTEB's predictions or results; also .gz.",
+        holds="path",
+    )  # fmt: skip
     retriever: str = option(REQUIRED, "What the retriever is called in results; no preset and no training job.")
     judged: JudgedOn = member()
     protocol: str = PROTOCOL

@@ -129,7 +129,7 @@ def export(
 
 @command("results import", places=("path",), job=True)
 def import_(run: Run, config: ResultImportConfig) -> int:
-    """Take in another program's TREC run as an evaluation."""
+    """Take in another program's TREC run, or MTEB's predictions or results, as an evaluation."""
     return run.started(jobs.start(run.workspace, "import", config))
 
 

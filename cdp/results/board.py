@@ -25,6 +25,7 @@ from cdp.corpus import load_manifest
 from cdp.evaluation import combined
 from cdp.evaluation.calibration import Calibration, judged_by
 from cdp.evaluation.evaluate import OF_FILES
+from cdp.evaluation.results import MEANS_ALONE
 from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
@@ -501,6 +502,9 @@ def badges_of(row: Mapping[str, Any], usual: int) -> list[Badge]:
         badges.append(Badge(counted(trained.steps, "step"), f"{meaning} A difference is one of steps too."))
     if row["settings"].get("precision") == "fp16":
         badges.append(Badge("half precision", HALF_PRECISION))
+    if row["settings"].get("imported") == MEANS_ALONE:
+        meaning = "MTEB's result file holds means alone: no query is compared. Its predictions can be."
+        badges.append(Badge("means alone", meaning))
     return badges
 
 

@@ -19,6 +19,7 @@ from cdp.benchmarks.benchmark import part
 from cdp.benchmarks.units import units_of
 from cdp.catalog import STUDY
 from cdp.evaluation.calibration import Judged, calibrate, judged_by
+from cdp.evaluation.results import MEANS_ALONE
 from cdp.query_sets import list_query_sets
 from cdp.results import regraded
 from cdp.results.board import MEASURE, ResultRow, families, latest, list_evaluations, rows_of
@@ -111,8 +112,10 @@ def compare(
         if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
     compared = {row["retriever_id"] for row in selected}
-    scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
-    for row in selected:
+    whole = [row for row in selected if row["settings"].get("imported") != MEANS_ALONE]
+    scores: dict[str, dict[str, float]] = {row["id"]: {} for row in selected}
+    scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
+    for row in whole:
         now = regraded.scores(workspace, row)
         if now is not None:
             scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
@@ -172,7 +175,7 @@ def _tested_row(
     if reference is None or reference is row:
         return row
     first, second = means[reference.evaluation_id], means[row.evaluation_id]
-    if first.keys() != second.keys():
+    if not first or first.keys() != second.keys():
         return row
     clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
     tested = paired_test([100 * (second[query] - first[query]) for query in first], clusters)
