@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.text import counted
+from cdp.base.text import SEPARATOR, counted, recipe
 from cdp.benchmarks import registry
 from cdp.principle import correlation_table, positive_rates
 from cdp.principle.correlation import COMPARISONS
@@ -302,8 +302,8 @@ def label(row: dict[str, Any] | Any) -> str:
     extras = [str(row[key]) for key, plain in usual.items() if row[key] not in (plain, "", None)]
     extras += ["equal pairs"] if row["equal_pairs"] else []
     extras += [f"learning rate {row['rate']:g}"] if row["rate"] is not None else []
-    written = [f"{method} × {per_doc}", row["corpus"]] if per_doc else [method]
-    return " · ".join(filter(None, [retriever if retriever != method else "", *written, *extras]))
+    own = recipe(method, per_doc, row["corpus"], *extras) if per_doc else method
+    return SEPARATOR.join(filter(None, [retriever if retriever != method else "", own]))
 
 
 def with_means(rows: Iterable[ArmRow]) -> list[ArmRow]:
