@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import InputError, WorkspaceError
+from cdp.base.job_kind import STUDIES
 from cdp.base.records import TRAINING, Count, Real, checked, fields
 from cdp.base.workspace import Workspace, parse_json, plain_file
 from cdp.catalog import connection as db
@@ -33,8 +34,9 @@ Fields = dict[str, Any]
 TableRows = Iterator[tuple[str, Fields]]
 T = TypeVar("T")
 
-# Studies have one file per training, in this folder of their results.
-STUDIES, CONDITIONS = "study-", "conditions"
+# Studies have one file per training, in this folder of their results; ids of jobs begin with their kind.
+CONDITIONS = "conditions"
+_STUDIES = tuple(f"{kind}-" for kind in STUDIES)
 # `retriever_kind` of evaluations in a study: of one of its trainings, or of the untrained retriever.
 STUDY, STUDY_START = "study", "study-start"
 
@@ -61,7 +63,7 @@ def _candidates(workspace: Workspace) -> Iterator[str]:
     for folder in _entries(workspace.jobs):
         for name in RESULTS:
             yield os.path.join(folder.path, "results", f"{name}.json")
-        if folder.name.startswith(STUDIES):
+        if folder.name.startswith(_STUDIES):
             conditions = _entries(os.path.join(folder.path, "results", CONDITIONS))
             yield from (entry.path for entry in conditions if entry.name.endswith(".json"))
 

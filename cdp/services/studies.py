@@ -12,6 +12,7 @@ from typing import Any
 
 from cdp import catalog
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.job_kind import STUDIES
 from cdp.base.workspace import CODE, Workspace, read_json_or_none, write_json
 from cdp.benchmarks import subsets
 from cdp.jobs import JobView
@@ -103,7 +104,7 @@ def run(
 
 def list_studies(workspace: Workspace) -> list[JobView]:
     """The studies of this workspace, newest first."""
-    return jobs.list_jobs(workspace, ["study"])
+    return jobs.list_jobs(workspace, STUDIES)
 
 
 def report(workspace: Workspace, study: str) -> StudyReport:
@@ -116,7 +117,7 @@ def report(workspace: Workspace, study: str) -> StudyReport:
 
 def _study(workspace: Workspace, name: str) -> JobView:
     view = jobs.show(workspace, name, with_size=False)
-    if view.kind != "study":
+    if view.kind not in STUDIES:
         raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
     return view
 

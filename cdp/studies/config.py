@@ -40,6 +40,9 @@ DESIGNS = ("equal documents", "equal pairs", BOTH)
 INFONCE, HARD_NEGATIVES, DISTIL = "infonce", "hard-negatives", "distil"
 LOSSES = (INFONCE, HARD_NEGATIVES, DISTIL)
 
+# Whose models a study keeps: of no training, of its winning option, or of every option the best seed.
+NONE, BEST, ALL = "none", "best", "all"
+
 # Splits that choose, the usual name first.
 DEV_SPLITS = ("dev", "validation", "valid", "val")
 
@@ -181,6 +184,11 @@ class StudyConfig(Config):
     learning_rate: tuple[float, ...] = option(
         (), "Peak learning rates to compare; the preset's own if empty.", minimum=1e-12, maximum=1.0, advanced=True,
     )  # fmt: skip
+    keep: str = option(
+        NONE, "Whose models stay at the end: of no training; best, the winning option's best seed by dev; all, of "
+        "every option the best seed.", reason="Scores are kept anyway, and the same settings give the same model.",
+        choices=(NONE, BEST, ALL), advanced=True,
+    )  # fmt: skip
     gpus: int | None = ONE_GPU
 
     @property
@@ -198,7 +206,7 @@ class StudyConfig(Config):
         # Those that came later stand in no plan of before.
         own = StudyConfig.settings()
         usual = {name: setting.default for name, setting in Loop.settings().items()}
-        usual |= {name: own[name].default for name in ("choose", "untrained", "layers", "fusion")}
+        usual |= {name: own[name].default for name in ("choose", "untrained", "layers", "fusion", "keep")}
         values = {name: value for name, value in self.to_dict().items() if name not in usual or value != usual[name]}
         if self.losses == (INFONCE,):
             del values["teacher"]
@@ -404,6 +412,9 @@ class TrialConfig(Config):
         1.0, "At most so much for queries that an LLM writes and, on a benchmark that a model judged, for judging what "
         "the trainings newly find. A test whose queries cost more is not started.",
         reason="Enough for a few hundred documents with a small model.", unit="US dollars", minimum=0.01,
+    )  # fmt: skip
+    keep: str = altered(
+        StudyConfig, "keep", default=BEST, reason="What the answer names can be tried at once.",
     )  # fmt: skip
 
     @property

@@ -449,6 +449,7 @@ def study_of_test(
         "trained_layers": config.trained_layers or None,
         "seeds": (*range(config.seeds),),
         "spend": config.spend if priced else None,
+        "keep": config.keep,
         "name": f"Test on {title}",
     }
     return read_plan(OWN_DATA, changes)

@@ -7,8 +7,8 @@ from functools import partial
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.results import board
-from cdp.services import corpora, jobs, projects, queries
+from cdp.results import board, naming
+from cdp.services import corpora, projects, queries
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import md, moment, number
@@ -28,7 +28,7 @@ def contents(workspace: Workspace) -> None:
     """How much there is of each kind, and the latest results."""
     scope = state.scope(workspace)
     measured = board.list_evaluations(workspace, scope)
-    trained = scope.keep("job", jobs.list_jobs(workspace, kinds=["training"]))
+    trained = scope.keep("job", naming.trained(workspace))
     n_corpora = len(scope.keep("corpus", corpora.list_corpora(workspace)))
     n_sets = len(scope.keep("query_set", queries.list_query_sets(workspace)))
     tables.cards(

@@ -382,8 +382,10 @@ def _settings(job: JobView) -> None:
         shown.append(commands.line("jobs", "delete", job.id, yes=True))
     if job.kind == "prompts":
         shown.append(commands.line("prompts", "show", job.id))
-    if job.kind == "training" and str(job.state) == "finished":
+    if job.has_model and str(job.state) == "finished":
         shown += [
+            commands.line("search", "QUERY", retriever=job.id),
+            commands.line("serve", retriever=job.id),
             commands.line("models", "push", job.id, "OWNER/NAME"),
             commands.line("models", "export", job.id, "FOLDER"),
         ]

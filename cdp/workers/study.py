@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,8 @@ from cdp.benchmarks import Benchmark, manifests, registry
 from cdp.benchmarks.units import shared_units
 from cdp.complexity import content_words, count_content_words, language_of, profile
 from cdp.corpus import iter_documents
-from cdp.studies import records
-from cdp.studies.config import StudyConfig
+from cdp.studies import kept, records
+from cdp.studies.config import NONE, StudyConfig
 from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource
 from cdp.studies.records import licences, versions
 
@@ -42,6 +42,9 @@ def main(job: Job) -> None:
         inputs = chosen(job, inputs)
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
     done = conducted(job, inputs)
+    if inputs.config.keep != NONE and not job.stop_requested():
+        job.progress("keeping the best model", 0, 0, "", next_within_s=STEP_S)
+        kept.settle(job, inputs.config, inputs.sources[0].corpus, partial(train_again, job, inputs))
     job.result(
         "study",
         {"trained": done["trained"], "reused": done["reused"], "failed": done["failed"],
@@ -52,6 +55,13 @@ def main(job: Job) -> None:
             f"{done['failed']} of {len(inputs.steps)} conditions failed; the others are kept and reported.",
             hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
         )
+
+
+def train_again(job: Job, inputs: Inputs, query_set: str, per_doc: int, held: str) -> None:
+    """Train an option for its model, whose scores were found done."""
+    from cdp.studies.run import Study
+
+    Study(job, inputs).train_for_keeps(query_set, per_doc, held)
 
 
 def chosen(job: Job, inputs: Inputs) -> Inputs:

@@ -215,7 +215,7 @@ def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> Non
             st.caption(md(known.rests_on))
         frame.remarks(known.limits, icon="warning")
         frame.remarks([known.settling.text] if known.settling else [], icon="lightbulb")
-        step = advice.next_step(known, request.corpus)
+        step = advice.next_step(workspace, known, request.corpus)
         with st.container(horizontal=True, vertical_alignment="center"):
             icon = ":material/model_training:"
             if step and st.button(step.label, type="primary", icon=icon, key="decide_next", help=md(step.why)):
