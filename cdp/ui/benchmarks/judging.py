@@ -38,7 +38,7 @@ def page(workspace: Workspace) -> None:
     corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
-        chosen = writing.choose_generator([], key, llm_only=True)
+        chosen = writing.choose_generator(workspace, [], key, llm_only=True)
         own = ("corpus", "queries", "query_field", "benchmark", "runs", "generator", "model", "base_url", "writer")
         writer = forms.widget(JudgeConfig, "writer", key=key) if source == "" else ""
         told = ("written_by",) if source == "" else ()
