@@ -54,6 +54,8 @@ def doing(view: JobView) -> str:
         return state
     phase = view.phase if state == "running" and view.phase else state
     done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
+    if view.unit == "%":  # of several stages: the one that is at work says how far it is
+        done = view.message
     share = f"{view.fraction:.0%}" if view.total else ""
     named = "" if done and phase == view.unit else phase  # a study's phase and unit are both conditions
     return " · ".join(part for part in (named, done, share, time_left(view.eta_s)) if part)
@@ -71,6 +73,8 @@ def sentence(view: JobView) -> str:
     if state == "running":
         runs = f"It runs in the background{_failed(view)} and continues when this window is closed."
         return f"{runs} {warning(view)}".strip()
+    if view.inputs.get("recorded"):
+        return "Recorded: it ran on another machine and came with the demo. Run the test on Decide to repeat it here."
     if state == "finished":
         return f"Finished{after}{_failed(view)}.{model_note}"
     if state == "stopped":

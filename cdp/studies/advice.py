@@ -288,6 +288,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
                     dev_chosen=all(with_dev),
                     dev=config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
+                    recorded=records.is_recorded(view.folder),
                     first_look=retriever in PRESETS and PRESETS[retriever].kind == "static",
                     similarities=retriever in PRESETS
                     and PRESETS[retriever].similarity[config.protocol] != TRAINED_SIMILARITY,

@@ -9,7 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdp.base.config import CORPUS, MAX_DOCUMENTS, ONE_GPU, PROTOCOL, EndpointSettings, JudgedOn, Loop, TrainingConfig
+from cdp.base.config import (
+    CORPUS,
+    MAX_DOCUMENTS,
+    ONE_GPU,
+    PROTOCOL,
+    EndpointSettings,
+    JudgeConfig,
+    JudgedOn,
+    Loop,
+    TrainingConfig,
+)
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.registry import Names, registry
 from cdp.base.settings import REQUIRED, Config, altered, member, option
@@ -422,6 +432,37 @@ class TrialConfig(Config):
         """``one and 5``, ``one, 2, 5 and 10``: the queries per document that are compared."""
         *first, last = "one", *map(str, self.per_doc)
         return f"{', '.join(first)} and {last}"
+
+
+class AnswerConfig(TrialConfig):
+    """From documents to the answer as one job: judged queries where they are missing, training queries, the test."""
+
+    log: str = option(
+        "", "Queries of people for these documents, without judgments: a file (one per line, CSV with a column query, "
+        "JSON Lines) or a query set's id. Empty: judged queries of the project, else a model writes target queries.",
+    )  # fmt: skip
+    query_field: str = altered(JudgeConfig, "query_field")
+    written_by: str = altered(JudgeConfig, "written_by", advanced=True)
+    target_queries: int = option(
+        200, "Draw (or have written) so many queries to be judged.",
+        reason="With 200 queries differences of 5 points show, at the price of some thousand short answers.",
+        unit="queries", minimum=9, advanced=True,
+    )  # fmt: skip
+    judge: bool = option(
+        False, "Have the model judge what is found for the target queries. It does where no judged queries are there.",
+        advanced=True,
+    )  # fmt: skip
+
+    def judging(self, name: str) -> JudgeConfig:
+        """The settings by which the same model judges, for a benchmark of this name."""
+        writer = self.endpoint
+        return JudgeConfig.from_dict(
+            {
+                "corpus": self.corpus, "queries": self.log, "query_field": self.query_field, "name": name,
+                "written_by": self.written_by, "limit": self.target_queries, "generator": writer.generator,
+                "model": writer.model, "base_url": writer.base_url,
+            }
+        )  # fmt: skip
 
 
 # How many queries per document a test compares with one where a single number says too little.

@@ -133,6 +133,7 @@ def settle(job: Job, config: StudyConfig, corpus: str, train: Callable[[str, int
         shutil.copyfile(folder / name, job.results / name)
     job.result("training", result)
     facts = {"query_set": arm.query_set, "per_doc": arm.per_doc, "held": arm.held, "option": name_of(arm)}
-    job.result(records.KEPT, {**facts, "chosen": chosen, "seed": about["seed"], "retriever": result["retriever"]})
+    facts |= {"chosen": chosen, "seed": about["seed"], "retriever": result["retriever"]}
+    job.result(records.KEPT, {**facts, "settings": result["settings"]})
     if config.keep == BEST:
         shutil.rmtree(job.folder / FOLDER, ignore_errors=True)

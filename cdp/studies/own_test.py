@@ -39,6 +39,12 @@ from cdp.training.plan import Speed
 
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
 
+# What decides is still to be judged by a model: ``JudgedBy.queries`` are the queries as far as they are known.
+TO_JUDGE = "judged"
+
+# The stages from documents to the answer, each with what it was promised to take in its job's inputs.
+JUDGING, WRITING, TESTING, CLOSING = "judging", "writing queries", "testing", "judging what is new"
+
 # Of larger benchmarks a sample judges: every training of a test encodes all of its texts.
 MOST_DOCUMENTS = 2_000
 
@@ -71,6 +77,7 @@ class JudgedBy:
     held_out: int = 0
     notes: tuple[str, ...] = ()
     judge: str = ""
+    queries: tuple[str, ...] = ()
 
     @property
     def benchmark(self) -> str:
@@ -80,6 +87,16 @@ class JudgedBy:
     def texts(self) -> int:
         """The test queries and the documents."""
         return self.splits.n_test + self.splits.n_documents
+
+
+def to_be_judged(
+    manifest: CorpusManifest, name: str, queries: Sequence[str], n: int, judge: str, config: TrialConfig
+) -> JudgedBy:
+    """What decides a test once ``judge`` judged ``n`` queries, of which ``queries`` are known: split as then."""
+    n_dev = max(1, min(planning.MOST_DEV, int(n * planning.DEV_SHARE)))
+    n_test = max(1, min(config.queries, n - n_dev))
+    splits = Splits(name, n_test, n_dev, min(manifest.n_documents, MOST_DOCUMENTS))
+    return JudgedBy(TO_JUDGE, splits, False, judge=judge, queries=tuple(queries[:n_test]))
 
 
 def judged_by(
@@ -182,7 +199,10 @@ def facts(
         return None
     if judged.kind == BENCHMARK:
         return planning.planned_facts(workspace, study, judged.splits)
-    texts = [text for _, text in queries_of(workspace, manifest, judged)[: judged.splits.n_test]]
+    if judged.kind == TO_JUDGE:  # of queries that a model will write, the number is known
+        texts = list(judged.queries) or [manifest.name] * judged.splits.n_test
+    else:
+        texts = [text for _, text in queries_of(workspace, manifest, judged)[: judged.splits.n_test]]
     place = f"{judged.benchmark}/test/{study.protocol}"
     language = manifest.counted_language
     return planning.benchmark_facts(judged.benchmark, "test", place, texts, judged.splits.n_documents, language)
@@ -191,6 +211,8 @@ def facts(
 def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets: Sequence[str]) -> list[leakage.Leak]:
     """``leakage.find_leaks`` for what a test would be judged by, whether it is there or still to be made."""
     splits = judged.splits
+    if judged.kind == TO_JUDGE:
+        return leakage.among(workspace, sets, judged.queries, judged.benchmark, "test")
     if judged.there or judged.kind == BENCHMARK:
         of = splits.of or splits.benchmark
         places = {splits.test_from or splits.test, splits.dev_from or splits.test_from or splits.dev}
@@ -278,16 +300,16 @@ def last_generator(workspace: Workspace, corpus: str) -> dict[str, str]:
 
 def plan_test(
     workspace: Workspace, config: TrialConfig, own: Sequence[BenchmarkInfo], measured: Mapping[str, Speed],
-    gpu: bool = False,
+    gpu: bool = False, judged: JudgedBy | None = None,
 ) -> Trial:  # fmt: skip
     """What the test would take: everything that can be wrong is found here, and nothing is started.
 
     ``own`` are the benchmarks of the corpus's project; ``measured`` is how fast retrievers were here, ``gpu`` whether
-    they train on one.
+    they train on one. ``judged`` is what will decide, where that is still to be judged.
     """
     manifest = resolve_corpus(workspace, config.corpus)
     config = config.replace(corpus=manifest.id)
-    judged = judged_by(workspace, manifest, config, own)
+    judged = judged or judged_by(workspace, manifest, config, own)
     available = manifest.n_documents - judged.held_out
     if available < 2:
         raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")

@@ -18,7 +18,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import NotFoundError
 from cdp.base.job_kind import STUDIES
-from cdp.base.records import Count, Real, fields, whole
+from cdp.base.records import JOB_FACTS, Count, Real, fields, whole
 from cdp.base.redaction import cleaned
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, checked_name, read_json_or_none, sha256_text, write_json
@@ -134,10 +134,19 @@ def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | N
     if own is not None and not own.get("failure"):
         return own
     for folder in sorted(folder for kind in STUDIES for folder in workspace.jobs.glob(f"{kind}-*")):
-        record = load(folder, key) if folder != job_folder else None
+        record = load(folder, key) if folder != job_folder and not is_recorded(folder) else None
         if record is not None and not record.get("failure"):
             return {**record, "reused_from": record.get("reused_from") or folder.name}
     return None
+
+
+# The mark of a study that came with the installation: in the inputs of its job, and among its evaluations' counts.
+RECORDED = "recorded"
+
+
+def is_recorded(job_folder: Path) -> bool:
+    """Return True for a study that ran elsewhere and came with the installation: to repeat it is to run it here."""
+    return bool(((whole(JOB_FACTS, job_folder / "spec.json") or {}).get("inputs") or {}).get(RECORDED))
 
 
 def save(job_folder: Path, key: str, condition: Condition | None, record: dict[str, Any]) -> None:

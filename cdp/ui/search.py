@@ -12,7 +12,7 @@ from cdp.base import text
 from cdp.base.config import IndexConfig
 from cdp.base.workspace import Workspace
 from cdp.retrievers import sending
-from cdp.services import commands, jobs, search
+from cdp.services import commands, jobs, search, trial
 from cdp.services.projects import Members
 from cdp.services.search import Hit, SearchAnswer
 from cdp.ui import jobs as job_views
@@ -69,6 +69,18 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
 def _add_api(chosen: list[str]) -> None:
     name = str(st.session_state["search_api"]).strip()
     state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MOST_RETRIEVERS :])
+
+
+def example(workspace: Workspace, corpus: str, retrievers: Sequence[str]) -> None:
+    """Before a query is typed: what to do, and the answers to one of the corpus's judged queries where it has some."""
+    query = trial.example_query(workspace, corpus)
+    st.caption(
+        f"Type a query and press Enter. Until then, a judged query of these documents: **{md(cut(query, 200))}**"
+        if query
+        else "Type a query and press Enter."
+    )
+    if query:
+        show(workspace, corpus, retrievers, query)
 
 
 def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: str) -> None:

@@ -47,9 +47,12 @@ def test_button(workspace: Workspace, known: Decision, corpus: str, *, primary: 
         frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
     elif not test_asked() and trial.running(workspace, corpus) is None:
         retriever = known.readers[0] if known.readers else ""
-        label = f"Test {retriever}" if retriever else "Test again" if known.measured else LABEL
+        again = "Run it here" if known.basis and known.basis.recorded else "Test again"
+        label = f"Test {retriever}" if retriever else again if known.measured else LABEL
         kind = "primary" if primary else "secondary"
         if st.button(label, type=kind, icon=":material/experiment:", key="decide_test"):
+            if repeated := known.basis.retriever if known.basis and known.basis.recorded else "":
+                retriever = repeated
             if retriever:
                 st.session_state["trial_retriever"] = retriever
             for name in ("queries", "seeds"):
@@ -84,7 +87,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         "fusions of both."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
-    chosen = writing.choose_generator(sets, writing.FORM, own_test.last_generator(workspace, corpus))
+    chosen = writing.choose_generator(workspace, sets, writing.FORM, own_test.last_generator(workspace, corpus))
     presets = {"": "The best at hand", **{preset.name: preset.title for preset in PRESETS.values()}}
     values: dict[str, Any] = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}
     with st.container(horizontal=True, vertical_alignment="bottom"):
