@@ -23,7 +23,7 @@ def main(words: list[str] | None = None) -> int:
     with ExitStack() as stack:
         folder = given.workspace or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cdp-demo-")))
         workspace = Workspace(folder.resolve())
-        demo.load(workspace)
+        demo.load(workspace, tested=False)
         job = trial.start(workspace, demo.CONFIG).job_id
         view = jobs.wait(workspace, job, lambda seen: print(f"{seen.done} of {seen.total}", end="\r", flush=True))
         if str(view.state) != "finished":

@@ -32,8 +32,9 @@ CONFIG = TrialConfig(corpus=NAME).replace(generator="recorded", retriever="stati
 
 
 @access.writes
-def load(workspace: Workspace) -> list[str]:
-    """Add what the workspace lacks of the demo; return a sentence on each addition."""
+def load(workspace: Workspace, *, tested: bool = True) -> list[str]:
+    """Add what the workspace lacks of the demo, with its recorded test where ``tested``; return a sentence on each
+    addition."""
     done: list[str] = []
     added = corpora.add(workspace, FOLDER, name=NAME)
     if not added.existed:
@@ -63,7 +64,7 @@ def load(workspace: Workspace) -> list[str]:
         name = projects.free_name(workspace, NAME)
         project = projects.create(workspace, name, corpora=[added.corpus.id], benchmarks=[NAME])
         done.append(f"project {project.id}")
-    if not workspace.job(TEST).exists() and _add_test(workspace):
+    if tested and not workspace.job(TEST).exists() and _add_test(workspace):
         done.append(f"recorded test {TEST}")
     return done
 

@@ -61,7 +61,9 @@ def train_again(job: Job, inputs: Inputs, query_set: str, per_doc: int, held: st
     """Train an option for its model, whose scores were found done."""
     from cdp.studies.run import Study
 
-    Study(job, inputs).train_for_keeps(query_set, per_doc, held)
+    again = Study(job, inputs)
+    again.done = len(again.steps)  # what is left is no step of the plan
+    again.train_for_keeps(query_set, per_doc, held)
 
 
 def chosen(job: Job, inputs: Inputs) -> Inputs:

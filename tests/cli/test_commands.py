@@ -52,7 +52,7 @@ def test_empty_workspace(workspace: Workspace, capsys: pytest.CaptureFixture[str
 @pytest.mark.slow
 @pytest.mark.usefixtures("jobs_here")
 def test_the_five_steps_on_the_demo(workspace: Workspace, tmp_path: Path) -> None:
-    assert len(answer("demo")["loaded"]) == 5
+    assert len(answer("demo")["loaded"]) == 6
     assert answer("demo")["loaded"] == []
 
     preview = answer("queries", "preview", "--corpus", "demo", "--generator", "recorded", "--per-doc", "8")
