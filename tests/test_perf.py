@@ -65,6 +65,12 @@ def test_every_benchmark_names_rooms_that_exist() -> None:
     assert all(part.rooms for part in PARTS.values())
 
 
+def test_a_change_of_any_room_is_measured() -> None:
+    """But of ``charts`` and ``studies``, whose parts take too long for each branch."""
+    rooms = {path.parent.name for path in (REPOSITORY / "cdp").glob("*/__init__.py")}
+    assert {room for room in rooms if not against.touched([f"cdp/{room}/a.py"])} == {"charts", "studies"}
+
+
 @pytest.mark.parametrize(
     ("paths", "parts"),
     [
@@ -72,7 +78,9 @@ def test_every_benchmark_names_rooms_that_exist() -> None:
         (["cdp/training/loop.py", "docs/index.md"], ["growth", "training_throughput", "first_step"]),
         (["perf/pdf.py"], ["pdf"]),
         (["pages/home.py"], ["startup"]),
-        (["cdp/base/text.py", "tests/corpus/test_reading.py", "README.md"], []),
+        (["cdp/base/text.py", "tests/corpus/test_reading.py"], ["startup", "end_to_end"]),
+        (["cdp/catalog/database.py"], ["end_to_end"]),
+        (["tests/corpus/test_reading.py", "README.md"], []),
     ],
 )
 def test_a_branch_is_measured_by_the_parts_of_the_rooms_that_it_touches(paths: list[str], parts: list[str]) -> None:

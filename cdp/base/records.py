@@ -106,9 +106,16 @@ def place_of(id: str) -> tuple[str, str]:
     if not match:
         return id, ""
 
-    first, last = (int(match[name] or 0) for name in ("page", "last"))
-    pages = f"pages {first:,}–{last:,}" if last else f"page {first:,}"
-    return match["file"], pages if first else ""
+    on = pages_of(id)
+    pages = f"pages {on[0]:,}–{on[-1]:,}" if len(on) > 1 else f"page {on[0]:,}" if on else ""
+    return match["file"], pages
+
+
+def pages_of(id: str) -> range:
+    """The pages of a passage by its id; none where the format has no pages."""
+    match = PASSAGE_ID.fullmatch(id)
+    first = int(match["page"] or 0) if match else 0
+    return range(first, int((match and match["last"]) or first) + 1) if first else range(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,7 @@ class Names(Sequence[str]):
         return [*self._first, *(name for name in registry(self._kind).offered if name not in self._leave_out)]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names()
+        return name in self._first or (name not in self._leave_out and name in registry(self._kind).offered)
 
     def __getitem__(self, index: Any) -> Any:
         return self._names()[index]

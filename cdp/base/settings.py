@@ -162,7 +162,7 @@ class Config(BaseModel):
 
     def replace(self, **changes: Any) -> Self:
         """Return this configuration with some settings changed, validated again."""
-        return self.from_dict({**self.to_dict(), **changes})
+        return self.model_validate({**self.to_dict(), **changes})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings by name as they are stored: those of members among them, lists as text with commas."""
@@ -178,37 +178,63 @@ class Config(BaseModel):
     @field_validator("*", mode="wrap")
     @classmethod
     def _read(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        """Parse a typed value: numbers and booleans may be texts, and empty ones have several words."""
+        """Parse a typed value (numbers and booleans may be texts; empty ones have several words); check its range."""
         setting = cls.settings().get(info.field_name or "")
         if setting is None:  # a member
             return handler(value)
 
-        value = handler(_parsed(value, setting) if setting.entries is None else _entries(value, setting))
-        for entry in value if isinstance(value, tuple) else (value,):
-            _check(entry, setting)
+        if setting.entries is None:
+            value = handler(_parsed(value, setting))
+            entries = () if value is None else (value,)
+        else:
+            value = entries = handler(_entries(value, setting))
+
+        unit = f" {setting.unit}" if setting.unit else ""
+        for entry in entries:
+            if isinstance(entry, int) and abs(entry) > LARGEST_WHOLE:
+                raise PydanticCustomError("wrong", f"must be a whole number of at most 2^53, not {shown(entry)}")
+            if setting.minimum is not None and entry < setting.minimum:
+                some = "" if setting.minimum == 1 else unit  # units are plurals
+                raise PydanticCustomError("wrong", f"must be at least {setting.minimum:g}{some}, not {shown(entry)}")
+            if setting.maximum is not None and entry > setting.maximum:
+                raise PydanticCustomError("wrong", f"must be at most {setting.maximum:g}{unit}, not {shown(entry)}")
+            if setting.choices and entry not in setting.choices:
+                near = nearest(entry[:LONGEST_SHOWN], setting.choices)
+                said = f"must be one of {', '.join(setting.choices)}, not {shown(entry)}"
+                raise PydanticCustomError("wrong", f"{said} (did you mean {near}?)" if near else said)
         return value
 
     @model_validator(mode="wrap")
     @classmethod
     def _in_words(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Make the members of their values, then the whole. ConfigError names what is wrong in any of them."""
         if isinstance(values, cls):  # a member, made below
             return values
 
         problems: list[str] = []
         if isinstance(values, Mapping):
-            values = cls._with_members(values, problems)
+            values, parts = cls._by_member(values, problems)
+            for member, kind in cls.members().items():
+                try:
+                    values[member] = kind.model_validate(parts[member])
+                except ConfigError as error:
+                    problems += error.problems or [str(error).removesuffix(".")]
+
         try:
             settings = handler(values)
         except ValidationError as error:
             problems += [_problem(cls, detail) for detail in error.errors(include_url=False)]
         if problems:
             raise ConfigError.from_problems(problems)
+
         settings.check()
         return settings
 
     @classmethod
-    def _with_members(cls, values: Mapping[Any, Any], problems: list[str]) -> dict[Any, Any]:
-        """Return the values with each member made of its own; what is wrong with these is added to ``problems``."""
+    def _by_member(
+        cls, values: Mapping[Any, Any], problems: list[str]
+    ) -> tuple[dict[Any, Any], dict[str, dict[Any, Any]]]:
+        """Return the values of the whole, and those of each member; what cannot be read is added to ``problems``."""
         members = cls.members()
         place = {name: member for member, kind in members.items() for name in (*kind.settings(), *kind.members())}
         own: dict[Any, Any] = {}
@@ -223,13 +249,7 @@ class Config(BaseModel):
                 parts[place[first]][name] = value
             else:
                 own[name] = value
-
-        for member, kind in members.items():
-            try:
-                own[member] = kind.model_validate(parts[member])
-            except ConfigError as error:
-                problems += error.problems or [str(error).removesuffix(".")]
-        return own
+        return own, parts
 
 
 def _values(name: str, value: Any, problems: list[str]) -> dict[Any, Any]:
@@ -272,41 +292,19 @@ def _parsed(value: Any, setting: Setting) -> Any:
             return None
         if not storable(value):
             raise PydanticCustomError("wrong", "must not hold the character NUL or half of a surrogate pair")
-        if setting.kind in (int, float) and len(value) <= LONGEST_READ:
-            return _number(value, setting.kind)
-        return value if setting.kind is str else value.strip()
+        if setting.kind not in (int, float) or len(value) > LONGEST_READ:
+            return value if setting.kind is str else value.strip()
+
+        try:
+            number = float(value)
+        except ValueError:  # pydantic refuses it, in our words
+            return value
+        if setting.kind is int:  # ``1e3``, too
+            return int(number) if number.is_integer() else value
+        return number
     if not isinstance(value, int | float | None) or (isinstance(value, bool) and setting.kind is not bool):
         raise PydanticCustomError("type", "is of another type")
     return value
-
-
-def _check(value: Any, setting: Setting) -> None:
-    """Raise pydantic's error for a value that is out of range or not among the choices."""
-    if value is None:
-        return
-    unit = f" {setting.unit}" if setting.unit else ""
-    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
-        raise PydanticCustomError("wrong", f"must be a whole number of at most 2^53, not {shown(value)}")
-    if setting.minimum is not None and value < setting.minimum:
-        some = "" if setting.minimum == 1 else unit  # units are plurals
-        raise PydanticCustomError("wrong", f"must be at least {setting.minimum:g}{some}, not {shown(value)}")
-    if setting.maximum is not None and value > setting.maximum:
-        raise PydanticCustomError("wrong", f"must be at most {setting.maximum:g}{unit}, not {shown(value)}")
-    if setting.choices and value not in setting.choices:
-        near = nearest(value[:LONGEST_SHOWN], setting.choices)
-        did_you = f" (did you mean {near}?)" if near else ""
-        raise PydanticCustomError("wrong", f"must be one of {', '.join(setting.choices)}, not {shown(value)}{did_you}")
-
-
-def _number(text: str, kind: type) -> Any:
-    """Return a text as a number (``1e3`` as a whole one, too), unchanged if it is none."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    if kind is float:
-        return number
-    return int(number) if number.is_integer() else text
 
 
 def _problem(kind: type[Config], detail: ErrorDetails) -> str:

@@ -234,6 +234,17 @@ def _header(columns: list[str]) -> tuple[int, int, int] | None:
     return first, second, last
 
 
+def digest_of_qrels(path: Path) -> str:
+    """Return ``digest_of`` a file of judgments; another one where its header names another order than the usual.
+
+    Such files were read by position before, so results from then are those of other judgments.
+    """
+    columns = _columns(next((line for _, line in lines_of(path)), None) or "")
+    places = _header(columns)
+    usual = places is None or places == _PLACES.get(len(columns))
+    return digest_of(path) + ("" if usual else f" by {places}")
+
+
 def read_qrels(path: Path) -> Judgments:
     """The judgments of one split. InputError naming every bad line, and for a file without judgments.
 

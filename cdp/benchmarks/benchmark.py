@@ -19,7 +19,7 @@ from pathlib import Path
 from cdp.base.errors import InputError
 from cdp.base.text import counted, silent, typed_path
 from cdp.benchmarks import manifests
-from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
+from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of_qrels, iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.manifests import Manifest
 from cdp.corpus import guess_language
 
@@ -102,26 +102,17 @@ class Benchmark:
         return [sorted({numbers[d] for d in self.excluded.get(query, ())}) for query in self.query_ids]
 
 
-class _TextsHash:
-    """SHA-256 of texts in order; the boundaries between them count."""
-
-    def __init__(self) -> None:
-        self._digest = hashlib.sha256()
-
-    def add(self, text: str) -> None:
-        data = text.encode("utf-8", "surrogatepass")
-        self._digest.update(b"%d:" % len(data))
-        self._digest.update(data)
-
-    def hexdigest(self) -> str:
-        return self._digest.hexdigest()
+def _bounded(text: str) -> bytes:
+    """Return what a hash over several texts reads of each: its length first, so that the boundaries count."""
+    data = text.encode("utf-8", "surrogatepass")
+    return b"%d:%b" % (len(data), data)
 
 
 def texts_hash(texts: Iterable[str]) -> str:
     """Hex SHA-256 of texts in order; the boundaries between them count."""
-    digest = _TextsHash()
+    digest = hashlib.sha256()
     for text in texts:
-        digest.add(text)
+        digest.update(_bounded(text))
     return digest.hexdigest()
 
 
@@ -193,21 +184,21 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, 
     ids: list[str] = []
     texts: list[str] = []
     warnings: list[str] = []
-    hash_of_ids, hash_of_texts, characters = _TextsHash(), _TextsHash(), 0
+    hash_of_ids, hash_of_texts, characters = hashlib.sha256(), hashlib.sha256(), 0
     for n, document in enumerate(iter_corpus(part(folder, "corpus"), warnings), 1):
         text = document.content
         ids.append(document.id)
         if n <= TEXTS or not describe:
             texts.append(text)
-        hash_of_ids.add(document.id)
-        hash_of_texts.add(text)
+        hash_of_ids.update(_bounded(document.id))
+        hash_of_texts.update(_bounded(text))
         characters += len(text)
         if n % _REPORT_EVERY == 0:
             progress(n)
     digest = hashlib.sha256(f"{hash_of_ids.hexdigest()}{hash_of_texts.hexdigest()}".encode())
     for words in (
         (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
-        (text for split in sorted(qrels) for text in (split, digest_of(qrels[split]))),
+        (text for split in sorted(qrels) for text in (split, digest_of_qrels(qrels[split]))),
         *((manifest.protocol,) if manifest.protocol else ()),
     ):
         digest.update(texts_hash(words).encode())

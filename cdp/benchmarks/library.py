@@ -36,7 +36,7 @@ from cdp.benchmarks.benchmark import load_benchmark, part, pick_split, qrels_fil
 from cdp.corpus.folders import hidden
 from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 
-_SCHEMA = 5
+_SCHEMA = 6
 NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
 QUERIES = ("queries.jsonl", "queries.jsonl.gz")
 # What is taken out of a zip, beside the qrels.

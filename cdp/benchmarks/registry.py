@@ -49,8 +49,8 @@ def _entry(row: Mapping[str, str]) -> Entry:
     same = ("name", "title", "part_of", "schema", "task", "split", "language", "licence", "licence_source", "note")
     return Entry(
         **{column: row[column] for column in same},
-        groups=_parts(row["groups"]),
-        repos=_parts(row["repos"]),
+        groups=tuple(filter(None, row["groups"].split("|"))),
+        repos=tuple(filter(None, row["repos"].split("|"))),
         documents=whole("documents", "n_docs"),
         queries=whole("queries", "n_queries"),
         doc_chars=whole("doc_chars", "doc_len_chars"),
@@ -61,10 +61,6 @@ def _entry(row: Mapping[str, str]) -> Entry:
         titles=row["titles"] == "yes",
         relevant_from=int(row["relevant_from"]),
     )
-
-
-def _parts(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.split("|") if part)
 
 
 def find(name: str) -> Entry | None:

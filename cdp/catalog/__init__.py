@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.text import storable
 from cdp.base.workspace import Workspace
-from cdp.catalog import connection as db
-from cdp.catalog.ingest import STUDY, STUDY_START, IngestReport, ingest, rebuild, with_catalog
+from cdp.catalog.database import STUDY, STUDY_START, IngestReport, ingest, rebuild, translated, with_catalog
 
 if TYPE_CHECKING:
     import duckdb
@@ -42,8 +41,12 @@ def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any
     """
 
     def task(connection: Any) -> list[list[dict[str, Any]]]:
-        tables = ("evaluations", "trainings")
-        return [db.rows(connection, f"SELECT * FROM {table} ORDER BY created DESC, id DESC") for table in tables]
+        rows = []
+        for table in ("evaluations", "trainings"):
+            cursor = connection.execute(f"SELECT * FROM {table} ORDER BY created DESC, id DESC")
+            names = [column[0] for column in cursor.description]
+            rows.append([dict(zip(names, values, strict=True)) for values in cursor.fetchall()])
+        return rows
 
     found, trained = with_catalog(workspace, task)
     for row in found:
@@ -125,7 +128,7 @@ def query(
         except duckdb.InterruptException:
             raise InputError(f"The query took longer than {timeout_s:g} seconds and was ended.") from None
         except duckdb.Error as error:
-            if db.translated(error, workspace.catalog) is not error:
+            if translated(error, workspace.catalog) is not error:
                 raise
             raise InputError(f"The SQL cannot be answered: {_plain(error)}") from error
         finally:

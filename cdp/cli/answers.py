@@ -17,7 +17,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.text import interval, size
 from cdp.base.workspace import Workspace
 from cdp.cli.overview import DONE, FAILED
-from cdp.services import completeness, job_words, jobs
+from cdp.services import completeness, jobs
 from cdp.services.projects import Members
 
 LONGEST_CELL = 60
@@ -126,11 +126,11 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
 def job(view: Any) -> str:
     """Return one job: its state, progress, and its failure with the end of the log."""
     attempt = f", attempt {view.attempt}" if view.attempt > 1 else ""
-    lines = [f"{view.id}: {view.state} ({job_words.kind(view.kind).lower()}{attempt})", job_words.sentence(view)]
+    lines = [f"{view.id}: {view.state} ({jobs.activity(view.kind).lower()}{attempt})", jobs.sentence(view)]
     if view.active and view.total:
-        lines.append(job_words.doing(view))
-    lines.append(" · ".join(part for part in (*view.devices, job_words.where(view), job_words.rate(view)) if part))
-    message, hint, tail = job_words.failure(view)
+        lines.append(jobs.doing(view))
+    lines.append(" · ".join(part for part in (*view.devices, jobs.where(view), jobs.rate(view)) if part))
+    message, hint, tail = jobs.failure(view)
     lines += [message, hint, *(f"  | {line}" for line in tail[-10:])]
     if view.size is not None:
         lines.append(f"{size(view.size)} in {view.folder}")
@@ -139,7 +139,7 @@ def job(view: Any) -> str:
 
 def ended(view: Any, outcome: Mapping[str, Any]) -> str:
     """Return how a job ended, and its results."""
-    lines = [job(view), *(f"  {name}: {value}" for name, value in job_words.outcome(outcome))]
+    lines = [job(view), *(f"  {name}: {value}" for name, value in jobs.in_words(outcome))]
     lines += [f"  note: {note}" for note in outcome.get("notes", ())]
     if "measures" in outcome:
         lines += ["", measures(outcome["measures"])]
@@ -149,9 +149,9 @@ def ended(view: Any, outcome: Mapping[str, Any]) -> str:
 def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
     """Return a job's progress as the page words it: how far, how long still, and a training's newest figures."""
     if str(view.state) == "queued":
-        return f"{job_words.doing(view)} · {job_words.sentence(view)}"
-    figures = [f"{name} {value}" for name, value in job_words.figures(latest or {})] or [job_words.rate(view)]
-    return " · ".join(part for part in (job_words.doing(view), *figures, job_words.warning(view)) if part)
+        return f"{jobs.doing(view)} · {jobs.sentence(view)}"
+    figures = [f"{name} {value}" for name, value in jobs.figures(latest or {})] or [jobs.rate(view)]
+    return " · ".join(part for part in (jobs.doing(view), *figures, jobs.warning(view)) if part)
 
 
 class ProgressLine:

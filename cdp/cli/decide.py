@@ -316,7 +316,7 @@ def _planned(planned: Trial) -> dict[str, Any]:
         "reported on": f"{planned.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
         f"{splits.n_documents:,} documents",
         "time": f"about {duration(plan.seconds)} ({basis})",
-        "price": f"{plan.price}{f' for {plan.requests:,} requests' if plan.requests else ''}",
+        "price": f"{planned.price}{f' for {plan.requests:,} requests' if plan.requests else ''}",
         "problem": planned.problem and f"{planned.problem} Allow more with --minutes or --spend{fewer}.",
         "note": planned.notes,
     }

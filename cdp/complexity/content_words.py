@@ -6,9 +6,10 @@ tokenizers and lists of the six other languages give the CW ranges that the pape
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.statistics import bootstrap_interval
 from cdp.base.text import shown
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.complexity.languages import WITHOUT_LIST, language_of, normalise
+from cdp.complexity.languages import WITHOUT_LIST, language_of, language_written, normalise
 
 # The language's list as it was published.
 STANDARD = "standard"
@@ -32,7 +33,8 @@ SHIPPED = SHIPPED_DATA / "stopwords"
 def content_words(text: str, language: str = "en", *, stopwords: str = STANDARD) -> set[str]:
     """The content words of one text, lower-cased.
 
-    ``language`` is an ISO 639-1 code; ``stopwords`` is the name of a list (``standard``, ``question-words-kept``).
+    ``language`` is an ISO 639-1 code, and that of the others around: a text in another script counts as
+    ``language_written`` says; ``stopwords`` is the name of a list (``standard``, ``question-words-kept``).
     ConfigError for a language or list that does not exist.
     """
     return next(_content_words([text], language, stopwords))
@@ -46,11 +48,14 @@ def count_content_words(texts: Iterable[str], language: str = "en", *, stopwords
 
 
 def _content_words(texts: Iterable[str], language: str, stopwords: str) -> Iterator[set[str]]:
-    entry = language_of(language)
-    stop = stopword_list(entry.code, stopwords)
-    for words in entry.words(texts):
-        distinct = set(words).difference(stop)
-        yield {word for word in distinct if len(word) > 1}
+    code = language_of(language).code
+    stopword_list(code, stopwords)  # refused also where no text is
+    for written_in, group in itertools.groupby(texts, partial(language_written, code)):
+        entry = language_of(written_in)
+        stop = stopword_list(written_in, stopwords if stopwords in stopword_variants(written_in) else STANDARD)
+        for words in entry.words(group):
+            distinct = set(words).difference(stop)
+            yield {word for word in distinct if len(word) > 1}
 
 
 def cw_weights(cw: ArrayLike, kappa: float = 100.0) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from cdp.base.errors import ConfigError
@@ -221,3 +221,40 @@ def language_of(code: str) -> Language:
         marked_words,
         as_in_paper=False,
     )
+
+
+# Scripts of which one of the paper's languages is the usual one, and the other languages that are written in them.
+_SCRIPTS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
+    ("ko", re.compile(r"[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]"), frozenset()),
+    ("ja", re.compile(r"[\u3041-\u309f\u30a1-\u30ff]"), frozenset(("zh",))),
+    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"), frozenset(("ja", "ko"))),
+    ("ru", re.compile(r"[\u0400-\u04ff]"), frozenset(("uk", "bg", "sr", "mk", "be", "kk", "mn", "ky", "tg"))),
+    ("ar", re.compile(r"[\u0620-\u064a\u066e-\u06d3]"), frozenset(("fa", "ur", "ps", "ckb", "sd", "ug"))),
+)
+# Of kana so much of the letters of a text without spaces is enough; of any other script more than half is.
+_KANA_SHARE = 0.1
+
+
+def language_written(code: str, text: str) -> str:
+    """Return the language whose words a text counts by: ``code``, the corpus's, unless it is in another script.
+
+    A Japanese query among English ones would have no words at all. In one script the corpus's language stays.
+    """
+    if text.isascii():
+        return code
+    letters = sum(map(str.isalpha, text))
+    for other, script, also in _SCRIPTS:
+        found = len(script.findall(text))
+        share = _KANA_SHARE if other == "ja" else 0.5
+        if found > share * letters:
+            return code if code == other or code in also or not _countable(other) else other
+    return code
+
+
+@cache
+def _countable(code: str) -> bool:
+    """Return True if the package that finds the words of a language is there."""
+    try:
+        return bool(list(LANGUAGES[code].words(["a"])))
+    except ConfigError:
+        return False

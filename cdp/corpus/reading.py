@@ -89,9 +89,10 @@ class FileRead:
     encoding: str
     language: str
     n_documents: int
-    # Of a PDF, and those of them that are images without text.
+    # Of a PDF, those of them that are images without text, and the numbers of those that were recognised.
     n_pages: int = 0
     n_scanned: int = 0
+    recognised: tuple[int, ...] = ()
     # Words that stand in the file, those left out on purpose, and those that did not come out, by kind.
     n_words: int = 0
     removed: dict[str, int] = field(default_factory=dict)
@@ -353,7 +354,8 @@ class _Reading:
             language = guess_language(self.sample)
             spooled = self.spooled.get(source.name)
             said = spooled.report if spooled else Report()
-            counts = (said.pages, said.scanned, said.n_words, said.removed, said.missing)
+            pages = (said.pages, said.scanned, tuple(said.recognised))
+            counts = (*pages, said.n_words, said.removed, said.missing)
             self.files.append(FileRead(source.name, reader.name, source.encoding, language, n_documents, *counts))
 
     def _find_stayed(self, sources: Sequence[Source], earlier: Collection[int]) -> None:

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow as pa
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
 from cdp.base.locks import locked, staging
-from cdp.base.records import Document, checked, place_of
+from cdp.base.records import Document, checked, pages_of, place_of
 from cdp.base.text import counted, pick
 from cdp.base.workspace import RECORDS, Workspace, now, read_json, slug, write_json
 from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
@@ -48,8 +49,19 @@ class CorpusManifest(Imported):
         return "passage" if several else "document"
 
     def place_of(self, id: str) -> tuple[str, str]:
-        """(file, "page 3" or "pages 3–4") of a passage, "" where the format has none; of a document its id and ""."""
-        return place_of(id) if self.unit == "passage" else (id, "")
+        """(file, "page 3" or "pages 3–4") of a passage, "" where the format has none; of a document its id and "".
+
+        A page that was an image says so: "page 3, recognised".
+        """
+        if self.unit != "passage":
+            return id, ""
+        file, pages = place_of(id)
+        recognised = self._recognised.get(file, ()) and not self._recognised[file].isdisjoint(pages_of(id))
+        return file, f"{pages}, recognised" if recognised else pages
+
+    @cached_property
+    def _recognised(self) -> dict[str, set[int]]:
+        return {file.name: set(file.recognised) for file in self.files if file.recognised}
 
     def neighbours(self, ids: Iterable[str]) -> dict[str, list[str]]:
         """{passage: the ones right before and after it in its file, which share sentences with it}, all by id."""

@@ -1,4 +1,4 @@
-"""Where jobs run: this machine or a Ray cluster (the address of its Jobs API), and whether this account chose it.
+"""Where jobs run: this machine or a Ray cluster (address of its Jobs API), chosen by this account; requests of devices.
 
 ``cluster use`` writes the workspace's choice to ``cluster.json``; all jobs submitted or resumed from then on go there.
 A workspace may be a stranger's, so an address counts only with this account's signature.
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cdp.base.errors import ConfigError
-from cdp.base.text import shown
+from cdp.base.text import counted, shown
 from cdp.base.workspace import Workspace, write_json
+from cdp.jobs.devices import DeviceRequest, list_gpus
 from cdp.jobs.records import is_ours, read_record, sign
 
 if TYPE_CHECKING:
+    from cdp.base.job_kind import Device  # which loads pydantic: a supervisor goes without
     from cdp.jobs.ray import RayLauncher
 
 FILE = "cluster.json"
@@ -82,3 +84,23 @@ def signature(address: str) -> str:
 def choose(workspace: Workspace, address: str) -> None:
     """Give jobs that are submitted or resumed from now on to this cluster, "" for this machine."""
     write_json(workspace.root / FILE, {"address": address, "signature": signature(address)})
+
+
+def request(workspace: Workspace, device: Device) -> DeviceRequest:
+    """Return the request of a device, here or on the workspace's cluster. ConfigError where that has fewer GPUs."""
+    if device.light:
+        return DeviceRequest.light()
+    gpus = device.gpus
+    if gpus == 0:
+        return DeviceRequest.cpu()
+    cluster = current(workspace)
+    present = launcher(cluster).gpus() if cluster else len(list_gpus()) if gpus is None else gpus
+    count = min(1, present) if gpus is None else gpus
+    if device.at_most is not None:
+        count = min(count, device.at_most)
+    if count > present:
+        raise ConfigError(
+            f"The job asks for {counted(count, 'GPU')}, and the cluster at {cluster} has {present}.",
+            hint="Ask for fewer, or for 0 to run on CPUs.",
+        )
+    return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()

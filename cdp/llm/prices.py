@@ -52,18 +52,16 @@ def priced(cost: float | None, price: Price | None, how: str) -> str:
     return f"{how} {dollars(cost)} (prices as of {price.as_of})" if price else "its price is unknown"
 
 
-def load_prices(workspace: Workspace | None = None) -> dict[str, Price]:
-    """Return the shipped prices by model, with those of the workspace in their place and beside them.
-
-    WorkspaceError if a table is damaged.
-    """
-    own = workspace.root / "prices.json" if workspace else None
-    return _read(PRICES) | (_read(own) if own and own.exists() else {})
-
-
 def load_price(model: str, workspace: Workspace | None = None) -> Price | None:
-    """Return the price of a model, also of a dated version of a priced one (gpt-4o-mini-2024-07-18)."""
-    dated = [price for name, price in load_prices(workspace).items() if model == name or _dated(model, name)]
+    """Return the price of a model, also of a dated version of a priced one (gpt-4o-mini-2024-07-18).
+
+    A price of the workspace takes the place of a shipped one. WorkspaceError if a table is damaged.
+    """
+    prices = _read(PRICES)
+    if workspace is not None and (own := workspace.root / "prices.json").exists():
+        prices |= _read(own)
+
+    dated = [price for name, price in prices.items() if model == name or _dated(model, name)]
     return max(dated, key=lambda price: len(price.model), default=None)
 
 

@@ -230,7 +230,7 @@ def _nested_self_bleu(queries: Sequence[str]) -> list[float]:
 # ``queries/<id>/measures/<key>.json``. The key is over the content of the set and of the human queries, and the
 # language.
 
-VERSION = "6"
+VERSION = "7"
 
 DOCUMENTS_A_REPORT = 500
 

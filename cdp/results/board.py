@@ -384,6 +384,7 @@ def rows_of(
     by_time = sorted(newest, key=lambda row: (row["created"], row["id"]))
     current = {_place(row)[:3]: row["benchmark_hash"] for row in by_time}  # the newest judgments of each place
     infos = {(info.name, info.content_hash): info for info in benchmarks.list_benchmarks(workspace)}
+    present = dict(infos.keys())
     usual = _usual_steps(newest)
     judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in selected}
     rows = []
@@ -396,7 +397,8 @@ def rows_of(
         name, judgments = first["retriever_name"], first["benchmark_hash"]
         if first["named"] and (seeds := len(related[lead])) > 1:  # a person named one of several
             name = f"{name} ({seeds} seeds)"
-        version = "" if judgments == current[_place(first)[:3]] else f"earlier version {judgments[:6]}"
+        newest_version = present.get(first["benchmark"], current[_place(first)[:3]])
+        version = "" if judgments == newest_version else f"earlier version {judgments[:6]}"
         badges: dict[str, Badge] = {}
         for row in runs:
             steps = usual.get((row["start"], *_place(row)), 0)

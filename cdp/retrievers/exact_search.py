@@ -99,7 +99,7 @@ def search(
     rows = prepared.rows if prepared is not None else Rows(documents)
     if questions.ndim != 2 or (len(rows) and questions.shape[1] != rows.dim):
         raise InputError(f"Queries of shape {questions.shape} do not fit documents of {rows.dim} dimensions.")
-    if not (_squares(questions) < LARGEST_SQUARE).all():
+    if not (squares(questions) < LARGEST_SQUARE).all():
         raise InputError("A query's embedding holds a value that is not finite, or too large.")
     n = len(questions)
     scores, indices = np.full((n, k), -np.inf, np.float32), np.full((n, k), -1, np.int64)
@@ -125,10 +125,10 @@ def search(
             block.look(values, step.start, longest, product)
         return len(step)
 
-    threads = _blas_threads() if device == "cpu" and n * len(rows) * rows.dim > SINGLE_THREADED else 1
+    threads = blas_threads() if device == "cpu" and n * len(rows) * rows.dim > SINGLE_THREADED else 1
     first, *others = _steps(len(rows), n, threads, device)
     seen = 0
-    with _one_blas_thread() if device == "cpu" else _full_float32(), _pool(threads) as run:
+    with one_blas_thread() if device == "cpu" else _full_float32(), thread_pool(threads) as run:
         # The first block is looked at alone: it sets the floors that spare the others most of their work.
         for done in itertools.chain([look(first)], run(look, others)):
             seen += done
@@ -142,32 +142,39 @@ def search(
     return scores, indices
 
 
-class _Block:
-    """Up to ``QUERY_BLOCK`` queries and the documents that may be among the best of each. Filled by several threads.
+class Best:
+    """The documents that may be among the ``wanted`` best of each of n queries. Filled by several threads.
 
-    A float32 score is off by at most ``error``, so a document can be among the ``wanted`` best only where its score is
-    not below the last of the best seen minus twice the error. Such documents are kept as candidates.
+    A float32 score is off by at most ``error``, so a document can be among the best only where its score is not below
+    the last of the best seen minus twice the error. Such documents are kept as candidates, and scored again at the end.
     """
 
-    def __init__(self, queries: np.ndarray, wanted: int, rows: Rows, device: str) -> None:
-        self.queries, self.wanted, self.rows = queries, wanted, rows
-        self._operand = np.ascontiguousarray(queries.T) if device == "cpu" else _moved(queries, device).T
-        self._norms = np.linalg.norm(queries.astype(np.float64), axis=1)
-        self._longest = 0.0
-        self._last = np.full(len(queries), -np.inf, np.float32)  # of the best seen at the last look
+    def __init__(self, n: int, wanted: int) -> None:
+        self.n, self.wanted = n, wanted
+        self._last = np.full(n, -np.inf, np.float32)  # of the best seen at the last look
         self._found: list[Entries] = []
-        self._held, self._enough, self._limit = 0, 0, 4 * wanted * len(queries) + SPARE
+        self._held, self._enough, self._limit = 0, 0, 4 * wanted * n + SPARE
         self._lock = threading.Lock()
 
-    def look(self, values: Any, start: int, longest: float, product: Product) -> None:
-        """Take in those of the documents ``start`` … that may be among the best; ``longest`` is their highest norm."""
+    def error(self) -> np.ndarray:
+        """By how much a float32 score may be off, per query: (n,) float64."""
+        raise NotImplementedError
+
+    def exact(self, query: int, documents: np.ndarray) -> np.ndarray:
+        """The scores of these documents, computed in float64 and rounded to float32."""
+        raise NotImplementedError
+
+    def floor(self) -> np.ndarray:
+        """The scores below which no document can be among the best, (n,) float32."""
+        floor = np.maximum(self._last - 2 * self.error(), LOWEST)
+        return np.nextafter(floor.astype(np.float32), np.float32(LOWEST))
+
+    def take(self, found: Entries) -> None:
+        """Keep these entries."""
         with self._lock:
-            self._longest = max(self._longest, longest)
-            floor = self._floor()
-        document, query, score = product(values, self._operand, floor)
-        with self._lock:
-            self._found.append((document + start, query, score))
-            self._held += len(query)
+            self._found.append(found)
+            self._held += len(found[1])
+
             # Each time that the candidates have doubled: as often as the documents do, if their order is random.
             if self._held > self._enough:
                 self.prune()
@@ -178,42 +185,69 @@ class _Block:
         document, own, _ = self._found[0]
         low, high = np.searchsorted(own, [query, query + 1])
         candidates = np.sort(document[low:high])
-        question = self.queries[query].astype(np.float64)
-        step = max(1, GATHERED // max(1, len(question)))
-        # einsum sums each row in one fixed order, so that equal documents score equally.
-        exact = np.empty(len(candidates), np.float32)
-        for at in range(0, len(candidates), step):
-            part = slice(at, at + step)
-            exact[part] = np.einsum("ij,j->i", self.rows.take(candidates[part]).astype(np.float64), question)
+        exact = self.exact(query, candidates)
+
         order = np.argsort(-exact, kind="stable")[: self.wanted]  # equal scores stay in the order of their documents
         return candidates[order], exact[order]
-
-    def _floor(self) -> np.ndarray:
-        """The scores below which no document can be among the best, (n,) float32."""
-        # Adding up n products in float32, in any order, is off by at most (n + 2)·u·|q||d| with u = 2⁻²⁴, to first
-        # order (Higham 2002, section 3.1). Twice that is allowed, and a little for subnormal numbers.
-        dim = self.queries.shape[1]
-        error = self._norms * (self._longest * 2 * (dim + 2) * 2.0**-24) + (dim + 1) * 2.0**-100
-        floor = np.maximum(self._last - 2 * error, LOWEST)
-        return np.nextafter(floor.astype(np.float32), np.float32(LOWEST))
 
     def prune(self) -> None:
         """Keep the candidates that still reach the floor, sorted by query."""
         document, query, score = (np.concatenate(column) for column in zip(*self._found, strict=True))
         order = query.astype(np.uint16).argsort(kind="stable")  # a radix sort
         document, query, score = document[order], query[order], score[order]
-        bounds = np.searchsorted(query, np.arange(len(self.queries) + 1)).tolist()
+
+        bounds = np.searchsorted(query, np.arange(self.n + 1)).tolist()
         for number, (low, high) in enumerate(itertools.pairwise(bounds)):
             if high - low >= self.wanted:
                 self._last[number] = np.partition(score[low:high], -self.wanted)[-self.wanted]
-        keep = score >= self._floor()[query]
+
+        keep = score >= self.floor()[query]
         self._found = [(document[keep], query[keep], score[keep])]
         self._held = int(keep.sum())
+
         if self._held > self._limit // 2:  # so many documents score alike that only exact scores tell them apart
-            chosen = [self.best(number) for number in range(len(self.queries))]
+            chosen = [self.best(number) for number in range(self.n)]
             document, score = (np.concatenate(column) for column in zip(*chosen, strict=True))
             self._found = [(document, np.repeat(np.arange(len(chosen)), [len(best) for best, _ in chosen]), score)]
             self._held = len(document)
+
+
+class _Block(Best):
+    """The best of up to ``QUERY_BLOCK`` queries by dot product."""
+
+    def __init__(self, queries: np.ndarray, wanted: int, rows: Rows, device: str) -> None:
+        super().__init__(len(queries), wanted)
+        self.queries, self.rows = queries, rows
+        self._operand = np.ascontiguousarray(queries.T) if device == "cpu" else _moved(queries, device).T
+        self._norms = np.linalg.norm(queries.astype(np.float64), axis=1)
+        self._longest = 0.0
+
+    def look(self, values: Any, start: int, longest: float, product: Product) -> None:
+        """Take in those of the documents ``start`` … that may be among the best; ``longest`` is their highest norm."""
+        with self._lock:
+            self._longest = max(self._longest, longest)
+            floor = self.floor()
+
+        document, query, score = product(values, self._operand, floor)
+        self.take((document + start, query, score))
+
+    def error(self) -> np.ndarray:
+        # Adding up n products in float32, in any order, is off by at most (n + 2)·u·|q||d| with u = 2⁻²⁴, to first
+        # order (Higham 2002, section 3.1). Twice that is allowed, and a little for subnormal numbers.
+        dim = self.queries.shape[1]
+        return self._norms * (self._longest * 2 * (dim + 2) * 2.0**-24) + (dim + 1) * 2.0**-100
+
+    def exact(self, query: int, documents: np.ndarray) -> np.ndarray:
+        question = self.queries[query].astype(np.float64)
+        step = max(1, GATHERED // max(1, len(question)))
+
+        # einsum sums each row in one fixed order, so that equal documents score equally.
+        exact = np.empty(len(documents), np.float32)
+        for at in range(0, len(documents), step):
+            part = slice(at, at + step)
+            exact[part] = np.einsum("ij,j->i", self.rows.take(documents[part]).astype(np.float64), question)
+
+        return exact
 
 
 def _on_cpu(values: np.ndarray, operand: np.ndarray, floor: np.ndarray) -> Entries:
@@ -239,7 +273,7 @@ def _moved(values: np.ndarray, device: str) -> Any:
     return torch.from_numpy(values).to(device).float()
 
 
-def _squares(values: np.ndarray) -> np.ndarray:
+def squares(values: np.ndarray) -> np.ndarray:
     """The squares of the norms, perhaps not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares: np.ndarray = np.vecdot(values, values)
@@ -249,7 +283,7 @@ def _squares(values: np.ndarray) -> np.ndarray:
 def _norms(values: Any, start: int) -> np.ndarray:
     """Euclidean norms (n,). Raises InputError for a row that is not finite, numbered from ``start``."""
     if isinstance(values, np.ndarray):
-        norms = np.sqrt(_squares(values))
+        norms = np.sqrt(squares(values))
     else:
         import torch
 
@@ -273,7 +307,7 @@ def _steps(n_documents: int, n_queries: int, threads: int, device: str) -> list[
 
 
 @contextmanager
-def _pool(threads: int) -> Iterator[Mapper]:
+def thread_pool(threads: int) -> Iterator[Mapper]:
     """``map`` by so many threads. Nothing new is begun after an error, and no thread is left."""
     if threads < 2:
         yield map
@@ -294,7 +328,7 @@ def _blas() -> Any:
     return control, max((library.num_threads for library in control.lib_controllers), default=1)
 
 
-def _blas_threads() -> int:
+def blas_threads() -> int:
     return int(_blas()[1])
 
 
@@ -303,7 +337,7 @@ _searches_lock = threading.Lock()
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     """Keep NumPy's products in the thread that asks for them, until the last of the searches at work has ended."""
     # A product spread over all processors brings them together at its end; what follows then runs on one of them, on
     # data that has left the cache. The setting is the whole process's, so searches share it.

@@ -351,13 +351,11 @@ class _Import:
         options = ImportOptions.from_dict({"origin": self.options.origin})
         title = f"{self.corpus.name} {split} queries"
         try:
-            done = query_sets.import_queries(pairs.items(), self.workspace, self.corpus.id, title, options=options)
+            done = queries.take(self.workspace, pairs.items(), self.corpus.id, title, options=options, facts=facts)
         except InputError as error:
             self.stated.append(f"Not taken: the split {split} as queries. {error}")
             return
         self.sets.append(done.query_set.id)
-        query_sets.update(self.workspace, done.query_set.id, parameters={**done.query_set.parameters, **facts})
-        queries.measure(self.workspace, done.query_set.id)
         self.left_out[f"queries of {split} that could not be stored"] += done.n_rejected
 
     def _make_benchmark(self, splits: Mapping[str, Answers], facts: Mapping[str, Any]) -> None:

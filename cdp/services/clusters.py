@@ -1,4 +1,4 @@
-"""Ray clusters for jobs: choosing and testing one; requests of devices."""
+"""Ray clusters for jobs: choosing and testing one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cdp.base import permission
-from cdp.base.errors import CdpError, ConfigError
-from cdp.base.job_kind import Device
+from cdp.base.errors import CdpError
 from cdp.base.permission import Action
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.jobs import DeviceRequest, list_gpus, place
+from cdp.jobs import place
 
 if TYPE_CHECKING:
     from cdp.jobs.ray import RayNode
@@ -76,23 +75,3 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
         return True, look(workspace, address).words if address else "none: jobs run on this machine"
     except CdpError as error:
         return False, str(error)
-
-
-def request(workspace: Workspace, device: Device) -> DeviceRequest:
-    """Return the request of a device, here or on the workspace's cluster. ConfigError where that has fewer GPUs."""
-    if device.light:
-        return DeviceRequest.light()
-    gpus = device.gpus
-    if gpus == 0:
-        return DeviceRequest.cpu()
-    cluster = place.current(workspace)
-    present = place.launcher(cluster).gpus() if cluster else len(list_gpus()) if gpus is None else gpus
-    count = min(1, present) if gpus is None else gpus
-    if device.at_most is not None:
-        count = min(count, device.at_most)
-    if count > present:
-        raise ConfigError(
-            f"The job asks for {counted(count, 'GPU')}, and the cluster at {cluster} has {present}.",
-            hint="Ask for fewer, or for 0 to run on CPUs.",
-        )
-    return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()

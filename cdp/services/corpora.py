@@ -30,6 +30,7 @@ from cdp.corpus.looking import name_of
 from cdp.corpus.storage import Growth
 from cdp.query_sets import deriving
 from cdp.services import access, projects
+from cdp.services.queries import take
 
 __all__ = ["list_corpora", "resolve_corpus"]
 
@@ -64,9 +65,7 @@ def add(
     with reading as (manifest, existed, queries, growth):
         query_set = None
         if queries:  # the same queries for the same corpus are stored once
-            query_set = query_sets.import_queries(
-                queries.items(), workspace, manifest.id, name=f"{manifest.name} queries"
-            ).query_set.id
+            query_set = take(workspace, queries.items(), manifest.id, f"{manifest.name} queries").query_set.id
         if growth:
             _, _, stated = carry(workspace, growth, manifest, imported=query_set is None)
     return AddedCorpus(manifest, existed, query_set, tuple(stated))

@@ -25,13 +25,14 @@ def remembered(workspace: Workspace) -> dict[str, str]:
     return {**({"base_url": configured} if configured else {}), **known}
 
 
+@access.writes
 def remember(workspace: Workspace, generator: str, base_url: str, model: str) -> None:
     """Keep what was typed for the next form, session and tab.
 
     Nothing is kept of an address that is none or holds a key, nor where visitors share a dashboard.
     """
     values = {"generator": generator, "base_url": base_url.strip(), "model": model.strip()}
-    if not (may(Action.CHANGE) and may(Action.ANY_ENDPOINT)) or not (values["base_url"] or values["model"]):
+    if not may(Action.ANY_ENDPOINT) or not (values["base_url"] or values["model"]):
         return
     with suppress(CdpError):
         if values["base_url"]:

@@ -22,7 +22,7 @@ from cdp.benchmarks.download import first_line, is_network
 from cdp.evaluation.card import FOLDER, NO_SCORES
 from cdp.results.models import Score, TrainedModel, show
 from cdp.retrievers import spelling
-from cdp.retrievers.resolve import CARD, card_file
+from cdp.retrievers.resolve import card_file
 from cdp.services import access
 
 FLAGS = {"leaked": "--allow-leakage", "incomplete": "--allow-incomplete"}
@@ -59,7 +59,19 @@ def push(
                 f"{model.title} needs your consent to be published: {fault.sentence.replace('**', '')}",
                 hint=f"Allow it: {FLAGS[fault.kind]}; the card says it at its top.",
             )
-    return model, _upload(model, repository, public)
+    workspace.uploads.mkdir(parents=True, exist_ok=True)
+    with staging(workspace.uploads) as incoming:
+        folder = _copy(model, incoming / "model", repository)
+        return model, _upload(model, folder, repository, public)
+
+
+def _copy(model: TrainedModel, folder: Path, repository: str) -> Path:
+    """Copy a model with its card to a new folder, in the spelling that the tested readers load; return the folder."""
+    shutil.copytree(model.folder, folder, ignore=shutil.ignore_patterns(".*"))
+    # An earlier version of CDP Studio may have saved it.
+    spelling.respell(folder)
+    card_file(folder).write_text(_published(model, repository), encoding="utf-8")
+    return folder
 
 
 def _published(model: TrainedModel, repository: str) -> str:
@@ -80,17 +92,15 @@ def _table(scores: Sequence[Score]) -> str:
     return "\n".join([*head, *rows]) if rows else "Not evaluated yet."
 
 
-def _upload(model: TrainedModel, repository: str, public: bool) -> dict[str, Any]:
+def _upload(model: TrainedModel, folder: Path, repository: str, public: bool) -> dict[str, Any]:
     from huggingface_hub import CommitOperationAdd, HfApi, get_token
     from huggingface_hub.errors import HfHubHTTPError
 
     if not get_token():
         raise ConfigError("You are not logged in to the hub.", hint="Log in with hf auth login, or set HF_TOKEN.")
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="cdp-studio", library_version=__version__)
-    operations = [
-        CommitOperationAdd(path, _published(model, repository).encode() if path == CARD else str(model.folder / path))
-        for path, _ in model.files
-    ]
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    operations = [CommitOperationAdd(path.relative_to(folder).as_posix(), str(path)) for path in files]
     message = f"{model.title}, trained with CDP Studio {__version__} ({model.result['model_hash']})".splitlines()[0]
     try:
         if not api.repo_exists(repository):
@@ -123,10 +133,6 @@ def export(workspace: Workspace, name: str, out: str) -> Path:
         raise InputError(f"There is a file or folder {target} already.", hint="Name a new folder.")
     target.parent.mkdir(parents=True, exist_ok=True)
     with staging(target.parent) as incoming:
-        folder = incoming / target.name
-        shutil.copytree(model.folder, folder, ignore=shutil.ignore_patterns(".*"))
-        spelling.respell(folder)  # of a model that an earlier version of CDP Studio saved
         # Not the path: the folder is read elsewhere.
-        card_file(folder).write_text(_published(model, FOLDER), encoding="utf-8")
-        folder.rename(target)
+        _copy(model, incoming / target.name, FOLDER).rename(target)
     return target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from cdp.base.permission import Action, require
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
-from cdp.corpus import ReadOptions, looking, resolve_corpus
+from cdp.corpus import ReadOptions, list_corpora, looking, resolve_corpus
 from cdp.corpus.looking import Glimpse, look
 from cdp.corpus.options import AUTO
 from cdp.llm.answers import Usage
@@ -32,7 +32,7 @@ from cdp.query_sets import ImportOptions, QuerySet, deriving, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.query_sets.store import DocumentQueries
 from cdp.retrievers import leakage
-from cdp.services import access, completeness, corpora, metrics, projects
+from cdp.services import access, completeness, metrics, projects
 from cdp.synthesis import batch
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.generators import GENERATORS
@@ -115,16 +115,31 @@ def import_file(
     manifest = resolve_corpus(workspace, corpus)
     with disk_faults_told("The import"):
         source = permission.to_read(workspace, path)
-        done = query_sets.import_queries(source, workspace, manifest.id, name=checked_title(name), options=options)
-    measure(workspace, done.query_set.id)
-    return done
+        return take(workspace, source, manifest.id, checked_title(name), options=options)
 
 
 @access.writes
-def measure(workspace: Workspace, query_set: str) -> None:
-    """Measure a set that was imported. A set that cannot be measured is imported all the same; its page says why."""
+def take(
+    workspace: Workspace,
+    source: Path | Iterable[tuple[str, str | Iterable[str]]],
+    corpus_id: str,
+    name: str,
+    *,
+    options: ImportOptions | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> query_sets.ImportedQueries:
+    """Store what was brought as a query set and measure it: a file, or (document id, query or queries) pairs.
+
+    ``facts`` join the set's parameters. Raises as ``query_sets.import_queries``. A set that cannot be measured is
+    stored all the same; its page says why.
+    """
+    done = query_sets.import_queries(source, workspace, corpus_id, name, options=options)
+    if facts:
+        query_sets.update(workspace, done.query_set.id, parameters={**done.query_set.parameters, **facts})
+
     with contextlib.suppress(CdpError):
-        metrics.quick(workspace, query_set)
+        metrics.quick(workspace, done.query_set.id)
+    return done
 
 
 @access.writes
@@ -181,7 +196,7 @@ def leave_out(
 
 def unit(workspace: Workspace, corpus_ids: Iterable[str]) -> str:
     """Return what Q/Doc counts in these corpora: ``passage`` where files were cut, ``document`` elsewhere."""
-    known = {manifest.id: manifest.unit for manifest in corpora.list_corpora(workspace)}
+    known = {manifest.id: manifest.unit for manifest in list_corpora(workspace)}
     return " or ".join(sorted({known.get(corpus, "document") for corpus in corpus_ids})) or "document"
 
 

@@ -16,7 +16,8 @@ from cdp.benchmarks.beir_files import read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.jobs import JobView
-from cdp.services import access, commands, decide, job_words, judging, projects, studies
+from cdp.services import access, commands, decide, judging, projects, studies
+from cdp.services.jobs import failure
 from cdp.services.jobs import running as running_job
 from cdp.studies.config import TrialConfig
 from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of
@@ -120,7 +121,7 @@ def _closing(workspace: Workspace, planned: Trial, api_key: str, run: str = "lat
     if not planned.judged.judge:
         return None
     name = judging.judged_name(workspace, planned.judged.splits.of or planned.judged.benchmark)
-    left = planned.config.spend - (planned.plan.cost or 0.0)
+    left = planned.config.spend - (planned.cost or 0.0)
     return judging.closing(workspace, name, left, planned.config.endpoint, api_key, run)
 
 
@@ -152,7 +153,8 @@ def start(
         raise ConfigError(trial.problem, hint=f"Allow more with --minutes or --spend{smaller}.")
     manifest = resolve_corpus(workspace, config.corpus)
     make(workspace, manifest, trial.judged)
-    priced = bool(trial.plan.requests) and trial.plan.cost is not None
+    # Without a price no budget can be kept, and the plan has said so.
+    priced = trial.cost is not None and (trial.cost > 0 or trial.plan.requests > 0)
     study = trial.plan.config.replace(spend=config.spend if priced else None)
     begun = studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
     closing = _closing(workspace, trial, api_key, begun.job_id)
@@ -167,7 +169,7 @@ def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
     try:
         report = studies.report(workspace, study.id)
     except CdpError:
-        what, next_step, _ = job_words.failure(study)
+        what, next_step, _ = failure(study)
         return what or "The test was cut off before its first training.", next_step or "Resume its job."
     first = f" The first failure: {report.failures[0][1]}" if report.failures else ""
     return (

@@ -148,8 +148,8 @@ class StudyConfig(Config):
         reason="One seed shows no spread; three are the least that do so at all.", minimum=0,
     )  # fmt: skip
     spend: float | None = option(
-        None, "At most so much for missing queries, in equal parts for each method: what writes them stops there.",
-        unit="US dollars", minimum=0.01,
+        None, "At most so much for missing queries, in equal parts for each method, and as much for vectors from an "
+        "API: what asks for them stops there.", unit="US dollars", minimum=0.01,
     )  # fmt: skip
     bm25: bool = option(
         False, "Evaluate BM25 on the same benchmarks, as a row beside the retrievers.",
@@ -419,8 +419,8 @@ class TrialConfig(Config):
         minimum=0.2, maximum=1440.0,
     )  # fmt: skip
     spend: float = option(
-        1.0, "At most so much for queries that an LLM writes and, on a benchmark that a model judged, for judging what "
-        "the trainings newly find. A test whose queries cost more is not started.",
+        1.0, "At most so much for queries that an LLM writes, for vectors from an API and, on a benchmark that a model "
+        "judged, for judging what the trainings newly find. A test that costs more is not started.",
         reason="Enough for a few hundred documents with a small model.", unit="US dollars", minimum=0.01,
     )  # fmt: skip
     keep: str = altered(

@@ -39,12 +39,19 @@ def speed_key(retriever: str, layers: int | None) -> str:
     return f"{retriever}/{layers}" if layers else retriever
 
 
+def of_speed_key(key: str) -> tuple[str, int | None]:
+    """Return the retriever and the trained layers of a ``speed_key``; a retriever's own name may hold a slash."""
+    name, _, layers = key.rpartition("/")
+    return (name, int(layers)) if name and layers.isdecimal() else (key, None)
+
+
 def speed_of(key: str, measured: Mapping[str, Speed]) -> Speed:
     """Return the speed of ``speed_key`` as ``measured`` here, else a guess."""
-    whole = DEFAULT_SPEEDS.get(key.partition("/")[0], SLOW)
+    name, layers = of_speed_key(key)
+    whole = DEFAULT_SPEEDS.get(name, SLOW)
     # What two of six layers were measured to bring.
-    guess = Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second) if "/" in key else whole
-    return measured.get(key) or DEFAULT_SPEEDS.get(key, guess)
+    guess = Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second) if layers else whole
+    return measured.get(key) or guess
 
 
 # Where so many queries have no content word, the language is probably another one.
@@ -179,12 +186,18 @@ def estimate(
     work = {UNTRAINED: STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in alone)}
     # What the frozen layers give is computed once for all trainings.
     once = max(pairs.values(), default=0) + sum(s.n_documents for s in sources) + dev_texts + texts
-    for name in {c.cell.retriever for c, key in keys.items() if "/" in key}:
+    for name in {c.cell.retriever for c, key in keys.items() if key != c.cell.retriever}:
         work[name] = speed_of(name, speeds).encoding_seconds(once)
+    searched = {place.rpartition(":")[0] or place for place in config.dev}
     for condition in planned:
         speed = speed_of(keys[condition], speeds)
         judged = evaluated_on(config, by_label[condition.cell.source], [str(b.get("language", "")) for b in benchmarks])
-        encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
+        # Documents that the dev split shares have the vectors of the best checkpoint already.
+        encoded = sum(
+            _texts(b) - (int(b["n_documents"]) if b["name"] in searched else 0)
+            for b, there in zip(benchmarks, judged, strict=True)
+            if there
+        )
         batch = min(settings[condition.cell.retriever].loop.batch_size or 1, pairs[str(condition)])
         took = speed.training_seconds(steps[condition.cell.retriever] * batch)
         took += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)

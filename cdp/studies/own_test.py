@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,9 @@ HELD_OUT = 0.25
 
 # Where no preset is at hand.
 DEFAULT = str(TrainingConfig.settings()["retriever"].default)
+
+# Tokens of a query that goes to an API, for its price.
+QUERY_TOKENS = 20.0
 
 # The training queries are written with seed 0.
 SEED = 1
@@ -239,8 +242,8 @@ def queries_of(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy)
 
 @dataclass(frozen=True)
 class Trial:
-    """A test before its start. ``plan`` has its time, without an endpoint's answers, and their price. ``notes`` say
-    what has to be known first.
+    """A test before its start. ``plan`` has its time, without an endpoint's answers. ``cost`` is theirs and that of
+    vectors from an API, in US dollars, None where a price is not known. ``notes`` say what has to be known first.
 
     ``problem`` says that it takes longer or costs more than allowed, empty where it does not; ``fitting`` is then the
     number of documents that is allowed, 0 where none is.
@@ -253,8 +256,16 @@ class Trial:
     documents: int
     documents_there: int
     unit: str
+    cost: float | None = 0.0
     problem: str = ""
     fitting: int = 0
+
+    @property
+    def price(self) -> str:
+        """``free``, ``$1.20`` or ``not known``: of the missing queries and of vectors from an API."""
+        if self.cost is None:
+            return "not known"
+        return dollars(self.cost) if self.cost or self.plan.requests else "free"
 
     @property
     def trained(self) -> str:
@@ -273,7 +284,8 @@ class Trial:
         """For ``--json``."""
         splits = self.judged.splits
         return {
-            **{name: getattr(self.plan, name) for name in ("seconds", "measured", "requests", "cost")},
+            **{name: getattr(self.plan, name) for name in ("seconds", "measured", "requests")},
+            "cost": self.cost,
             "trained": self.trained,
             "documents": self.documents,
             "judged_by": f"{splits.benchmark}:{splits.test}",
@@ -325,10 +337,11 @@ def plan_test(
     if study.choose:
         study_plan = only(study_plan, _allowed(study_plan, config.minutes))
     study = study_plan.config
-    seconds, cost = study_plan.seconds, study_plan.cost
+    sent = _sendings(workspace, manifest, study, judged)
+    seconds, cost = study_plan.seconds, _together([study_plan.cost, *(s.cost for s in sent)])
     notes = [*_foreign(manifest, study.retrievers[0]), *_first_look(study), *judged.notes, *note]
-    notes += [s.sentence for s in _sendings(workspace, study, judged)]
-    if cost is None:
+    notes += [s.sentence for s in sent]
+    if study_plan.cost is None:
         notes.append(
             f"The price of {study.model_name} is not known here, so no budget can be kept: see the price table."
         )
@@ -340,7 +353,8 @@ def plan_test(
     if seconds > 60 * config.minutes:
         problem = f"The test takes about {duration(seconds)} here, more than the {config.minutes:g} minutes allowed."
     elif cost is not None and cost > config.spend:
-        problem = f"The queries cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
+        what = "queries and vectors" if sent else "queries"
+        problem = f"The {what} cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
     over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
     # What does not depend on the documents keeps its time, so the number that fits is found by their share.
     fixed = study_plan.work[UNTRAINED]
@@ -354,6 +368,7 @@ def plan_test(
         documents=documents,
         documents_there=available,
         unit=manifest.unit,
+        cost=cost,
         problem=problem,
         fitting=fitting if fitting >= 20 else 0,
     )
@@ -387,18 +402,32 @@ def _allowed(study_plan: StudyPlan, minutes: float) -> list[str]:
     return [name for name in took if took[name] <= room] or [min(took, key=lambda name: took[name])]
 
 
+def _together(costs: Sequence[float | None]) -> float | None:
+    """Return the sum of costs; None where one is not known."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
+
+
 def _first_look(study: StudyConfig) -> Iterator[str]:
     if all(name in PRESETS and PRESETS[name].kind == "static" for name in study.retrievers):
         yield f"A first look: {study.retrievers[0]} is made for trying things out, and answers for no other retriever."
 
 
-def _sendings(workspace: Workspace, study: StudyConfig, judged: JudgedBy) -> list[sending.Sending]:
-    """What goes to retrievers behind an API: the documents and queries of both splits."""
-    splits = judged.splits
-    if not judged.there or not any(map(api.parse, study.untrained)):
+def _sendings(
+    workspace: Workspace, manifest: CorpusManifest, study: StudyConfig, judged: JudgedBy
+) -> list[sending.Sending]:
+    """What goes to retrievers behind an API: the documents and queries of both splits, of what decides or will."""
+    if not any(map(api.parse, study.untrained)):
         return []
-    documents = sending.of_benchmark(workspace, resolve_benchmark(splits.benchmark, workspace))
-    return sending.sendings(workspace, study.untrained, [documents, sending.Texts(splits.n_test + splits.n_dev, 20.0)])
+    splits = judged.splits
+    if judged.there or judged.kind == BENCHMARK:
+        of = splits.benchmark if judged.there else splits.of
+        documents = sending.of_benchmark(workspace, resolve_benchmark(of, workspace))
+    else:
+        documents = sending.of_corpus(workspace, manifest.id)
+
+    queries = sending.Texts(splits.n_test + splits.n_dev, QUERY_TOKENS)
+    return sending.sendings(workspace, study.untrained, [replace(documents, n=splits.n_documents), queries])
 
 
 def _trained_human(

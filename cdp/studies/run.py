@@ -178,7 +178,7 @@ class Study:
         if name not in self._base:
             self._report(f"loading {name}", next_within_s=LOADING_S)
             retriever = resolve(name, self.job.workspace)
-            payer = Payer.of(self.job, self.config.spend)
+            payer = self._payer(name)
             self._base[name] = (retriever, model_hash(load(retriever, "cpu", payer=payer)))
         return self._base[name]
 
@@ -237,8 +237,12 @@ class Study:
         records.save(self.job.folder, key, None, stored)
 
     def _loaded(self, retriever: ResolvedRetriever) -> SentenceTransformer:
-        payer = Payer.of(self.job, self.config.spend)
+        payer = self._payer(retriever.name)
         return load(retriever, _device(self.config.gpus), self.config.training.max_length, memo=self._memo, payer=payer)
+
+    def _payer(self, name: str) -> Payer:
+        """Return the account of a retriever behind an API, with what the others left of the study's limit."""
+        return Payer.of(self.job, self.config.spend, name, self.config.untrained)
 
     def _by_words(self, benchmark: Benchmark, watch: Progress) -> Evaluation:
         """BM25 on a benchmark; the last few are kept, for each retriever is fused with them."""
@@ -350,6 +354,7 @@ class Study:
                 pairs = pairs.without(~judged, "queries that a benchmark judges")
             if condition.cell.loss != INFONCE:
                 pairs = self._with_negatives(pairs, condition)
+            pairs.check_negatives()
             self._data = _Data(wanted, pairs)
         return self._data
 

@@ -20,16 +20,21 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.retrievers import resolve
 from cdp.retrievers.encode import Encoding, encode, precision_for
-from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
+from cdp.studies.estimate import of_speed_key
+from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine, keep_freed_memory
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.loop import adamw, base_model
 from cdp.training.lower_layers import LowerLayers, freeze_below
 from cdp.training.plan import Speed, complete
 from cdp.training.tokens import tokenise
 
-# Texts that are encoded and trained on, in a step that is not timed and one that is: seconds where minilm's test takes
-# minutes.
+# Texts of a timed step of a transformer: seconds where minilm's test takes minutes. A static retriever takes a batch of
+# its own size: most of its step is the table's, whatever it holds.
 TEXTS = 32
+
+# A step is repeated for so long, and at least so often, and the fastest counts: other work on the machine only adds.
+REPEAT_S = 2.0
+REPEATS = 2
 
 # Words of a document that stand for its query.
 WORDS = 12
@@ -40,52 +45,61 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
 
     With trained layers also that of the whole retriever: how fast it encodes, and of a training a third.
     """
-    name, _, layers = key.partition("/")
+    name, layers = of_speed_key(key)
     retriever = resolve(name, workspace)
-    chosen = {"query_set": "any", "retriever": name, **({"trained_layers": int(layers)} if layers else {})}
+    chosen = {"query_set": "any", "retriever": name, **({"trained_layers": layers} if layers else {})}
     settings = complete(TrainingConfig.from_dict(chosen), retriever)
     assert settings.learning_rate is not None
-    documents = [document.content for document in islice(iter_documents(workspace, corpus), TEXTS)]
-    queries = [" ".join(text.split()[:WORDS]) for text in documents]
     model = base_model(retriever, settings, "cpu")
+    static = StaticEngine.fits(model)
+    texts = settings.loop.batch_size or TEXTS if static else TEXTS
+    documents = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
+    queries = [" ".join(text.split()[:WORDS]) for text in documents]
     prompt = model.prompts["query"] or ""
     read: list[Any] = [tokenise(model, queries, prompt), tokenise(model, documents)]
     encoding = Encoding("", "document", "", True, None, precision_for(model))
 
     def texts_per_second() -> float:
         model.eval()
-        return len(documents) / _timed(lambda: encode(model, documents, encoding, batch_size=128))
+        return len(documents) / _fastest(lambda: encode(model, documents, encoding, batch_size=128))
 
     whole = texts_per_second()
     with tempfile.TemporaryDirectory() as folder:
         if layers:
-            freeze_below(model, int(layers))
-            lower = LowerLayers(model, int(layers), Path(folder), key)
+            freeze_below(model, layers)
+            lower = LowerLayers(model, layers, Path(folder), key)
             read = [lower.states(queries, prompt, read[0]), lower.states(documents, "", read[1])]
             model.lower_layers = lower
         batches = Batches(read[0], read[1], np.arange(len(documents)), np.ones(len(documents)))
         loss = WeightedInfoNCE(settings.loop.scale or 20.0)
-        static = StaticEngine.fits(model)
         engine: Engine = StaticEngine(model, batches, loss) if static else TransformerEngine(model, batches, loss)
         optimiser = adamw(model, settings.learning_rate, settings.loop.weight_decay)
         rows = np.arange(len(documents))
+
+        model.train()
 
         def step() -> None:
             engine.backward(rows)
             optimiser.step()
 
-        pairs = len(rows) / min(_timed(step) for _ in range(2))
+        pairs = len(rows) / _fastest(step)
         speeds = {key: Speed(pairs, texts_per_second())}
     return {**({name: Speed(pairs / 3, whole)} if layers else {}), **speeds}
 
 
-def _timed(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
+def _fastest(work: Callable[[], object]) -> float:
+    """Return the seconds of the fastest of several calls, after one that is not timed: it loads what is used first."""
     work()
-    return time.perf_counter() - began
+    took: list[float] = []
+    while len(took) < REPEATS or sum(took) < REPEAT_S:
+        began = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - began)
+    return min(took)
 
 
 if __name__ == "__main__":
+    keep_freed_memory()  # as a study's worker does
     place, corpus_id, *keys = sys.argv[1:]
     found: dict[str, Speed] = {}
     for wanted in keys:

@@ -80,35 +80,37 @@ def generate_for(
     texts = [cut(one.content, method.document_tokens(max_document_tokens)) for one in documents]
 
     requests = method.requests(texts, m, queries)
-    prompts_cut, kept = 0, False
+    prompts_cut, kept, refresh = 0, False, False
 
-    def answers(refresh: bool) -> _Read:
-        def ask(text: str, sample: int = 0, query: str = "") -> Answer:
-            nonlocal prompts_cut, kept
-            usual = usual_usage(text, method, m)
-            send = partial(generator.generate, text, document, method, m, sample=sample, query=query)
-            if cache is None or not generator.is_llm:
-                answer = send()
-            else:
-                settings = method.sampling_for(m, sample).within(generator.parameters)
-                key = cache_key(document.content_hash, text, generator.model, settings)
-                most = most_usage(usual, settings)
-                paid = send if account is None else lambda: account.ask(key, usual, most, send)
-                answer = cache.get_or_ask(key, paid, keep=account is None, refresh=refresh)
-                kept |= answer.usage.requests == 0 and not (account and account.paid_lately(key))
-            prompts_cut += answer.usage.lacks(usual)
-            return answer
+    def ask(text: str, sample: int = 0, query: str = "") -> Answer:
+        nonlocal prompts_cut, kept
+        usual = usual_usage(text, method, m)
+        send = partial(generator.generate, text, document, method, m, sample=sample, query=query)
+        if cache is None or not generator.is_llm:
+            answer = send()
+        else:
+            settings = method.sampling_for(m, sample).within(generator.parameters)
+            key = cache_key(document.content_hash, text, generator.model, settings)
+            most = most_usage(usual, settings)
+            paid = send if account is None else lambda: account.ask(key, usual, most, send)
+            answer = cache.get_or_ask(key, paid, keep=account is None, refresh=refresh)
+            kept |= answer.usage.requests == 0 and not (account and account.paid_lately(key))
+        prompts_cut += answer.usage.lacks(usual)
+        return answer
 
+    while True:
         if method.from_queries:
-            return _for_each(ask, requests, method)
-        if method.one_per_call and generator.is_llm:
-            return _one_by_one(ask, requests[0][0], method, m)
-        return _at_once(ask, requests[0][0], method, m, generator.is_llm)
+            read = _for_each(ask, requests, method)
+        elif method.one_per_call and generator.is_llm:
+            read = _one_by_one(ask, requests[0][0], method, m)
+        else:
+            read = _at_once(ask, requests[0][0], method, m, generator.is_llm)
 
-    read = answers(refresh=False)
-    # Kept by another run, and still not to be read: what was wrong then may be mended.
-    if kept and not read.queries and not any(answer.usage.requests for answer in read.answers):
-        read = answers(refresh=True)
+        # Kept by another run, and still not to be read: what was wrong then may be mended.
+        if refresh or not kept or read.queries or any(answer.usage.requests for answer in read.answers):
+            break
+        refresh = True
+
     if prompts_cut:
         read.problems["prompt_cut"] = prompts_cut
     return Generation(

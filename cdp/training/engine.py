@@ -29,19 +29,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cdp.retrievers.static import is_static
+from cdp.training.dropout import FastDropout
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.lower_layers import StateStore
-from cdp.training.tokens import TokenStore, groups
+from cdp.training.tokens import TokenStore, groups, overhead_on
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-
-# What one more forward and backward pass costs on a CPU, in tokens of work; measured on MiniLM with two cores.
-CPU_OVERHEAD = 48.0
-
-# The same on a GPU, where a pass over few tokens is bound by kernel launches.
-GPU_OVERHEAD = 4096.0
 
 Autocast = Callable[[], AbstractContextManager[Any]]
 Backward = Callable[[Tensor], None]
@@ -136,7 +131,7 @@ class TransformerEngine:
         self.autocast, self.propagate = autocast, propagate
         self.device = model.device
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self._overhead = CPU_OVERHEAD if self.device.type == "cpu" else GPU_OVERHEAD
+        self._overhead = overhead_on(self.device)
 
     def backward(self, rows: NDArray[np.int64]) -> Tensor:
         for parameter in self.parameters:
@@ -162,7 +157,7 @@ class TransformerEngine:
             key: value.to(self.device, non_blocking=True) if isinstance(value, Tensor) else value
             for key, value in store.features(which).items()
         }
-        with self.autocast():
+        with self.autocast(), FastDropout() if self.device.type == "cpu" else nullcontext():
             if isinstance(store, StateStore):
                 return store.lower.forward(features)
             embedding: Tensor = self.model(features)["sentence_embedding"]

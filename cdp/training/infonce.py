@@ -27,11 +27,6 @@ RI_KAPPA = 5.0
 RI_FLOOR = 1e-6
 
 
-def cosine_scores(queries: Tensor, documents: Tensor) -> Tensor:
-    """Cosine of every query with every document: (q, dim) and (d, dim) give (q, d)."""
-    return nn.functional.normalize(queries, dim=1) @ nn.functional.normalize(documents, dim=1).T
-
-
 class WeightedInfoNCE(nn.Module):
     """The loss of a batch of embeddings; arguments and counters as ``WeightedInfoNCELoss`` (loss.py) has them."""
 
@@ -137,7 +132,8 @@ class WeightedInfoNCE(nn.Module):
 
     def _losses(self, queries: Tensor, documents: Tensor, mask: Tensor | None, offset: int) -> Tensor:
         """InfoNCE of each row, (B,): row i's document is column offset + i."""
-        scores = cosine_scores(queries, documents) * self.scale
+        cosines = nn.functional.normalize(queries, dim=1) @ nn.functional.normalize(documents, dim=1).T
+        scores = cosines * self.scale
         if mask is not None:
             scores = scores.masked_fill(mask, -torch.inf)
         targets = torch.arange(offset, offset + len(queries), device=scores.device)

@@ -25,7 +25,7 @@ from cdp.base.errors import ConfigError, ModelError
 from cdp.base.text import PhaseProgress, silent
 from cdp.base.workspace import folder_size, sha256_text, write_bytes
 from cdp.retrievers.encode import npy
-from cdp.training.tokens import TokenStore, groups, tokenise
+from cdp.training.tokens import TokenStore, groups, overhead_on, tokenise
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -130,7 +130,6 @@ class LowerLayers:
         length = model.max_seq_length
         facts = (identity, f"below={n_frozen}", f"length={length}", f"dtype={np.dtype(dtype).name}")
         self._kept = _Kept(root, sha256_text(*facts)[:24], self.dim, dtype, limit)
-        self._constants: dict[str, dict[str, Any]] = {}
 
     @staticmethod
     def fits(model: SentenceTransformer) -> bool:
@@ -170,7 +169,7 @@ class LowerLayers:
                 part, names = [], []
         if part:
             self._kept.add(names, part)
-        return StateStore(tokens, self, keys)
+        return StateStore(self, keys, tokens.lengths, tokens.constants, tokens)
 
     def _computed(self, tokens: TokenStore, rows: NDArray[np.int64]) -> list[NDArray[Any]]:
         """What the frozen layers give for these texts: one array (tokens, dim) each."""
@@ -204,6 +203,7 @@ class LowerLayers:
 
         # There was no room to keep them.
         if absent:
+            assert store.tokens is not None
             for i, state in zip(absent, self._computed(store.tokens, rows[absent]), strict=True):
                 padded[i, : len(state)] = state
         return padded
@@ -219,12 +219,19 @@ class LowerLayers:
 
     def embed(self, texts: Sequence[str], prompt: str, batch_size: int) -> NDArray[np.float32]:
         """Return what the model gives for these texts, float32 (n, dim); their states are kept for the next time."""
-        tokens = tokenise(self.model, texts, prompt)
-        store = self.states(texts, prompt, tokens)
+        keys = [_key(prompt, text) for text in texts]
+        kept = [place for place in map(self._kept.places.get, keys) if place is not None]
+        if len(kept) == len(keys):
+            # One text's tokens tell what all have in common, such as the length of the prompt.
+            lengths = np.array([rows for _, _, rows in kept], np.int64)
+            store = StateStore(self, keys, lengths, tokenise(self.model, texts[:1], prompt).constants)
+        else:
+            store = self.states(texts, prompt, tokenise(self.model, texts, prompt))
+
         device = self.model.device
         parts, order = [], []
         with torch.no_grad():
-            for rows in groups(tokens.lengths, 0.0, batch_size):
+            for rows in groups(store.lengths, overhead_on(device), batch_size):
                 features = {n: v.to(device) if isinstance(v, Tensor) else v for n, v in store.features(rows).items()}
                 parts.append(self.forward(features).float().cpu().numpy())
                 order.append(rows)
@@ -235,11 +242,18 @@ class LowerLayers:
 
 
 class StateStore:
-    """Texts by what the frozen layers give for them, in place of a ``TokenStore``."""
+    """Texts by what the frozen layers give for them, in place of a ``TokenStore``. Without ``tokens`` all are kept."""
 
-    def __init__(self, tokens: TokenStore, lower: LowerLayers, keys: list[bytes]) -> None:
-        self.tokens, self.lower, self.keys = tokens, lower, keys
-        self.lengths = tokens.lengths
+    def __init__(
+        self,
+        lower: LowerLayers,
+        keys: list[bytes],
+        lengths: NDArray[np.int64],
+        constants: dict[str, Any],
+        tokens: TokenStore | None = None,
+    ) -> None:
+        self.lower, self.keys, self.lengths = lower, keys, lengths
+        self.constants, self.tokens = constants, tokens
 
     def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         """What ``LowerLayers.forward`` takes for these texts, padded to the longest of them."""
@@ -249,11 +263,12 @@ class StateStore:
         return {
             "inputs_embeds": states,
             "attention_mask": torch.from_numpy(mask.astype(np.int64)),
-            **self.tokens.constants,
+            **self.constants,
         }
 
     def content(self) -> Iterator[bytes | memoryview]:
         """All that the texts are made of, for a hash."""
+        assert self.tokens is not None
         return self.tokens.content()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace, shuffle_key
+from cdp.corpus import iter_documents, load_manifest
 from cdp.query_sets import QuerySet
 
 UNUSABLE = "documents whose queries or text could not be read"
@@ -67,6 +69,14 @@ class PairSet:
     def without_negatives(self) -> int:
         """Pairs that have no hard negative although others have."""
         return 0 if self.negatives is None else int((self.negatives < 0).all(axis=1).sum())
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Pairs (n_pairs,) without any negative: every other document answers their query, or lies beside one."""
+        if self.never is None:
+            return np.zeros(len(self), dtype=np.bool_)
+        others = (self.never >= 0) & (self.never != self.document_of[:, None])
+        return np.asarray(others.sum(axis=1) >= len(self.documents) - 1)
 
     @property
     def content_hash(self) -> str:
@@ -129,6 +139,35 @@ class PairSet:
                 hint="Training needs queries for at least two different documents.",
             )
 
+    def check_negatives(self) -> None:
+        """InputError where no pair has a negative: its loss would be 0 at every step. Hard negatives count."""
+        if self.alone.all():
+            raise InputError(
+                f"No query of {self.query_set.name or self.query_set.id} has a negative to learn from: each was "
+                f"written for all of its {len(self.documents):,} documents, or for passages beside each other.",
+                hint="Training needs queries that differ between documents: write or import others.",
+            )
+
+
+# The passages before and after a query's own are no negatives for it: of so many other documents one is.
+ENOUGH = 3
+
+
+def check_set(workspace: Workspace, query_set: QuerySet) -> None:
+    """Raise InputError for a set whose pairs have no negative; all of its documents are read only where that may be."""
+    lines = (line for line in query_sets.read_queries(workspace, query_set.id) if any(map(str.strip, line.queries)))
+    first = next(lines, None)
+    if first is None or query_set.hard_negatives:
+        return
+
+    same, answers = query_sets.plain_form(first.queries[0]), {first.document_id, *first.together}
+    others = (line for line in lines if same not in map(query_sets.plain_form, line.queries))
+    names = {first.document_id}
+    names |= {line.document_id for line in islice(others, ENOUGH) if line.document_id not in answers}
+    found = (d.content_hash for d in iter_documents(workspace, query_set.corpus_id) if d.id in names)
+    if len(set(islice(found, len(names)))) <= ENOUGH:
+        load_pairs(workspace, query_set.id).check_negatives()
+
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
@@ -143,8 +182,6 @@ def load_pairs(
     so is a document whose line or text cannot be used, which goes to ``failures``. NotFoundError if there is no such
     query set, InputError if nothing is left to train on.
     """
-    from cdp.corpus import iter_documents, load_manifest
-
     failures = failures or Failures()
     query_set = query_sets.load(workspace, query_set_id)
     # An incomplete set has no hash of its own yet: what was trained on is named by what is there now.
@@ -487,8 +524,6 @@ def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
 
 def _documents(pairs: PairSet, workspace: Workspace, wanted: set[str]) -> tuple[dict[str, int], list[str]]:
     """Document id → its index, and the documents, with those of ``wanted`` that are new behind."""
-    from cdp.corpus import iter_documents
-
     documents = list(pairs.documents)
     by_content = {content: index for index, content in enumerate(documents)}
     index: dict[str, int] = {}

@@ -17,7 +17,15 @@ from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 from cdp.retrievers import Default, ResolvedRetriever, resolve
 from cdp.retrievers.presets import PAPER_EPOCHS
-from cdp.training.pairs import BatchOrder, PairSet, check_teacher, draw_pairs, with_negatives, with_teacher
+from cdp.training.pairs import (
+    BatchOrder,
+    PairSet,
+    check_set,
+    check_teacher,
+    draw_pairs,
+    with_negatives,
+    with_teacher,
+)
 from cdp.training.reasoning import Reasoned, check_reasoned, pairs_with, unreasoned_note, uses_reasoned, with_reasoned
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
@@ -118,12 +126,36 @@ def rate(value: float) -> str:
 def pair_weights(pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "") -> NDArray[np.float64]:
     """The raw weights of a pair set, shape (n,), without RI, which the loss multiplies in while training.
 
-    ``file`` holds the weights for the weighting ``column``, see ``cdp.training.weightings.column``.
+    ``file`` holds the weights for the weighting ``column``, see ``cdp.training.weightings.column``. InputError where
+    all of them are 0.
     """
     chosen = WEIGHTINGS.named(weighting)
     if chosen.needs == "column":
-        return read_weights(file, pairs.query_ids)
-    return np.asarray(chosen.raw(pairs.queries, pairs.language, kappa), dtype=np.float64)
+        weights = read_weights(file, pairs.query_ids)
+    else:
+        weights = np.asarray(chosen.raw(pairs.queries, pairs.language, kappa), dtype=np.float64)
+    if not weights.any():
+        raise _all_zero(weighting, pairs.query_set)
+    return weights
+
+
+def _all_zero(weighting: str, query_set: QuerySet) -> InputError:
+    return InputError(
+        f"The weighting {weighting} gives every query of {query_set.name or query_set.id} the weight 0, so no pair "
+        "counts.",
+        hint="Train with another weighting, for example none.",
+    )
+
+
+def _check_weights(workspace: Workspace, settings: TrainingConfig, query_set: QuerySet) -> None:
+    """Raise InputError where all weights are 0; those of a file are checked when the pairs are read."""
+    weighting = WEIGHTINGS.named(settings.weighting)
+    if weighting.needs == "column":
+        return
+    queries = (text for line in query_sets.read_queries(workspace, query_set.id) for text in line.queries)
+    # One by one: the first query mostly settles it.
+    if not any(weighting.raw([text], query_set.language or "en", settings.kappa).any() for text in queries):
+        raise _all_zero(settings.weighting, query_set)
 
 
 @dataclass(frozen=True)
@@ -161,6 +193,7 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
         check_reasoned(settings, pairs.query_set.method)
         ri = WEIGHTINGS.named(settings.weighting).needs == "reasoning"
         pairs = with_reasoned(pairs, workspace, settings.reasoning, settings.query_source, ri=ri)
+    pairs.check_negatives()
     weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights)
     return TrainingData(settings, retriever, pairs, weights)
 
@@ -184,11 +217,13 @@ def notes_of(data: TrainingData) -> list[str]:
     if not pairs.query_set.complete:
         notes.insert(0, INCOMPLETE)
     zero = int((data.weights == 0).sum())
-    if zero == len(pairs):
-        notes.append("Every weight is zero, so all pairs count the same.")
-    elif zero:
+    if zero:
         noun = "pair has" if zero == 1 else "pairs have"
         notes.append(f"{zero:,} {noun} weight zero: good as a negative only.")
+    alone = int(pairs.alone.sum())
+    if alone:
+        noun = "pair has" if alone == 1 else "pairs have"
+        notes.append(f"{alone:,} {noun} no negative, and teach nothing: their queries are for all documents.")
     if pairs.unreasoned:
         notes.append(unreasoned_note(pairs.unreasoned, data.settings))
     if pairs.negatives is not None:
@@ -299,6 +334,9 @@ def plan_of(
             f"These queries are for one document only ({query_set.name}), so none has a negative to learn from.",
             hint="Training needs queries for at least two different documents.",
         )
+    path = query_sets.files(workspace, query_set.id).queries
+    ANSWERS.get(path, "negatives", lambda: check_set(workspace, query_set))
+    _check_weights(workspace, settings, query_set)
     order = order_of(settings, pairs)
     notes = order_notes(order)
     if unreasoned:

@@ -15,9 +15,9 @@ from cdp.base.job_kind import BENCHMARK, CORPUS, QUERY_SET, RESULT, JobKind
 from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
-from cdp.services import benchmarks, commands, corpora, evaluation, job_words, jobs, queries
-from cdp.services.job_words import doing as doing
+from cdp.services import benchmarks, commands, corpora, evaluation, jobs, queries
 from cdp.services.jobs import JobView
+from cdp.services.jobs import doing as doing
 from cdp.synthesis import pricing
 from cdp.ui.shell import charts as drawn
 from cdp.ui.shell import forms, frame, state, tables
@@ -102,7 +102,7 @@ def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
 
 def _summary(view: JobView) -> None:
     """State, progress with the time left, and what went wrong where something did."""
-    facts = [job_words.kind(view.kind)]
+    facts = [jobs.activity(view.kind)]
     if view.attempt > 1:
         facts.append(f"attempt {view.attempt}")
     if view.started:
@@ -110,14 +110,14 @@ def _summary(view: JobView) -> None:
     if view.active and view.seconds is not None:
         facts.append(f"running for {duration(view.seconds)}")
     facts += [name if name != "cpu" else "CPU" for name in view.devices]
-    facts += [where for where in [job_words.where(view)] if where]
+    facts += [where for where in [jobs.where(view)] if where]
     icon, colour = LOOKS.get(str(view.state), ("help", "gray"))
     st.markdown(f":{colour}-badge[:material/{icon}: {view.state}] {md(' · '.join(facts))}")
-    st.markdown(md(job_words.sentence(view)))
+    st.markdown(md(jobs.sentence(view)))
     if view.active:
         st.progress(view.fraction, text=md(doing(view)))
     if view.failure is not None:
-        message, hint, lines = job_words.failure(view)
+        message, hint, lines = jobs.failure(view)
         st.error(md(hint), title=md(message), icon=":material/error:")
         if lines:
             st.caption("Last lines of the log")
@@ -136,8 +136,8 @@ def _figures(workspace: Workspace, view: JobView) -> None:
     """The newest value of each live measure, and the speed."""
     if str(view.state) == "queued":
         return
-    readings = job_words.figures(jobs.latest(workspace, view.id))
-    if not readings and (rate := job_words.rate(view)):
+    readings = jobs.figures(jobs.latest(workspace, view.id))
+    if not readings and (rate := jobs.rate(view)):
         value, _, unit = rate.partition(" ")
         readings.append((unit, value))
     if readings:
@@ -205,7 +205,7 @@ LISTED = 500
 def choose(all_jobs: Sequence[JobView]) -> JobView:
     """The job to open: the address's, the one chosen before, else one that runs, else the newest."""
     ordered = in_order(all_jobs)
-    names = {v.id: f"{v.name} ({job_words.kind(v.kind).lower()}, {moment(v.created)})" for v in ordered}
+    names = {v.id: f"{v.name} ({jobs.activity(v.kind).lower()}, {moment(v.created)})" for v in ordered}
     wanted = (st.query_params.get("job"), state.kept("job"))
     offered = {key: name for i, (key, name) in enumerate(names.items()) if i < LISTED or key in wanted}
     picked = state.choose("Job", offered, "job", what="job")
@@ -341,7 +341,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
 def _results(workspace: Workspace, job: JobView) -> None:
     """What the command line says of a job that has finished."""
     found = jobs.outcome(workspace, job.id)
-    shown = {label_of(name.removeprefix("n_")): value for name, value in job_words.outcome(found)}
+    shown = {label_of(name.removeprefix("n_")): value for name, value in jobs.in_words(found)}
     kind = jobs.kinds().get(job.kind)
     # Kinds with a screen of their own show their results there; those of evaluations stand here too.
     opened = kind is None or not kind.command or kind.makes == RESULT
@@ -399,7 +399,7 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         "State": [str(v.state) for v in all_jobs],
         "Queue position": [v.position for v in all_jobs],
         "Job": [v.name for v in all_jobs],
-        "Kind": [job_words.kind(v.kind) for v in all_jobs],
+        "Kind": [jobs.activity(v.kind) for v in all_jobs],
         # Progress of active jobs is in the live card and the menu; this table is not redrawn.
         "Duration": ["" if v.active else duration(v.seconds) for v in all_jobs],
         "Created": [moment(v.created) for v in all_jobs],

@@ -80,15 +80,18 @@ def example(workspace: Workspace, corpus: str, retrievers: Sequence[str]) -> Non
         else "Type a query and press Enter."
     )
     if query:
-        show(workspace, corpus, retrievers, query)
+        show(workspace, corpus, retrievers, query, unasked=True)
 
 
-def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: str) -> None:
-    """Search, and draw the answers side by side."""
+def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: str, *, unasked: bool = False) -> None:
+    """Search, and draw the answers side by side; ``unasked``, without those that have a problem."""
     with st.spinner("Searching. The first search loads the models, which takes some seconds.", show_time=True):
         searched = search.search(workspace, query, retrievers, corpus)
-    with st.grid(len(searched.answers), min_column_width=280):
-        for number, answer in enumerate(searched.answers):
+    answers = [answer for answer in searched.answers if answer.problem is None or not unasked]
+    if not answers:
+        return
+    with st.grid(len(answers), min_column_width=280):
+        for number, answer in enumerate(answers):
             with st.container(key=f"answer_{number}"):
                 _answer(workspace, corpus, answer)
     given = [word for name in retrievers for word in ("--retriever", name)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdp.benchmarks import load_benchmark
-from cdp.benchmarks.beir_files import read_qrels
+from cdp.benchmarks.beir_files import digest_of, digest_of_qrels, read_qrels
 from cdp.benchmarks.library import describe
 from tests.benchmarks.folders import write_benchmark
 
@@ -56,3 +56,21 @@ def test_queries_without_a_relevant_document_are_counted(tmp_path: Path) -> None
         assert "q2, q3" in said
     whole = write_benchmark(tmp_path / "whole")
     assert not [w for w in load_benchmark(whole).warnings if "no relevant document" in w]
+
+
+def test_results_on_columns_in_another_order_are_of_an_earlier_version(tmp_path: Path) -> None:
+    """Such a file was read by position before; it kept its bytes, and its judgments are others now."""
+    rows = [("q1", "d1", "1"), ("q2", "d2", "1")]
+    usual, swapped, bare = (
+        write_benchmark(tmp_path / name, qrels={"test": table(header, order, rows)})
+        for name, header, order in (
+            ("usual", "query-id\tcorpus-id\tscore", (0, 1, 2)),
+            ("swapped", "corpus-id\tquery-id\tscore", (1, 0, 2)),
+            ("bare", "", (0, 1, 2)),
+        )
+    )
+    for folder in (usual, bare):
+        assert digest_of_qrels(folder / "qrels" / "test.tsv") == digest_of(folder / "qrels" / "test.tsv")
+    path = swapped / "qrels" / "test.tsv"
+    assert digest_of_qrels(path) != digest_of(path)
+    assert load_benchmark(swapped).qrels == load_benchmark(usual).qrels

@@ -16,7 +16,7 @@ import pytest
 
 from cdp import catalog
 from cdp.base.workspace import Workspace, write_json
-from cdp.catalog import connection as db
+from cdp.catalog import database as db
 from tests.catalog.support import add_evaluation
 from tests.support import REPOSITORY
 
@@ -72,7 +72,7 @@ def rebuilt(workspace: Workspace, before: list[dict[str, Any]]) -> None:
     assert catalog.query(workspace, "SELECT problem FROM files").rows == [("",)]
     assert catalog.query(workspace, "SELECT 1 + 1").rows == [(2,)]
     with duckdb.connect(str(workspace.catalog), read_only=True) as connection:
-        assert db._entries(connection) == db._expected()
+        assert db._objects(connection) == db._expected_objects()
 
 
 @pytest.fixture

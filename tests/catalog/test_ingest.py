@@ -109,7 +109,7 @@ def test_many_results_and_scores(workspace: Workspace, monkeypatch: pytest.Monke
     """Beyond one batch: evaluations of many queries each and two measures. Full batches take seconds to fill."""
     count, queries = (1200, 250) if SOAK else (25, 50)
     if not SOAK:
-        monkeypatch.setattr(import_module("cdp.catalog.ingest"), "BATCH_FILES", 10)
+        monkeypatch.setattr(import_module("cdp.catalog.database"), "BATCH_FILES", 10)
     values = {f"query-{n}": n / queries for n in range(queries)}
     for n in range(count):
         add_evaluation(workspace, f"evaluate-{n:04d}", f"r{n % 20}", f"b{n % 5}", values)

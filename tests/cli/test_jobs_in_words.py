@@ -12,7 +12,7 @@ from cdp.base.text import size
 from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.cli import answers
 from cdp.jobs import JobView, State
-from cdp.services import job_words, jobs
+from cdp.services import jobs
 from tests.pages.support import ended_job
 
 
@@ -31,11 +31,11 @@ def running(view: JobView, **values: object) -> JobView:
 def test_a_job_ends_in_the_words_of_the_page(failed: JobView, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["jobs", "wait", "training-1"]) == 1
     said = capsys.readouterr().out
-    assert job_words.sentence(failed) in said
-    message, hint, lines = job_words.failure(failed)
+    assert jobs.sentence(failed) in said
+    message, hint, lines = jobs.failure(failed)
     assert all(part in said for part in (message, hint, *lines))
     assert cli.main(["jobs", "show", "training-1"]) == 0
-    assert job_words.sentence(failed) in capsys.readouterr().out
+    assert jobs.sentence(failed) in capsys.readouterr().out
     (failed.folder / "worker.log").write_text("step 1\nstep 2\n", encoding="utf-8")
     assert cli.main(["jobs", "logs", "training-1"]) == 0
     assert capsys.readouterr().out == "step 1\nstep 2\n"
@@ -43,7 +43,7 @@ def test_a_job_ends_in_the_words_of_the_page(failed: JobView, capsys: pytest.Cap
 
 def test_progress_has_the_time_left_and_the_newest_figures(failed: JobView) -> None:
     line = answers.progress_line(running(failed), {"loss": 0.5, "learning_rate": 0.005, "ndcg_at_10": 41.5})
-    assert job_words.doing(running(failed)) in line
+    assert jobs.doing(running(failed)) in line
     assert "250 of 1,000 steps · 25% · about 1 min 30 s left" in line
     assert line.endswith("loss 0.5000 · learning rate 5.00e-03 · dev NDCG@10 41.50%")
     waiting = running(failed, state=State.QUEUED, position=3, total=0)
@@ -54,9 +54,9 @@ def test_what_answers_warn_of_is_said_while_the_job_runs(failed: JobView) -> Non
     judging = running(
         failed, phase="judging", message="50 of 50 grades are 3: this judge hardly tells documents apart."
     )
-    for said in (job_words.sentence(judging), answers.job(judging), answers.progress_line(judging)):
+    for said in (jobs.sentence(judging), answers.job(judging), answers.progress_line(judging)):
         assert said.count(judging.message) == 1
-    assert "step" not in job_words.sentence(running(failed, message="step 3"))
+    assert "step" not in jobs.sentence(running(failed, message="step 3"))
 
 
 def test_what_a_server_does_not_take_is_a_line_of_its_job(

@@ -22,6 +22,7 @@ from cdp.complexity import (
     stopword_list,
     stopword_variants,
 )
+from cdp.complexity.languages import language_written
 
 
 @pytest.mark.parametrize(
@@ -158,3 +159,27 @@ def test_importing_the_room_loads_no_tokenizer_and_chinese_is_quiet_and_leaves_n
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_query_in_another_script_counts_by_its_own_words() -> None:
+    """A few Japanese, Korean and Russian queries for a corpus that is mostly English, each as it would count alone."""
+    queries = {
+        "en": ["What is the capital of France?", "Who wrote 源氏物語 in Japan"],
+        "ja": ["東京の人口はいくらですか。", "カタカナ BERT モデルの精度"],
+        "zh": ["复旦大学在哪里？"],
+        "ko": ["일본의 화폐 단위는 무엇인가?"],
+        "ru": ["Какая столица у Франции в 1789 году?"],
+        "ar": ["ما هي عاصمة فرنسا؟"],
+    }
+    mixed = [text for texts in queries.values() for text in texts]
+    alone = [int(n) for code, texts in queries.items() for n in count_content_words(texts, code)]
+    assert count_content_words(mixed, "en").tolist() == alone
+    assert min(alone) > 0
+
+    # One script may be that of several languages: the corpus's own stays.
+    assert language_written("ja", "東京大学") == language_written("ja", "東京の") == "ja"
+    assert language_written("uk", "Скільки людей живе в Києві?") == "uk"
+    assert language_written("fr", "Où est la gare ?") == "fr"
+    # The variant of a list that only some languages have.
+    assert content_words("東京の人口は", "en") == content_words("東京の人口は", "fr", stopwords=QUESTION_WORDS_KEPT)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from pathlib import Path
 
 import pytest
 
 from cdp.corpus import ReadOptions, ReadResult, read_documents
-from cdp.corpus.readers.lines import Joined, in_logical_order, without_gaps
+from cdp.corpus.readers.lines import Joined, Letter, as_drawn, in_logical_order, without_gaps
 from tests.corpus.test_office_files import prose, words_of
 from tests.support import REPOSITORY
 
@@ -188,6 +189,42 @@ def test_the_letters_of_a_ligature_are_not_turned_with_it() -> None:
     lefts = [50.0, 42.0, 42.0, 34.0, 26.0]
     boxes = [(left, 0.0, left + 7.0, 10.0) for left in lefts]
     assert in_logical_order(line, boxes, True) == "الأحد"
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_mark_stands_behind_its_letter_however_it_is_stored(apart: bool) -> None:
+    """Of two words: each mark a glyph of its own above its letter, or said with its letter in one place of the two."""
+    words, size = ("مَكْتَبُ", "دَلِيلُ"), 10.0
+    letters, ink, right = [], [], 200.0
+    for word in words:
+        for letter, mark in pairs(word):
+            box = (right - 6, 0.0, right, 8.0)
+            ink.append(box)
+            above = (right - 5, 9.0, right - 2, 11.0)
+            if apart or not mark:
+                letters.append(Letter(letter, right - 6, 0.0, size, box, box))
+                letters += [Letter(mark, right - 7.5, 0.8, size, above, above)] if mark else []
+            else:  # as pdfium divides the box of the glyph among the characters that a writer says it stands for
+                halves = (right - 5, 9.0, right - 3.5, 11.0), (right - 3.5, 9.0, right - 2, 11.0)
+                letters += [Letter(c, right - 6, 0.8, size, b, b) for c, b in zip((mark, letter), halves, strict=True)]
+            ink += [above] if mark else []
+            right -= 6
+        right -= 3
+        letters.append(Letter(" ", right, 0.8, size, (right, 0.8) * 2, (right, 0.8) * 2))
+    letters.insert(3, Letter(" ", 188.0, 0.8, size, (188.0, 0.8) * 2, (188.0, 0.8) * 2))  # seen beside a mark
+    text, boxes = as_drawn(letters, ink)
+    assert in_logical_order(text, boxes, True) == " ".join(words)
+
+
+def pairs(word: str) -> list[tuple[str, str]]:
+    """Each letter with the mark behind it, or without one."""
+    found = []
+    for character in word:
+        if unicodedata.combining(character):
+            found[-1] = (found[-1][0], character)
+        else:
+            found.append((character, ""))
+    return found
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from cdp.base.workspace import Workspace
-from cdp.corpus import extraction, read_documents, recognition
+from cdp.base.workspace import Workspace, write_json
+from cdp.corpus import extraction, list_corpora, load_manifest, read_documents, recognition, store
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import Report
+from cdp.corpus.reading import FileRead
 from cdp.services import doctor
 from tests.corpus.test_office_files import words_of
 from tests.support import install_plugins
@@ -59,6 +61,19 @@ def test_scanned_pages_are_read_and_marked(tmp_path: Path) -> None:
         assert set(words_of([line for lines in PAGES for line in lines])) <= set(came)
         assert (found.files[0].n_pages, found.files[0].n_scanned) == (4, 0)
         assert found.notes == ("a.pdf: 2 of 4 pages were recognised as eng: 1, 3.",)
+        assert found.files[0].recognised == (1, 3)
+
+
+def test_a_passage_of_a_recognised_page_says_so(workspace: Workspace, tmp_path: Path) -> None:
+    """In its place, which stands wherever a passage is shown; also of a corpus that was stored."""
+    (tmp_path / "a.md").write_text("".join(f"# Part {n}\n\n{'The tide rises by night. ' * 30}\n\n" for n in range(9)))
+    with read_documents(tmp_path / "a.md") as found:
+        store(found, "tides", workspace)
+    [kept] = list_corpora(workspace)
+    scan = FileRead("a.pdf", "pdf", "", "en", 3, n_pages=4, recognised=(2, 4))
+    write_json(workspace.corpus(kept.id) / "manifest.json", asdict(replace(kept, files=(scan,))))
+    places = [load_manifest(workspace, kept.id).place_of(f"a.pdf#{id}") for id in ("p1-1", "p2-3", "p3..4-4", "9")]
+    assert places == [("a.pdf", pages) for pages in ("page 1", "page 2, recognised", "pages 3–4, recognised", "")]
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_a_stranger_that_holds_it_is_said_to(filled: Workspace, monkeypatch: pyt
     assert stranger.stdout is not None
     try:
         assert stranger.stdout.readline() == "held\n"
-        monkeypatch.setattr("cdp.catalog.connection.WAIT_S", 0.3)
+        monkeypatch.setattr("cdp.catalog.database.WAIT_S", 0.3)
         with pytest.raises(WorkspaceError) as caught:
             catalog.evaluations(filled)
         assert "is busy" in str(caught.value)

@@ -17,7 +17,7 @@ import pytest
 from cdp.base.registry import registry
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import job_words, jobs
+from cdp.services import jobs
 from cdp.services.access import NotAllowedError
 from tests.pages.support import ended_job
 from tests.support import REPOSITORY, install_plugins
@@ -168,7 +168,7 @@ def test_a_job_of_a_kind_that_is_not_installed_is_listed_and_not_run(workspace: 
     path = ended_job(workspace, "lengths-1", "lengths", {"query_set": "q"}, outcome="failed") / "spec.json"
     write_json(path, {**read_json(path), "module": "my_kind"})
     (view,) = jobs.list_jobs(workspace)
-    assert (job_words.kind(view.kind), str(view.state)) == ("Lengths", "failed")
+    assert (jobs.activity(view.kind), str(view.state)) == ("Lengths", "failed")
     assert jobs.again(view) == []
     with pytest.raises(NotAllowedError, match="a plug-in is missing"):
         jobs.resume(workspace, view.id)

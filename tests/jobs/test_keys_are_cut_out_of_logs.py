@@ -6,7 +6,7 @@ import pytest
 
 from cdp.base.redaction import CUT, redact
 from cdp.base.workspace import Workspace
-from cdp.services import job_words, jobs
+from cdp.services import jobs
 from tests.pages.support import ended_job
 
 KEYS = {
@@ -52,4 +52,4 @@ def test_log_and_failure_show_no_key(workspace: Workspace) -> None:
     assert key not in "".join(jobs.follow(workspace, "training-1"))
     view = jobs.show(workspace, "training-1")
     assert key not in str(view.failure)
-    assert key not in str(job_words.failure(view))
+    assert key not in str(jobs.failure(view))

@@ -15,7 +15,7 @@ from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
 from cdp.jobs import JobSpec, submit
 from cdp.jobs.records import Status, load_spec
-from cdp.services import job_words, jobs, queries
+from cdp.services import jobs, queries
 from cdp.ui.shell.tables import md
 from tests.jobs.support import declare
 from tests.pages.conftest import Open
@@ -83,8 +83,8 @@ def test_an_ended_job_says_how_it_ended(
         (folder / "model").mkdir()
     at = open_page("jobs", job="training-1")
     view = jobs.show(workspace, "training-1")
-    assert said in job_words.sentence(view)
-    assert md(job_words.sentence(view)) in shown(at)
+    assert said in jobs.sentence(view)
+    assert md(jobs.sentence(view)) in shown(at)
     assert (f"resume_{view.id}" in {b.key for b in at.button}) == (outcome != "finished")
     assert not any("Queue position" in d.value.columns for d in at.dataframe)  # nobody waits
 

@@ -31,7 +31,7 @@ def blocks_of(rows: int, threads: int = 1, spare: int = exact_search.SPARE) -> I
             patch.setattr(exact_search, name, rows)
         patch.setattr(exact_search, "SPARE", spare)
         patch.setattr(exact_search, "SINGLE_THREADED", 0)
-        patch.setattr(exact_search, "_blas_threads", lambda: threads)
+        patch.setattr(exact_search, "blas_threads", lambda: threads)
         yield
 
 

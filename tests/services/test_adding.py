@@ -350,7 +350,7 @@ def test_queries_whose_columns_are_not_known_leave_nothing_behind(workspace: Wor
     assert stored(workspace) == before, "what was there before stays"
 
 
-@pytest.mark.parametrize("step", ["cdp.services.queries.measure", "cdp.services.projects.create"])
+@pytest.mark.parametrize("step", ["cdp.services.metrics.quick", "cdp.services.projects.create"])
 def test_an_import_that_fails_in_the_middle_leaves_nothing_behind(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

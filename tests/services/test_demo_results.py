@@ -12,7 +12,7 @@ from cdp.base.errors import InputError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.results import board
-from cdp.services import decide, demo, job_words, jobs, studies, trial
+from cdp.services import decide, demo, jobs, studies, trial
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.workers.study import main as run_study
@@ -37,7 +37,7 @@ def test_what_was_recorded_stands_in_every_table_and_says_so(loaded: Workspace) 
     assert known.limits[0].startswith("Recorded on another machine")
     (view,) = jobs.list_jobs(loaded)
     assert (str(view.state), view.name) == ("finished", "Test on demo (recorded)")
-    assert "came with the demo" in job_words.sentence(view)
+    assert "came with the demo" in jobs.sentence(view)
     assert studies.report(loaded, view.id).finished == 18
     assert read_json(view.folder / "results" / "kept.json")["settings"]["retriever"] == "static-minilm"
     assert demo.RESULTS.stat().st_size < 50_000

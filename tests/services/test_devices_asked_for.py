@@ -12,8 +12,9 @@ from cdp import jobs
 from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.job_kind import LIGHT, Device
 from cdp.base.workspace import Workspace
-from cdp.services import clusters, queries, training
+from cdp.jobs import place
 from cdp.services import jobs as service
+from cdp.services import queries, training
 
 pytestmark = pytest.mark.slow
 
@@ -35,11 +36,11 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_gpus")
 def test_a_number_of_gpus_or_one(workspace: Workspace) -> None:
-    assert clusters.request(workspace, Device(None)).count == 1
-    assert clusters.request(workspace, Device(2)).count == 2
-    assert clusters.request(workspace, Device(2, at_most=1)).count == 1
-    assert clusters.request(workspace, Device(0)).lane == "cpu"
-    assert clusters.request(workspace, LIGHT).lane == "light"
+    assert place.request(workspace, Device(None)).count == 1
+    assert place.request(workspace, Device(2)).count == 2
+    assert place.request(workspace, Device(2, at_most=1)).count == 1
+    assert place.request(workspace, Device(0)).lane == "cpu"
+    assert place.request(workspace, LIGHT).lane == "light"
 
 
 @pytest.mark.usefixtures("two_gpus")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +58,9 @@ def trained(workspace: Workspace, job: str, **result: Any) -> Path:
     }  # fmt: skip
     write_json(folder / "results" / "training.json", value)
     (folder / "model" / "0_StaticEmbedding").mkdir(parents=True)
-    write_json(folder / "model" / "modules.json", STATIC)
+    # As an earlier version of CDP Studio saved it: under the names that sentence-transformers 6 gives its modules.
+    newer = STATIC[0]["type"].replace("models", "sentence_transformer.modules")
+    write_json(folder / "model" / "modules.json", [{**STATIC[0], "type": newer}])
     (folder / "model" / "0_StaticEmbedding" / "model.safetensors").write_bytes(WEIGHTS)
     (folder / "model" / ".half-written").write_bytes(b"x")
     (folder / "model" / "README.md").write_text(CARD, encoding="utf-8")
@@ -98,6 +101,7 @@ def test_a_pushed_model_is_private_whole_and_under_a_fresh_card(workspace: Works
     assert (repository.private, done["private"], done["url"]) == (True, True, f"{hub.address}/me/sea")
     assert repository.files.keys() == {"modules.json", "README.md", "0_StaticEmbedding/model.safetensors"}
     assert repository.files["0_StaticEmbedding/model.safetensors"] == WEIGHTS
+    assert json.loads(repository.files["modules.json"]) == STATIC
     card = repository.files["README.md"].decode()
     assert 'SentenceTransformer("me/sea")' in card
     assert "| lake/test | published | 2 | 70.00 | leaked |" in card

@@ -101,6 +101,27 @@ def test_a_kept_run_is_written_as_trec_and_read_back(workspace: Workspace, bench
         evaluation.export_run(workspace, again, tmp_path / "none.run")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("first", "ndcg"), [(40, 1.0), (43, 0.0)])
+def test_ids_with_a_number_sign_are_no_passages_of_a_file(
+    workspace: Workspace, tmp_path: Path, first: int, ndcg: float
+) -> None:
+    """All of them seem to be passages of ``org/app``; as such a run of wrong documents would be right."""
+    folder = workspace.benchmark("sea")
+    (folder / "qrels").mkdir(parents=True)
+    for name, ids in (("corpus", [f"org/app#{n}" for n in range(40, 46)]), ("queries", ["q1", "q2", "q3"])):
+        lines = [{"_id": id, "text": f"{name} {id}"} for id in ids]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    judged = "".join(f"q{n}\torg/app#{39 + n}\t1\n" for n in (1, 2, 3))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}", encoding="utf-8")
+    (tmp_path / "them.run").write_text(trec({f"q{n}": {f"org/app#{first - 1 + n}": 1.0} for n in (1, 2, 3)}))
+
+    job = imported(workspace, "them", tmp_path / "them.run")
+    measures = read_json(workspace.job(job) / "results" / "evaluation.json")["measures"]
+    assert measures["ndcg@10"] == ndcg
+    assert not [name for name in measures if "file" in name]
+
+
 BROKEN = {
     " \n": "The file is empty",
     "q0 Q0 d0 1 0.5\n": "It has 5 fields, not six",

@@ -23,10 +23,13 @@ from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import Price
 from cdp.query_sets import QuerySet, import_queries, read_queries
 from cdp.results import board
-from cdp.services import access, evaluation, jobs, judging, queries, search, training
-from cdp.studies.config import StudyConfig
+from cdp.services import access, evaluation, jobs, judging, queries, search, studies, training, trial
+from cdp.studies import own_test
+from cdp.studies.config import StudyConfig, TrialConfig
 from tests.benchmarks.folders import DOCUMENTS, write_benchmark
 from tests.cli.support import answer, run
+from tests.services.test_trial import corpus as papers
+from tests.services.test_trial import human
 from tests.support import write_prices
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
@@ -278,6 +281,55 @@ def test_a_strangers_job_is_not_resumed_at_an_unknown_address(
     jobs.resume(workspace, job)
     assert str(jobs.show(workspace, job).state) == "finished"
     assert not other.bodies
+
+
+def test_beside_a_test_it_is_priced_and_sent_what_was_said(
+    workspace: Workspace, endpoint: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = papers(workspace, tmp_path)
+    human(workspace, manifest)
+    monkeypatch.setattr(studies, "measure", lambda *_: None)
+    monkeypatch.setattr(own_test, "at_hand", lambda *_: ["static-minilm"])
+    values = {"corpus": manifest.id, "untrained": NAME, "documents": 20, "per_doc": "2", "seeds": 1, "minutes": 60}
+    config = TrialConfig.from_dict(values)
+
+    def sentence(planned: own_test.Trial) -> str:
+        (told,) = [note for note in planned.notes if "texts" in note]
+        return told
+
+    before = trial.plan(workspace, config)
+    assert not before.judged.there
+    # 60 documents and people's queries of 60, 40 for the test and 20 for dev.
+    assert sentence(before).startswith("Up to 120 texts (about ")
+    assert f"are sent to {endpoint.url} for {MODEL}: about $" in sentence(before)
+    assert before.price.startswith("$")
+    assert before.cost
+
+    write_prices(workspace, [Price(MODEL, 2000.0, 8.0)], "2026-01-01")
+    dear = config.replace(spend=0.5)
+    with pytest.raises(ConfigError, match="The queries and vectors cost about"):
+        trial.start(workspace, dear)
+    assert not endpoint.bodies, "no text leaves before its price is agreed to"
+
+    write_prices(workspace, [Price(MODEL, 2.0, 8.0)], "2026-01-01")
+    begun = trial.start(workspace, config)
+    spec = read_json(workspace.job(begun.job_id) / "spec.json")
+    assert StudyConfig.from_dict(spec["config"]).spend == config.spend
+    assert sentence(trial.plan(workspace, config)) == sentence(before)
+    assert 0 < len(endpoint.embedded) <= 120
+    assert set(endpoint.embedded.values()) == {1}
+    named = {row.cell.retriever for row in studies.report(workspace, begun.job_id).rows}
+    assert named == {"bm25", "static-minilm", f"{NAME}@{endpoint.url}"}
+
+
+def test_without_a_price_it_is_said_that_no_budget_is_kept(
+    workspace: Workspace, endpoint: ChatServer, tmp_path: Path
+) -> None:
+    manifest = papers(workspace, tmp_path)
+    write_prices(workspace, [], "2026-01-01")
+    planned = trial.plan(workspace, TrialConfig.from_dict({"corpus": manifest.id, "untrained": NAME, "minutes": 600}))
+    assert (planned.cost, planned.price) == (None, "not known")
+    assert any("Up to" in note and "its price is unknown" in note for note in planned.notes)
 
 
 def test_a_used_up_budget_says_so_and_keeps_what_was_paid(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,17 @@ import pytest
 
 from cdp import benchmarks, query_sets
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace, write_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.corpus.documents import permutation
-from cdp.services import jobs, projects, studies, trial
-from cdp.studies import own_test, records
+from cdp.retrievers import PRESETS
+from cdp.services import decide, jobs, projects, studies, trial
+from cdp.studies import own_test, records, target_queries
 from cdp.studies.config import TrialConfig
 from cdp.studies.planning import synthesis_of
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
+from tests.support_models import tiny_retriever
 
 pytestmark = pytest.mark.slow
 
@@ -255,3 +258,49 @@ def test_what_failed_first_is_what_is_said(workspace: Workspace, task: dict[str,
     what, next_step = trial.trouble(workspace, jobs.show(workspace, job))
     assert "The first failure: 60 pairs at Q/Doc 5" in what
     assert "another model" in next_step
+
+
+@pytest.mark.usefixtures("jobs_here")
+def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer_names_it(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = corpus(workspace, tmp_path)
+    human(workspace, manifest)
+    own = {}
+    for name, seed in (("tiny-one", 0), ("tiny-two", 1)):
+        source = str(tiny_retriever(tmp_path / name, layers=3, seed=seed))
+        own[name] = replace(PRESETS["minilm"], name=name, source=source, embedded=False)
+    monkeypatch.setattr(PRESETS, "_items", {"static-minilm": PRESETS["static-minilm"], **own})
+    # The static one would take a day.
+    slow, fast = [0.1, 1000.0], [500.0, 1000.0]
+    speeds = {"static-minilm": slow, **{f"{name}{layers}": fast for name in own for layers in ("", "/2")}}
+    write_json(workspace.root / studies.SPEEDS, speeds)
+    config = TrialConfig.from_dict(
+        {"corpus": manifest.id, "documents": 24, "per_doc": "2", "seeds": 1, "minutes": 30, "generator": "template"}
+    )
+
+    planned = trial.plan(workspace, config)
+    assert planned.trained == "tiny-one (upper 2 layers) or tiny-two (upper 2 layers), the best untrained on dev"
+    assert planned.beside == "tiny-one, tiny-two, static-minilm"
+    begun = trial.start(workspace, config)
+    assert str(jobs.show(workspace, begun.job_id).state) == "finished"
+
+    report = studies.report(workspace, begun.job_id)
+    chosen = read_json(workspace.job(begun.job_id) / "results" / "chosen.json")["retriever"]
+    assert {row.cell.retriever for row in report.rows if row.cell.per_doc} == {chosen}
+    dev = {}
+    for record in records.list_records(workspace.job(begun.job_id)):
+        if not record["condition"] and record["retriever"] in own and "fused" not in record:
+            dev[record["retriever"]] = max(
+                e["measures"]["ndcg@10"] for e in record["evaluations"].values() if e["split"] == "dev"
+            )
+    assert chosen == max(own, key=lambda name: dev[name])
+
+    judged = planned.judged
+    target = target_queries.profile_benchmark(workspace, judged.benchmark, split=judged.splits.test)
+    answer = decide.decide(workspace, corpus=manifest.id, target=target)
+    named = {(arm.kind, arm.retriever) for arm in answer.options}
+    assert named >= {("bm25", ""), *(("untrained", name) for name in ("static-minilm", *own))}
+    assert {arm.retriever for arm in answer.options if arm.trained} == {chosen}
+    assert chosen in " ".join((answer.headline, *answer.findings))
+    assert f": {chosen} · 24 documents" in answer.rests_on

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import CdpError
+from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
 from cdp.services import training
 from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, notes_of, prepare
@@ -35,15 +35,27 @@ def test_what_is_wrong_is_found_without_a_model(workspace: Workspace, query_set:
         prepare(TrainingConfig(query_set=query_set, weighting="ri"), workspace)
 
 
-def test_weights_that_are_zero_are_told(workspace: Workspace, query_set: str, tmp_path: Path) -> None:
+def test_weights_that_are_zero_are_told_and_refused_where_all_are(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
     file = tmp_path / "w.csv"
-    ids = [f"d{i}-{j}" for i in range(12) for j in (1, 2, 3)] + ["twin-1", "twin-2", "twin-3"]
-    for zeros, words in ((39, "Every weight is zero"), (5, "5 pairs have weight zero")):
+    config = TrainingConfig(query_set=query_set, weighting="column", weights=str(file))
+
+    def write(zeros: int) -> None:
+        ids = [f"d{i}-{j}" for i in range(12) for j in (1, 2, 3)] + ["twin-1", "twin-2", "twin-3"]
         lines = [f"{query_id},{0 if i < zeros else 2}\n" for i, query_id in enumerate(ids)]
         file.write_text("query_id,weight\n" + "".join(lines), encoding="utf-8")
-        data = prepare(TrainingConfig(query_set=query_set, weighting="column", weights=str(file)), workspace)
-        assert (data.weights == 0).sum() == zeros
-        assert any(words in note for note in notes_of(data))
+
+    write(zeros=5)
+    data = prepare(config, workspace)
+    assert (data.weights == 0).sum() == 5
+    assert any("5 pairs have weight zero" in note for note in notes_of(data))
+    write(zeros=39)
+    with pytest.raises(
+        InputError, match="The weighting column gives every query of small-queries the weight 0"
+    ) as caught:
+        prepare(config, workspace)
+    assert "another weighting" in caught.value.hint
 
 
 def test_the_licences_of_what_a_training_uses_are_named(workspace: Workspace, query_set: str) -> None:

@@ -36,6 +36,11 @@ ARABIC = (
     "يفتح مكتب الميناء أبوابه من يوم الأحد، ويكتب الزوار أسماءهم (القديمة) في كتاب عند الباب. "
     "رقم الهاتف 12345 والرسوم 12.5% للقارب Stormy Petrel في اليوم؟"
 )
+VOCALISED = (
+    "يَفْتَحُ مَكْتَبُ المِينَاءِ أَبْوَابَهُ مِنْ يَوْمِ الأَحَدِ، وَيَكْتُبُ الزُّوَّارُ أَسْمَاءَهُمْ (القَدِيمَةَ) فِي كِتَابٍ. "
+    "رَقْمُ الهَاتِفِ 12345 وَالرُّسُومُ 12.5% لِلْقَارِبِ Stormy Petrel فِي اليَوْمِ؟"
+)
+POINTED = "בְּרֵאשִׁית בָּרָא אֱלֹהִים אֵת הַשָּׁמַיִם וְאֵת הָאָרֶץ, 12345 (וְהָאָרֶץ)."
 HEBREW = "משרד הנמל פתוח בימים ראשון עד חמישי (בבוקר), והמבקרים כותבים את שמם בספר. הטלפון 12345 לסירה Elma."
 JAPANESE = "港の事務所は月曜日から金曜日まで開いています。訪問者は入口で名前を本に書きます。"
 CHINESE = "港口办公室从星期一到星期五开放，访客在门口把名字写进一本书里。船长不超过三十米。"
@@ -50,6 +55,8 @@ VERTICAL = "body{writing-mode:vertical-rl;height:14em}"
 PAGES = {
     "arabic": Printed(f"<h1>دليل الميناء</h1><p>{ARABIC}</p>", "ar", ["دليل الميناء", ARABIC]),
     "hebrew": Printed(f"<h1>ספר הנמל</h1><p>{HEBREW}</p>", "he", ["ספר הנמל", HEBREW]),
+    "vocalised arabic": Printed(f"<p>{VOCALISED}</p>", "ar", [VOCALISED]),
+    "pointed hebrew": Printed(f"<p>{POINTED}</p>", "he", [POINTED]),
     "japanese": Printed(f"<h1>港の手引き</h1><p>{JAPANESE}</p>", "ja", ["港の手引き", JAPANESE]),
     "vertical japanese": Printed(f"<h1>港の手引き</h1><p>{JAPANESE}</p>", "ja", ["港の手引き", JAPANESE], VERTICAL),
     "chinese": Printed(f"<h1>港口手册</h1><p>{CHINESE}</p>", "zh", ["港口手册", CHINESE]),
@@ -102,7 +109,15 @@ def test_chromium_prints(name: str, tmp_path: Path) -> None:
     assert not report.missing
 
 
-WRITING = {"arabic": "rl-tb", "hebrew": "rl-tb", "vertical japanese": "tb-rl", "japanese": "lr-tb", "divided": "lr-tb"}
+WRITING = {
+    "arabic": "rl-tb",
+    "vocalised arabic": "rl-tb",
+    "pointed hebrew": "rl-tb",
+    "hebrew": "rl-tb",
+    "vertical japanese": "tb-rl",
+    "japanese": "lr-tb",
+    "divided": "lr-tb",
+}
 NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
 
 

@@ -57,8 +57,9 @@ class Report:
     """What is said of a document beside its text. ``progress(done, total)`` is called while a long one is read.
 
     ``title`` is the document's own, empty where its headings tell it. ``running`` are removed headers and footers, an
-    example by its key; none are removed where ``keep_repeated``. ``scanned`` of the ``pages`` are images without text;
-    they are recognised as ``languages`` (empty: the document's), for which ``more_time(seconds)`` is asked.
+    example by its key; none are removed where ``keep_repeated``. ``scanned`` of the ``pages`` are images without text,
+    others with the numbers ``recognised`` were: as ``languages`` (empty: the document's), for which
+    ``more_time(seconds)`` is asked.
 
     ``inside`` are the words of the file by kind of place ("text", "footnotes", …) as ``count`` is told them: by a count
     of its own, for what the walk that makes the blocks passes over would be missing from its own count, too. Of these
@@ -74,6 +75,7 @@ class Report:
     running: dict[str, str] = field(default_factory=dict)
     pages: int = 0
     scanned: int = 0
+    recognised: list[int] = field(default_factory=list)
     inside: dict[str, Counter[str]] = field(default_factory=dict)
     outside: Counter[str] = field(default_factory=Counter)
     removed: dict[str, int] = field(default_factory=dict)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
+from statistics import median
 from typing import NamedTuple
 
 from cdp.corpus.documents import UNSPACED_LETTERS
@@ -39,7 +42,8 @@ _RTL = (
     "\ufe70-\ufefc"
 )
 _RIGHT_TO_LEFT = re.compile(f"[{_RTL}]")
-_MARKS = re.compile("^[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u06d6-\u06ed]+")
+_MARK = re.compile("[\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]")
+_MARKS = re.compile(f"^{_MARK.pattern}+")
 _ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]")
 # Letters from right to left, a number or word from left to right, a mark. Beside Hebrew, signs belong to numbers.
 _RUN = re.compile(rf"[{_RTL}]+|[^\W{_RTL}](?:[\w.,:/@+−-]*[^\W{_RTL}])?|[^\w\s]")
@@ -50,6 +54,8 @@ _BRACKETS = ("()", "[]", "{}", "«»")
 _BRACKET = re.compile(r"[()\[\]{}«»]")
 # Of the height of a line, what is between words and not between the letters of one.
 _SPACE = 0.12
+# Of the size of a font: empty paper that parts two words, letters that are one, and the widest letter.
+LEAST_SPACE, SAME_PLACE, WIDEST = 0.18, 0.1, 1.5
 
 Box = tuple[float, float, float, float]
 
@@ -125,6 +131,89 @@ def is_right_to_left(text: str) -> bool:
 def runs_right_to_left(text: str) -> bool:
     """Return True where more letters of a text are written from right to left than from left to right."""
     return is_right_to_left(text) and len(_RIGHT_TO_LEFT.findall(text)) >= len(_LATIN.findall(text))
+
+
+def is_vocalised(text: str) -> bool:
+    """Return True where letters of a text have marks, as of vowels in Arabic and Hebrew."""
+    return not text.isascii() and _MARK.search(text) is not None
+
+
+class Letter(NamedTuple):
+    """A character of a page: where the pen stood, the size of its font, its box and that of its ink."""
+
+    text: str
+    left: float
+    bottom: float
+    size: float
+    box: Box
+    ink: Box
+
+
+def as_drawn(letters: Sequence[Letter], ink: Sequence[Box]) -> tuple[str, list[Box]]:
+    """Return a line from left to right as it is drawn, marks behind their letters, and the boxes of its characters.
+
+    A letter and its marks have one box. ``ink`` holds the boxes of what is drawn on the page: beside a mark, where
+    pdfium knows no widths, the empty paper tells whether there is a space. What is wider may hold one.
+    """
+    size, line = letters[0].size, median(letter.bottom for letter in letters)
+    own = [letter.ink for letter in letters if not (letter.text.isspace() or is_vocalised(letter.text))]
+    on_line = (box for box in ink if box[1] - 0.3 * size < line < box[3] + 0.1 * size)
+    drawn = sorted([*own, *(box for box in on_line if box[2] - box[0] < WIDEST * size)])
+    guessed = [letter.left for letter in letters if letter.text.isspace() and letter.box[0] == letter.box[2]]
+
+    text, boxes = "", list[Box]()
+    left, end, marked, written = math.inf, math.inf, False, ""
+    for place in _places(letters):
+        before, written = written, _with_marks(place)
+        at, was_marked, marked = place[0].left, marked, is_vocalised(written)
+        if marked and written == before and at - left < SAME_PLACE * size:
+            continue  # which pdfium found twice
+        seen = marked or was_marked or any(end <= space <= at for space in guessed)
+        apart = seen and _widest_gap(drawn, left, at) > LEAST_SPACE * size
+        if apart and not text.endswith(" "):
+            text, boxes = f"{text} ", [*boxes, (at, line, at, line + size)]
+
+        one = (at, line, max(letter.box[2] for letter in place), line + size)
+        boxes += [one] * len(written) if len(place) > 1 else [place[0].box]
+        text, left, end = text + written, at, place[0].ink[2]
+    return text, boxes
+
+
+def _places(letters: Sequence[Letter]) -> list[list[Letter]]:
+    """Letters from left to right, those of one place together: of a ligature, or a letter and its marks."""
+    places: dict[tuple[float, float], list[Letter]] = {}
+    for letter in letters:
+        if not letter.text.isspace() or letter.box[0] < letter.box[2]:
+            places.setdefault((round(letter.left, 1), round(letter.bottom, 1)), []).append(letter)
+    alone = {key for key, place in places.items() if all(is_vocalised(letter.text) for letter in place)}
+    held = [place for key, place in places.items() if key not in alone]
+
+    for mark in (places[key][0] for key in alone if held):
+        middle = (mark.ink[0] + mark.ink[2]) / 2
+        nearest = min(held, key=lambda place: max(place[0].ink[0] - middle, middle - place[0].ink[2]))
+        nearest += places[round(mark.left, 1), round(mark.bottom, 1)]
+    return sorted(held, key=lambda place: place[0].left)
+
+
+def _with_marks(letters: Sequence[Letter]) -> str:
+    """What stands in one place: a letter or ligature, its marks behind it. Some are stored turned around."""
+    ordered = list(reversed(letters))  # of equal boxes, the last first
+    ordered.sort(key=lambda letter: -letter.box[0])
+    if is_vocalised(ordered[0].text):
+        ordered.reverse()
+    ordered.sort(key=lambda letter: is_vocalised(letter.text))
+    return unicodedata.normalize("NFC", "".join(letter.text for letter in ordered))
+
+
+def _widest_gap(drawn: Sequence[Box], left: float, right: float) -> float:
+    """The widest empty place behind the first of two letters, by their left edges; infinite where a space is drawn."""
+    widest, end = 0.0, None
+    for box in drawn:
+        if box[2] > left and box[0] < right:
+            blank = box[0] == box[2] and box[1] == box[3]
+            widest = math.inf if blank else max(widest, box[0] - (box[0] if end is None else end))
+            end = max(end or left, box[2])
+    return max(widest, right - (left if end is None else end))
 
 
 class _Run(NamedTuple):

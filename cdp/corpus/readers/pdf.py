@@ -93,6 +93,7 @@ def _recognise(document: Any, scans: list[int], kept: list[list[PageLine]], repo
         # An empty line stands between paragraphs.
         above = ["", *lines]
         kept[number] = [PageLine(line if above[i] or not i else f"\n{line}", 0) for i, line in enumerate(lines) if line]
+    report.recognised = [number + 1 for number in found]
     unread = [number for number in scans if number not in found]
     report.scanned = len(unread)
     if unread:

@@ -10,10 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import hypot
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdp.corpus.readers import Report
-from cdp.corpus.readers.lines import PageLine, in_logical_order, is_right_to_left, runs_right_to_left, without_gaps
+from cdp.corpus.readers.lines import (
+    Box,
+    Letter,
+    PageLine,
+    as_drawn,
+    in_logical_order,
+    is_right_to_left,
+    is_vocalised,
+    runs_right_to_left,
+    without_gaps,
+)
 
 # Of a page with fewer lines, the font of each is asked for.
 LEAST_LINES = 8
@@ -28,8 +38,18 @@ LONGEST_MARK = 3
 EVEN_GAPS, WIDEST_GAP = 0.05, 2.5
 # Boxes of a page or part of it in which columns are looked for, and on each side of the gap between two.
 LEAST_BOXES, LEAST_SIDE = 16, 6
+# Of the size of a font: how far off the line a mark stands, and how far a letter's place from the next one's.
+MARKS_HEIGHT, WIDEST_LETTER = 0.6, 1.5
+# Parts of lines among which the one is looked for that another continues.
+LINES_BACK = 20
 
-Box = tuple[float, float, float, float]
+
+class _Line(NamedTuple):
+    """A line of the page's text that begins ``at`` a character; the boxes of its characters where they are known."""
+
+    at: int
+    text: str
+    boxes: list[Box] | None = None
 
 
 class Page:
@@ -53,13 +73,17 @@ class Page:
         """The lines of the page in the order they are read in."""
         from pypdfium2 import raw
 
-        at, full, lines, starts = 0, 0.0, list[PageLine](), list[int]()
+        full, lines, starts = 0.0, list[PageLine](), list[int]()
         texts = self.whole.split("\r\n")
         rtl = self._in_place and is_right_to_left(self.whole)
         mainly_rtl = rtl and runs_right_to_left(self.whole)
         # Lines as long as the longest are in one font: asking for each costs a tenth of the time.
         widest = max(map(len, texts)) if len(texts) >= LEAST_LINES else sys.maxsize
-        for line in texts:
+        begins = itertools.accumulate((len(line) + 2 for line in texts), initial=0)
+        found = [_Line(at, line) for at, line in zip(begins, texts, strict=False)]
+        if rtl and is_vocalised(self.whole):
+            found = self._vocalised(found)
+        for at, line, boxes in found:
             text = line.replace("\t", " ").strip()
             if text and self._crop is not None and self._in_place:
                 text = self._within_crop(line, at).strip()
@@ -68,10 +92,10 @@ class Page:
                 size = full if long and full else self._size(at)
                 full = size if long else full
                 if mainly_rtl or (rtl and is_right_to_left(text)):
-                    text = in_logical_order(line, [self._box(i) for i in range(at, at + len(line))], mainly_rtl)
+                    places = boxes or [self._box(i) for i in range(at, at + len(line))]
+                    text = in_logical_order(line, places, mainly_rtl)
                 lines.append(PageLine(text if text.isascii() else without_gaps(text), size))
                 starts.append(at + len(line) - len(line.lstrip()))
-            at += len(line) + 2
 
         n = self._text.count_rects()
         if n > len(lines) and not rtl:
@@ -142,6 +166,39 @@ class Page:
         if turn == 270:
             return -top, left, -bottom, right
         return box
+
+    def _vocalised(self, found: Sequence[_Line]) -> list[_Line]:
+        """The lines, those with marks above and below their letters as they are drawn from left to right.
+
+        A mark is a glyph of its own, off the line; what was said of a letter and its marks together stands where one of
+        them does. So pdfium ends lines in the midst of a word, and sees spaces beside marks.
+        """
+        from pypdfium2 import raw
+
+        joined: list[tuple[_Line, list[Letter]]] = []
+        for line in found:
+            letters = [self._letter(at) for at in range(line.at, line.at + len(line.text))]
+            near = (other for _, other in reversed(joined[-LINES_BACK:]) if letters and _goes_on(other, letters))
+            if (before := next(near, None)) is not None:
+                before += letters
+            elif letters:
+                joined.append((line, letters))
+
+        ink = [self._turned(drawn.get_bounds()) for drawn in self._page.get_objects([raw.FPDF_PAGEOBJ_TEXT])]
+        lines = []
+        for line, letters in joined:
+            text = "".join(letter.text for letter in letters)
+            lines.append(_Line(line.at, *as_drawn(letters, ink)) if is_vocalised(text) else line)
+        return lines
+
+    def _letter(self, at: int) -> Letter:
+        from pypdfium2 import raw
+
+        x, y = ctypes.c_double(), ctypes.c_double()
+        raw.FPDFText_GetCharOrigin(self._text.raw, at, x, y)
+        left, bottom, *_ = self._turned((x.value, y.value, x.value, y.value))
+        ink = self._turned(self._text.get_charbox(at))
+        return Letter(self.whole[at], left, bottom, self._size(at), self._box(at), ink)
 
     def _in_columns(self, n: int, n_lines: int) -> list[PageLine]:
         """The lines of a page whose columns were written line by line across the page; none for any other.
@@ -250,6 +307,15 @@ class Page:
             secret = kind == raw.FPDF_FORMFIELD_TEXTFIELD and raw.FPDFAnnot_GetFormFieldFlags(form, note) & PASSWORD
             return "" if secret else _string(value)
         return ""
+
+
+def _goes_on(before: Sequence[Letter], letters: Sequence[Letter]) -> bool:
+    """Return True for letters that stand right behind a line, at its height."""
+    size = max(before[0].size, letters[0].size)
+    heights = [median(letter.bottom for letter in part) for part in (before, letters)]
+    begins, ends = ([edge(letter.left for letter in part) for part in (before, letters)] for edge in (min, max))
+    gap = max(begins[1] - ends[0], begins[0] - ends[1])
+    return abs(heights[0] - heights[1]) < MARKS_HEIGHT * size and gap < WIDEST_LETTER * size
 
 
 # The flag of a field whose value is not shown (PDF 32000-1, table 228).

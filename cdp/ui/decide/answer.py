@@ -111,7 +111,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     planned = trial.plan(workspace, config, chosen.api_key)
     tables.figures(
         ("Time", f"about {duration(planned.plan.seconds)}"),
-        ("Price", planned.plan.price),
+        ("Price", planned.price),
         ("LLM requests", f"{planned.plan.requests:,}") if planned.plan.requests else None,
         (f"{planned.unit.capitalize()}s", f"{planned.documents:,} of {planned.documents_there:,}"),
         (
@@ -152,7 +152,7 @@ def _choice(planned: Trial) -> TrialConfig:
     st.warning(md(planned.problem), icon=":material/hourglass_top:")
     whole = planned.config.replace(
         minutes=max(planned.config.minutes, math.ceil(planned.plan.seconds / 6) / 10),
-        spend=max(planned.config.spend, math.ceil(100 * (planned.plan.cost or 0.0)) / 100),
+        spend=max(planned.config.spend, math.ceil(100 * (planned.cost or 0.0)) / 100),
     )
     ways = {"all": f"{planned.documents:,} {planned.unit}s, as it is"}
     if planned.fitting:

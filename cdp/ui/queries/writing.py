@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base import permission
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
@@ -97,7 +98,8 @@ def choose_generator(
         base_url = forms.widget(SynthesisConfig, "base_url", key=FORM, label="Base URL", value=first.get("base_url"))
         model = forms.widget(SynthesisConfig, "model", key=FORM, label=label, value=first.get("model"))
         api_key = ask_key(str(base_url), FORM)
-    endpoints.remember(workspace, name, str(base_url), str(model))
+    if not permission.read_only():
+        endpoints.remember(workspace, name, str(base_url), str(model))
     st.session_state[_SEEN] = endpoints.remembered(workspace)
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
 

@@ -1,33 +1,96 @@
-"""Updating the catalogue from the files, incremental and idempotent: results turned into rows, what counts as changed.
+"""The catalogue's file: opened under a lock, brought up to date from the workspace; tables, rows, damage, copies.
 
-Files are parsed before the lock is taken, and written in batches, each in one short transaction. Each file's rows are
-replaced together, so processes that ingest at the same time do no harm.
+DuckDB lets one process write, and then no other may even open the file. So the file is open for one task at a time:
+readers share a lock on ``catalog.lock``, a writer holds it alone. Files of the workspace are parsed before the lock is
+taken, and written in batches, each in one short transaction. Each file's rows are replaced together, so processes that
+ingest at the same time do no harm. Importing DuckDB takes 0.1 CPU seconds, so the functions that need it import it.
+
+A database can act: a view reads files, a macro called ``+`` changes every sum. So a catalogue that came with a copy is
+not opened at all (``catalog.json`` names the inode of the one that was made here), one that is opened must hold
+``STATEMENTS`` and nothing else, and no connection reaches other files, loads extensions or changes its settings.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import math
 import os
+import re
+import shutil
+import stat
+import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.job_kind import STUDIES
+from cdp.base.locks import locked
 from cdp.base.records import TRAINING, Count, Real, checked, fields
-from cdp.base.workspace import Workspace, parse_json, plain_file
-from cdp.catalog import connection as db
+from cdp.base.workspace import Workspace, parse_json, plain_file, read_json_or_none, write_json
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+
+TEXT, WHOLE, REAL, MEASURES = "VARCHAR", "BIGINT", "DOUBLE", "MAP(VARCHAR, DOUBLE)"
+# The tables, whose rows are read from files; ``source`` is the file's path.
+TABLES = {
+    "files": dict.fromkeys(("source", "stamp", "problem"), TEXT),
+    "trainings": {
+        **dict.fromkeys(("source", "id", "job_id", "name", "retriever", "query_set", "weighting"), TEXT),
+        **dict.fromkeys(("pairs", "steps"), WHOLE), "seconds": REAL, "created": TEXT, "result": TEXT,
+    },
+    "evaluations": {
+        **dict.fromkeys(("source", "id", "job_id", "retriever_id", "retriever_name", "retriever_kind"), TEXT),
+        **dict.fromkeys(("retriever_hash", "benchmark", "folder", "split", "benchmark_hash", "protocol"), TEXT),
+        "ndcg@10": REAL, "measures": MEASURES, "n_queries": WHOLE, "n_documents": WHOLE, "seconds": REAL,
+        **dict.fromkeys(("created", "settings", "counts"), TEXT),
+    },
+    "scores": {**dict.fromkeys(("source", "evaluation_id", "measure", "query_id"), TEXT), "value": REAL},
+}  # fmt: skip
+# Columns of which a file gives a list: one row per entry.
+UNNESTED = ("query_id", "value")
+STATEMENTS = tuple(
+    f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
+    for table, columns in TABLES.items()
+)
+VERSION = hashlib.sha256("\n".join(STATEMENTS).encode()).hexdigest()[:16]
+
+WAIT_S = 30.0  # for the catalogue
+# No file but the catalogue can be reached.
+CLOSED = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "lock_configuration": "true",
+    # DuckDB 1.4 opens it, too.
+    "storage_compatibility_version": "v1.4.0",
+}
+# All that people can make in a database. Qualified names: a file may hold a view called ``duckdb_tables``.
+_OBJECTS = """
+          SELECT sql           FROM system.main.duckdb_tables()
+UNION ALL SELECT sql           FROM system.main.duckdb_views() WHERE NOT internal
+UNION ALL SELECT sql           FROM system.main.duckdb_indexes()
+UNION ALL SELECT sql           FROM system.main.duckdb_triggers()
+UNION ALL SELECT sequence_name FROM system.main.duckdb_sequences()
+UNION ALL SELECT schema_name   FROM system.main.duckdb_schemas() WHERE NOT internal
+UNION ALL SELECT type_name     FROM system.main.duckdb_types() WHERE NOT internal
+UNION ALL SELECT function_name FROM system.main.duckdb_functions() WHERE database_name <> 'system' AND NOT internal
+"""
+# DuckDB aborts the process if it lacks a descriptor while it opens a file.
+SPARE_DESCRIPTORS = 16
+# DuckDB's words for a full disk, and for other faults that are no damage to the file.
+_FULL = re.compile(r"No space left|quota|File too large", re.IGNORECASE)
+_BARRED = re.compile(r"Read-only file system|Permission denied|Too many open files")
 
 Fields = dict[str, Any]
 # Rows of one file, each with the name of its table.
@@ -42,6 +105,191 @@ STUDY, STUDY_START = "study", "study-start"
 
 ROUNDS = 10  # attempts to bring the catalogue up to date while files change or it turns out damaged
 BATCH_FILES = 100
+
+
+# the database, under its lock
+
+
+def writable(workspace: Workspace) -> Workspace:
+    """Return the workspace; if it cannot be written, with its catalogue in a temporary folder."""
+    if not workspace.root.exists() or os.access(workspace.root, os.W_OK):
+        return workspace
+    return replace(workspace, catalog_folder=_own_folder(workspace.root))
+
+
+@cache
+def _own_folder(root: Path) -> Path:
+    """Return a temporary folder of this process for the workspace."""
+    folder = Path(tempfile.mkdtemp(prefix="cdp-catalogue-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+class UnusableError(Exception):
+    """The catalogue is missing, of another version, or damaged: it has to be rebuilt."""
+
+
+@contextmanager
+def reading(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a read-only connection. Raises UnusableError."""
+    with (
+        locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S, shared=True),
+        _open(workspace, read_only=True) as connection,
+    ):
+        yield connection
+
+
+@contextmanager
+def writing(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection in one transaction. Raises UnusableError."""
+    with locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S):
+        with _open(workspace, read_only=False) as connection:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+        _checked[workspace.catalog] = _stamps(workspace)
+
+
+def reset(workspace: Workspace) -> None:
+    """Replace the catalogue by an empty one."""
+    path = workspace.catalog
+    with locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S):
+        try:
+            _log(path).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise WorkspaceError.refused(path, "replaced", error) from error
+        with _connected(path, read_only=False) as connection:
+            connection.execute("BEGIN")
+            for statement in STATEMENTS:
+                connection.execute(statement)
+            connection.execute("COMMIT")
+        try:
+            write_json(_mark(path), {"version": VERSION, "inode": path.lstat().st_ino})
+        except WorkspaceError as error:
+            raise translated(error, path) from error
+
+
+def _log(path: Path) -> Path:
+    """Return DuckDB's write-ahead log, which is there after a crash alone."""
+    return path.with_name(f"{path.name}.wal")
+
+
+def _mark(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+# The files of each catalogue that this process has checked or written, as they were then.
+_checked: dict[Path, tuple[str, ...]] = {}
+
+
+def _stamps(workspace: Workspace) -> tuple[str, ...]:
+    """Return what tells a changed catalogue from an unchanged one. UnusableError if it is missing or was not made here.
+
+    A file that was copied or unpacked has an inode of its own.
+    """
+    stamps = []
+    for path in (workspace.catalog, _log(workspace.catalog)):
+        with suppress(FileNotFoundError):
+            about = path.lstat()
+            if not stat.S_ISREG(about.st_mode):  # a link, or a pipe, which would be waited for
+                raise UnusableError
+            stamps.append(f"{about.st_ino} {about.st_size} {about.st_mtime_ns}")
+    made = {"version": VERSION, "inode": int(stamps[0].split()[0])} if stamps else None
+    if made is None or read_json_or_none(_mark(workspace.catalog)) != made:
+        raise UnusableError
+    return tuple(stamps)
+
+
+@contextmanager
+def _open(workspace: Workspace, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the catalogue if it is one of ours. Raises UnusableError."""
+    stamps = _stamps(workspace)
+    with _connected(workspace.catalog, read_only=read_only) as connection:
+        if _checked.get(workspace.catalog) != stamps:
+            if _objects(connection) != _expected_objects():
+                raise UnusableError
+            _checked[workspace.catalog] = stamps
+        yield connection
+
+
+def _objects(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    return sorted(str(entry) for (entry,) in connection.execute(_OBJECTS).fetchall())
+
+
+@cache
+def _expected_objects() -> list[str]:
+    """Return the entries that ``STATEMENTS`` make."""
+    import duckdb
+
+    with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
+        for statement in STATEMENTS:
+            connection.execute(statement)
+        return _objects(connection)
+
+
+@contextmanager
+def _connected(path: Path, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a file, waiting for a foreign program that has it open. WorkspaceError names that program."""
+    import duckdb
+
+    deadline = time.monotonic() + WAIT_S
+    try:
+        while True:
+            _check_descriptors(path)
+            try:
+                connection = duckdb.connect(str(path), read_only=read_only, config=dict(CLOSED))
+                break
+            except duckdb.Error as error:
+                text = str(error)
+                if "Could not set lock" not in text:
+                    fault = translated(error, path)
+                    raise (UnusableError() if fault is error else fault) from error
+                if time.monotonic() >= deadline:
+                    holder = text.split("held in", 1)[-1].split(". See", 1)[0].strip()
+                    raise WorkspaceError(
+                        f"The catalogue is busy: {path} is held open by {holder}.",
+                        hint="Close that program; the catalogue can be read with `catalog query`.",
+                    ) from error
+                time.sleep(0.1)
+        with connection:
+            yield connection
+    except duckdb.Error as error:
+        raise translated(error, path) from error
+
+
+def _check_descriptors(path: Path) -> None:
+    """Raise WorkspaceError unless this process can open some files more."""
+    spare: list[int] = []
+    try:
+        for _ in range(SPARE_DESCRIPTORS):
+            spare.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        raise WorkspaceError(
+            f"The catalogue {path} cannot be opened: {error.strerror or error}.",
+            hint="Raise the limit of open files (ulimit -n) and restart the program.",
+        ) from error
+    finally:
+        for descriptor in spare:
+            os.close(descriptor)
+
+
+def translated(error: Exception, path: Path) -> Exception:
+    """Return UnusableError for a damaged file, WorkspaceError for faults of the disk, else ``error``."""
+    import duckdb
+
+    text = str(error)
+    if _FULL.search(text):
+        return WorkspaceError(
+            f"The catalogue {path} cannot be used: the disk is full.", hint="Free some space there and try again."
+        )
+    if barred := _BARRED.search(text):
+        return WorkspaceError(f"The catalogue {path} cannot be used: {barred[0].lower()}.")
+    damage = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
+    return UnusableError() if isinstance(error, damage) or "Corrupt database" in text else error
+
+
+# rows, read from the workspace's files
 
 
 def scan(workspace: Workspace) -> dict[str, str]:
@@ -110,19 +358,19 @@ def _schema(table: str) -> pa.Schema:
     import pyarrow as pa
 
     kinds = {
-        db.TEXT: pa.string(),
-        db.WHOLE: pa.int64(),
-        db.REAL: pa.float64(),
-        db.MEASURES: pa.map_(pa.string(), pa.float64()),
+        TEXT: pa.string(),
+        WHOLE: pa.int64(),
+        REAL: pa.float64(),
+        MEASURES: pa.map_(pa.string(), pa.float64()),
     }
-    columns = ((name, kinds[kind]) for name, kind in db.TABLES[table].items())
-    return pa.schema([(name, pa.list_(kind) if name in db.UNNESTED else kind) for name, kind in columns])
+    columns = ((name, kinds[kind]) for name, kind in TABLES[table].items())
+    return pa.schema([(name, pa.list_(kind) if name in UNNESTED else kind) for name, kind in columns])
 
 
 def _row(table: str, value: Fields) -> Fields:
     """Return the columns of a table from the fields of these names; an absent text is empty."""
-    row = {name: value.get(name) for name in db.TABLES[table]}
-    texts = (name for name, kind in db.TABLES[table].items() if kind == db.TEXT)
+    row = {name: value.get(name) for name in TABLES[table]}
+    texts = (name for name, kind in TABLES[table].items() if kind == TEXT)
     return row | {name: "" if row[name] is None else str(row[name]) for name in texts}
 
 
@@ -215,6 +463,9 @@ def _training(value: Fields, job_id: str) -> TableRows:
 RESULTS: dict[str, Callable[[Fields, str], TableRows]] = {"evaluation": _evaluation, "training": _training}
 
 
+# bringing it up to date
+
+
 @dataclass(slots=True)
 class IngestReport:
     """The number of files that were read, and the unusable files with the reason."""
@@ -234,7 +485,7 @@ def ingest(workspace: Workspace) -> IngestReport:
 
 def rebuild(workspace: Workspace) -> IngestReport:
     """Rebuild the catalogue from the files."""
-    db.reset(workspace)
+    reset(workspace)
     return ingest(workspace)
 
 
@@ -247,21 +498,21 @@ def with_catalog(
     must fetch its results before it returns.
     """
     report = report if report is not None else IngestReport()
-    workspace = db.writable(workspace)
+    workspace = writable(workspace)
     for look in range(1, ROUNDS + 1):
         known: dict[str, str] = {}
         present = scan(workspace)
         try:
-            with db.reading(workspace) as connection:
+            with reading(workspace) as connection:
                 known = dict(connection.execute("SELECT source, stamp FROM files").fetchall())
                 same = all(known.get(path) == stamp for path, stamp in present.items())
                 # In a busy workspace files change all the time: the last look takes what is there.
                 if look == ROUNDS or (same and not _deleted(workspace, known, present)):
                     return task(connection)
-        except db.UnusableError:
+        except UnusableError:
             known = {}
-            db.reset(workspace)
-        with suppress(db.UnusableError):  # damaged while it was written: the next look rebuilds it
+            reset(workspace)
+        with suppress(UnusableError):  # damaged while it was written: the next look rebuilds it
             report.read += _update(workspace, known, present)
     raise WorkspaceError(
         f"{workspace.catalog} could not be brought up to date in {ROUNDS} attempts.",
@@ -289,11 +540,11 @@ def _replace(workspace: Workspace, sources: list[str], contents: Sequence[dict[s
     """Replace the rows of ``sources`` by ``contents``."""
     import pyarrow as pa
 
-    with db.writing(workspace) as connection:
-        for table, columns in db.TABLES.items():
+    with writing(workspace) as connection:
+        for table, columns in TABLES.items():
             connection.execute(f"DELETE FROM {table} WHERE source IN (SELECT unnest(?))", [sources])
             if parts := [content[table] for content in contents if table in content]:
-                chosen = (f'unnest("{name}") AS "{name}"' if name in db.UNNESTED else f'"{name}"' for name in columns)
+                chosen = (f'unnest("{name}") AS "{name}"' if name in UNNESTED else f'"{name}"' for name in columns)
                 connection.register("incoming", pa.concat_tables(parts))
                 connection.execute(f"INSERT INTO {table} BY NAME SELECT {', '.join(chosen)} FROM incoming")
                 connection.unregister("incoming")
