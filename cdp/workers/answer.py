@@ -131,7 +131,8 @@ def main(job: Job) -> None:
     try:
         answer(parts)
     except Stopped:
-        job.progress("stopped", 0, 0, "", parts.kept)
+        job.stop_requested()  # a part heard of it; the outcome is the whole job's
+        job.result("answer", {"notes": [parts.kept] if parts.kept else []})
         raise
 
 
