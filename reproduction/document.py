@@ -84,7 +84,7 @@ def _pages(
         "## What to do on Monday",
         "",
         *_sizes(studies),
-        *_advice(judged),
+        *_advice(judged, studies),
         *_lexical(studies),
         *(f"- {text}" for text in LIMITS),
         "",
@@ -109,15 +109,10 @@ def _pages(
 
 def _sizes(studies: Mapping[str, Kept]) -> list[str]:
     """How small the trainings were that all of it rests on."""
-    trained = [t for kept in studies.values() for t in kept.trainings if t.get("condition") and t.get("training")]
-    if not trained:
-        return []
-    names = " and ".join(dict.fromkeys(str(t["retriever"]) for t in trained))
-    documents, steps = (
-        sorted(int(t["training"][what]) for t in trained if t["training"].get(what)) for what in ("documents", "steps")
-    )
+    documents, steps = (verdicts.sizes(studies.values(), what) for what in ("documents", "steps"))
     if not documents or not steps:
         return []
+    names = " and ".join(dict.fromkeys(str(t["retriever"]) for kept in studies.values() for t in kept.trained))
     return [
         f"All of it was seen with {names}, trained on {_range(documents)} documents for {_range(steps)} steps. What "
         "was not seen there may hold elsewhere.",
@@ -131,9 +126,9 @@ def _range(values: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,} (median {values[len(values) // 2]:,})"
 
 
-def _advice(judged: Sequence[Judged]) -> list[str]:
+def _advice(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
     """An answer for each question of a reader, by the verdicts of the claims that answer it."""
-    said = {question: verdicts.advice(judged, question) for question in criteria.QUESTIONS}
+    said = {question: verdicts.advice(judged, question, studies) for question in criteria.QUESTIONS}
     return [line for q, text in said.items() if text for line in (f"**{q.capitalize()}.** {text}", "")]
 
 

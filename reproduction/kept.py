@@ -49,6 +49,11 @@ class Kept:
         return build(self.scores.study, self.plan, self.state, self.about, self.trainings, self.leaks)
 
     @property
+    def trained(self) -> list[Mapping[str, Any]]:
+        """The records of finished trainings."""
+        return [t for t in self.trainings if t.get("condition") and t.get("training")]
+
+    @property
     def lacking(self) -> str:
         """What is missing of it, in words; empty where it is whole."""
         if self.report.finished == self.report.planned and not self.report.failures:

@@ -6,7 +6,7 @@ larger one (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15, 657–680). Else it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,17 +97,35 @@ class Judged:
         return {**named, self.claim.id: said}
 
 
-def advice(judged: Sequence[Judged], question: str) -> str:
+def advice(judged: Sequence[Judged], question: str, studies: Mapping[str, Kept] | None = None) -> str:
     """What the claims that answer a question say by their verdicts. In their sentences ``{figure}`` is the claim's own,
-    ``{F}`` that of claim F, ``{F in-domain}`` that of its criterion or control of this name."""
+    ``{F}`` that of claim F, ``{F in-domain}`` that of its criterion or control of this name, ``{seen}`` what its
+    ``studies`` trained."""
     known = {name: told for j in judged for name, told in j.figures().items()}
     after = advised(judged)
     said = [
-        j.claim.then[verdict].format_map({**known, "figure": known[j.claim.id]})
+        j.claim.then[verdict].format_map(
+            {**known, "figure": known[j.claim.id], "seen": seen_with(studies or {}, j.claim.studies)}
+        )
         for j, verdict in zip(judged, after, strict=True)
         if j.claim.question == question and verdict in j.claim.then
     ]
     return " ".join(said)
+
+
+def sizes(studies: Iterable[Kept], what: str) -> list[int]:
+    """The ``documents`` or ``steps`` of all trainings, ascending."""
+    return sorted(int(t["training"][what]) for kept in studies for t in kept.trained if t["training"].get(what))
+
+
+def seen_with(studies: Mapping[str, Kept], names: Sequence[str]) -> str:
+    """``with static-minilm on 250 documents``: the retrievers and the median size of these studies' trainings."""
+    kept = [studies[name] for name in names if name in studies]
+    documents = sizes(kept, "documents")
+    if not documents:
+        return "yet"
+    retrievers = " and ".join(dict.fromkeys(str(t["retriever"]) for study in kept for t in study.trained))
+    return f"with {retrievers} on {documents[len(documents) // 2]:,} documents"
 
 
 def advised(judged: Sequence[Judged]) -> list[str]:

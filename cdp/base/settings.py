@@ -239,6 +239,7 @@ class Config(BaseModel):
         place = {name: member for member, kind in members.items() for name in (*kind.settings(), *kind.members())}
         own: dict[Any, Any] = {}
         parts: dict[str, dict[Any, Any]] = {member: {} for member in members}
+
         for name, value in values.items():
             first, dot, rest = name.partition(".") if isinstance(name, str) else (name, "", "")
             if dot and first in members:
@@ -249,6 +250,7 @@ class Config(BaseModel):
                 parts[place[first]][name] = value
             else:
                 own[name] = value
+
         return own, parts
 
 

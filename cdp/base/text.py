@@ -97,11 +97,6 @@ def duration(seconds: float | None) -> str:
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
-def time_left(seconds: float | None) -> str:
-    """Format ``about 2 min left``; empty for None."""
-    return "" if seconds is None else f"about {duration(max(1.0, seconds))} left"
-
-
 def size(n_bytes: float) -> str:
     """Format ``812 B``, ``12.4 MB``, ``1.3 GB``: decimal units, as disks are sold."""
     value, units = float(n_bytes), ("B", "kB", "MB", "GB", "TB", "PB", "EB")

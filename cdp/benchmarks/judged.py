@@ -159,6 +159,22 @@ def missing(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Seque
     return {(q, d) for run in runs for q, documents in run.items() for d in documents if d not in grades.get(q, ())}
 
 
+def unjudged_share(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> float:
+    """Return the share of the documents of these first tens that the model did not grade."""
+    graded = [d in grades.get(q, ()) for run in runs for q, documents in run.items() for d in documents]
+    return graded.count(False) / max(1, len(graded))
+
+
+def all_relevant(
+    grades: Mapping[str, Mapping[str, float]], pairs: Iterable[tuple[str, str]]
+) -> dict[str, dict[str, float]]:
+    """Return the grades with these pairs (query, document) of the top grade: the other bound of what is unjudged."""
+    found = {query: dict(known) for query, known in grades.items()}
+    for query, document in pairs:
+        found.setdefault(query, {})[document] = max(GRADES)
+    return found
+
+
 def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: str) -> None:
     """Append one action of a person: the grades of one query's documents. ConfigError for what is no grade."""
     if any(grade is not None and grade not in GRADES for grade in grades.values()):

@@ -18,8 +18,8 @@ from cdp.benchmarks.library import resolve_benchmark
 GIANT = 0.25
 
 
-def units_of(workspace: Workspace, benchmark: str, split: str, queries: Sequence[str]) -> tuple[int, ...]:
-    """Return the cluster of each query by the judgments as they are now; empty where each stands alone, or the
+def units_of(workspace: Workspace, benchmark: str, split: str, queries: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the cluster of each query by the judgments as they are now; empty where each stands alone, None where the
     benchmark cannot be read."""
     with suppress(CdpError, KeyError, OSError):
         folder = resolve_benchmark(benchmark, workspace)
@@ -30,7 +30,7 @@ def units_of(workspace: Workspace, benchmark: str, split: str, queries: Sequence
             return shared_units([grades.get(query, {}) for query in queries], passages=passages)
 
         return ANSWERS.get(path, ("units", tuple(queries)), load)
-    return ()
+    return None
 
 
 def shared_units(grades: Sequence[Mapping[str, float]], *, passages: bool) -> tuple[int, ...]:

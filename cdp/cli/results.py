@@ -93,7 +93,7 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
             "retriever": row.retriever,
             "NDCG@10": row.score,
             "difference": f"{signed(row.difference)}{'†' if row.significant else ''}",
-            "95% interval": interval((row.low, row.high), sign=True),
+            "95% interval": "withheld" if row.withheld else interval((row.low, row.high), sign=True),
             "p (t)": p_value(row.p_t),
             "p (seeds)": p_value(row.p_seeds),
             "p (Holm)": p_value(row.p_holm),

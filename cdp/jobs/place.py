@@ -93,11 +93,18 @@ def request(workspace: Workspace, device: Device) -> DeviceRequest:
     gpus = device.gpus
     if gpus == 0:
         return DeviceRequest.cpu()
+
     cluster = current(workspace)
-    present = launcher(cluster).gpus() if cluster else len(list_gpus()) if gpus is None else gpus
+    if cluster:
+        present = launcher(cluster).gpus()
+    elif gpus is None:
+        present = len(list_gpus())
+    else:
+        present = gpus
     count = min(1, present) if gpus is None else gpus
     if device.at_most is not None:
         count = min(count, device.at_most)
+
     if count > present:
         raise ConfigError(
             f"The job asks for {counted(count, 'GPU')}, and the cluster at {cluster} has {present}.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from cdp.principle.evidence import (
 )
 from cdp.principle.options import Choice, action_of, cost, name_of, one_over, suffices
 from cdp.principle.settling import STEPS, needed
-from cdp.principle.simultaneous import DRAWS, simultaneous
+from cdp.principle.simultaneous import DRAWS, MOST_WRONG, Floats, simultaneous
 
 # An option that is shown to lie at most this far below the best is as good.
 WORTH_POINTS = 2.0
@@ -287,7 +288,9 @@ class OptionSet:
             draws=draws,
         )
         level = "95%" if self.several_seeds else "over queries alone"
-        self.bounds = d.bounds
+        means = np.tile(d.estimates.means, (len(self.options), 1))
+        # The chance (A, A) that the column is more than the margin better than the row.
+        self.chances = d.estimates.chances(means, np.arange(len(means)), WORTH_POINTS)
         self.all = []
         for j, against in enumerate(self.options):
             for i, option in enumerate(self.options):
@@ -298,8 +301,12 @@ class OptionSet:
                 self.all.append(
                     ArmDifference(option, against, points, points - reach, points + reach, level, comparable)
                 )
-                if not comparable:
-                    self.bounds[i, j] = math.inf
+
+    @cached_property
+    def bounds(self) -> Floats:
+        """How far each row may be above each column; without a bound where their steps differ."""
+        comparable = [[_comparable(option, against) for against in self.options] for option in self.options]
+        return np.where(comparable, self.differences.bounds, math.inf)
 
     @property
     def trained(self) -> list[Arm]:
@@ -324,13 +331,20 @@ class OptionSet:
         over = [c for c in self.all if c.against is arm and c.gains]
         return not any(c.low > WORTH_POINTS or cost(c.option) <= cost(arm) for c in over)
 
+    @property
+    def noisy(self) -> bool:
+        """Whether an option leads by so much that only the noise of its lead keeps it from being settled."""
+        near = self.bounds.max(axis=0) <= WORTH_POINTS
+        return bool(near.any() and not (near & (self.chances.max(axis=1) <= MOST_WRONG)).any())
+
     def choose(self, options: Sequence[Arm]) -> tuple[Arm, bool]:
         """The cheapest of ``options`` that is shown to lie within ``WORTH_POINTS`` of the best of them, and True; where
         none is shown to, the one of the highest mean and False."""
-        among = [self.options.index(arm) for arm in options]
-        behind = dict(zip(among, self.bounds[np.ix_(among, among)].max(axis=0), strict=True))
-        for number in sorted(among):
-            if behind[number] <= WORTH_POINTS and self.advisable(self.options[number]):
+        among = sorted(self.options.index(arm) for arm in options)
+        for number in among:
+            # The bounds take longer, and are asked for where the chances leave an option.
+            sure = self.chances[number, among].max() <= MOST_WRONG
+            if sure and self.bounds[among, number].max() <= WORTH_POINTS and self.advisable(self.options[number]):
                 return self.options[number], True
         return self.best(options), False
 
@@ -414,7 +428,7 @@ def _points(c: ArmDifference, over: str = "") -> str:
 
 
 def _withheld(q: OptionSet, share: float) -> str:
-    """The headline where too few documents are judged: the leading difference between its bounds."""
+    """The headline where too few documents are judged: the leading difference by the two extreme judgments of all."""
 
     def top(arm: Arm) -> float:
         return arm.mean if arm.top is None else float(arm.top.mean())
@@ -424,7 +438,7 @@ def _withheld(q: OptionSet, share: float) -> str:
     names = one_over(leads, rival)
     least, most = signed(leads.mean - rival.mean, 1), signed(top(leads) - top(rival), 1)
     told = f"withheld: {share:.0%} of the first tens are unjudged. {names[0].upper()}{names[1:]}"
-    return f"{told}: {least} {POINTS} if these are irrelevant, {most} if relevant"
+    return f"{told}: {least} {POINTS} if all are irrelevant, {most} if top-grade"
 
 
 def _cheaper(q: OptionSet, leads: Arm) -> Arm | None:
@@ -572,6 +586,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         (b.similarities, "The untrained retriever was scored by another similarity than the trainings."),
         (b.finished < b.planned, f"{b.finished} of {b.planned} trainings are done."),
         (not q.several_seeds, "One seed: the spread between trainings is unknown."),
+        (q.noisy, "So noisy a lead is mostly smaller than it looks."),
         (b.judged_queries < FEW_JUDGED, f"Only {b.judged_queries} judged queries."),
         (units < FEW_JUDGED and units < n, f"{n:,} judged queries share documents, so they count as {units} groups."),
         (_small_sample(b), f"Trained on {b.documents:,} of {b.of_documents:,} {b.unit}s."),

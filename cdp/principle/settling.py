@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cdp.principle.simultaneous import Estimates, differences
+from cdp.principle.simultaneous import MOST_WRONG, Estimates, differences
 
 POWER = 0.8
 
@@ -49,4 +49,8 @@ def power(pilot: Estimates, grown: Estimates, within: float, draws: int = DRAWS)
     reach = d.above * d.error
     np.fill_diagonal(reach, -np.inf)
     bounds = means[:, :, None] - means[:, None, :] + reach
-    return float((bounds.max(axis=1).min(axis=1) <= within).mean())
+
+    behind = bounds.max(axis=1)
+    near = behind.min(axis=1) <= within
+    chances = grown.chances(means[near], behind[near].argmin(axis=1), within)
+    return float((chances.max(axis=1) <= MOST_WRONG).sum() / draws)

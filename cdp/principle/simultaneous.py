@@ -5,26 +5,34 @@ trainings are scored on the same queries, and one seed draws documents and order
 clusters, which are the units. Where a model judged, people's labels correct the means of all options by one λ
 (prediction-powered inference, Angelopoulos et al. 2023, arXiv 2301.09633). The intervals are Beran's balanced
 simultaneous ones (1988, JASA 83, 679–686), their quantiles from a parametric bootstrap of the studentised differences;
-the bounds against the best are those of Hsu (1984, Ann. Stat. 12, 1136–1144), one-sided. tests/principle/worlds.py
-simulates all of it.
+the bounds against the best are those of Hsu (1984, Ann. Stat. 12, 1136–1144), one-sided. A confidence level says how
+often all answers are wrong, not how often those are that stand; for these the options' means have a common normal
+distribution (Lindley & Smith 1972, J. R. Stat. Soc. B 34, 1–41). tests/principle/worlds.py simulates all of it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import cluster_influence, cluster_numbers, correction_rate, stdtrit
+from cdp.base.statistics import cluster_influence, cluster_numbers, correction_rate, stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 
 DRAWS = 10_000
 LEVEL = 0.95
+
+# An answer stands where each other option has at most this chance of being better by more than the margin.
+MOST_WRONG = 0.01
+
+# Standard deviations between the options' true means, in points: before a study each is as likely.
+SPREADS = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,36 @@ class Estimates:
             errors += random.standard_normal((draws, count)) * np.sqrt(own * self._of_seed)
         return errors
 
+    def chances(self, means: Floats, of: NDArray[np.int64], within: float) -> Floats:
+        """Return for each row of ``means`` (n, A) the posterior probability of each option to be more than ``within``
+        above the one ``of`` (n,) says, of shape (n, A).
+
+        The true means are normal about an unknown one, their spread one of ``SPREADS``. So a lead that noise may have
+        made is shrunk, the more the noisier it is: the winner's curse (Storey 2003, Ann. Stat. 31, 2013–2035: the share
+        of false ones among what is claimed is a posterior probability; Gelman, Hill & Yajima 2012, J. Res. Educ. Eff.
+        5, 189–211).
+        """
+        count = len(self.means)
+        contrasts = np.linalg.qr(np.column_stack([np.ones(count), np.eye(count)[:, 1:]]))[0][:, 1:].T
+        # −½ H v Hᵀ is the covariance of the contrasts H by the variances v of all differences.
+        noise, vectors = np.linalg.eigh(-0.5 * contrasts @ self.error**2 @ contrasts.T)
+        noise, axes = np.maximum(noise, 0.0), vectors.T @ contrasts
+        seen = means @ axes.T
+
+        total = np.square(SPREADS)[:, None] + noise
+        likelihood = -0.5 * (seen[:, None] ** 2 / total + np.log(total)).sum(axis=2)
+        weights = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+
+        apart = (axes[:, :, None] - axes[:, None]) ** 2
+        chances = np.zeros(means.shape)
+        for weight, kept in zip(weights.T, 1 - noise / total, strict=True):
+            shrunk = (seen * kept) @ axes
+            lead = shrunk - np.take_along_axis(shrunk, of[:, None], axis=1) - within
+            error = np.sqrt(np.tensordot(kept * noise, apart, 1))[of]
+            chances += weight[:, None] * stdtr(self.degrees, lead / np.maximum(error, 1e-9))
+        return chances
+
     def grown(self, queries: float = 1.0, seeds: float = 1.0) -> Estimates:
         """What as good a study would know that has so many times the queries or the seeds."""
         more = np.where(self.several, np.ceil(self.seeds * seeds).astype(np.int64), self.seeds)
@@ -108,23 +146,33 @@ class Estimates:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Differences:
     """All pairwise differences of A options, each array of shape (A, A): row minus column, in the scores' unit.
 
-    ``factor`` is how many standard errors ``error`` an interval reaches, ``above`` how many the one-sided bound of what
-    the row may be above the column if the row is the best.
+    ``factor`` is how many standard errors ``error`` an interval reaches, ``statistics`` (A, A, draws) are errors of the
+    differences in standard errors.
     """
 
     points: Floats
     error: Floats
     factor: Floats
-    above: Floats
     estimates: Estimates
+    statistics: Floats = field(repr=False)
 
     @property
     def reach(self) -> Floats:
         return self.factor * self.error
+
+    @cached_property
+    def above(self) -> Floats:
+        """How many standard errors the row may be above the column if the row is the best."""
+        above = np.zeros_like(self.points)
+        for best in range(len(above)):
+            others = np.arange(len(above)) != best
+            bound = _balanced(self.statistics[others, best])
+            above[best, others] = np.maximum(bound, stdtrit(self.estimates.degrees, LEVEL))
+        return above
 
     @property
     def bounds(self) -> Floats:
@@ -158,24 +206,21 @@ def differences(estimates: Estimates, draws: int = DRAWS) -> Differences:
     """The simultaneous intervals and bounds of ``estimates``."""
     count = len(estimates.means)
     errors, error = estimates.errors(np.random.default_rng(0), draws), estimates.error
-    apart = errors[:, :, None] - errors[:, None, :]
-    statistics = np.divide(apart, error, out=np.zeros_like(apart), where=error > 0)
+    # Draws stand last, side by side in memory: they are sorted and compared as a whole.
+    columns = np.ascontiguousarray(errors.T)
+    statistics = (columns[:, None] - columns) / np.where(error > 0, error, 1.0)[:, :, None]
     first, second = np.triu_indices(count, 1)
-    factor, above = np.zeros((count, count)), np.zeros((count, count))
+    factor = np.zeros((count, count))
     # No interval of many is shorter than that of one alone.
-    floor = _balanced(np.abs(statistics[:, first, second]))
+    floor = _balanced(np.abs(statistics[first, second]))
     floor = np.maximum(floor, stdtrit(estimates.degrees, 0.5 + LEVEL / 2))
     factor[first, second] = factor[second, first] = floor
-    for best in range(count):
-        others = np.arange(count) != best
-        bound = _balanced(statistics[:, others, best])
-        above[best, others] = np.maximum(bound, stdtrit(estimates.degrees, LEVEL))
     return Differences(
         points=estimates.means[:, None] - estimates.means,
         error=error,
         factor=factor,
-        above=above,
         estimates=estimates,
+        statistics=statistics,
     )
 
 
@@ -237,12 +282,13 @@ def _seed_variances(means: Sequence[Floats]) -> tuple[float, float, int]:
 
 
 def _balanced(statistics: Floats) -> Floats:
-    """For each column of (draws, k) the bound that all keep together at ``LEVEL``, each as often as the others."""
-    draws, columns = statistics.shape
-    if not columns:
+    """For each row of (k, draws) the bound that all keep together at ``LEVEL``, each as often as the others."""
+    count, draws = statistics.shape
+    if not count:
         return np.zeros(0)
-    order = np.argsort(statistics, axis=0)
-    ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(draws)[:, None], axis=0)
-    rank = np.sort(ranks.max(axis=1))[int(np.ceil(LEVEL * draws)) - 1]
-    return np.asarray(statistics[order[rank], np.arange(columns)])
+    ordered, wanted = np.sort(statistics), LEVEL * draws
+
+    def kept(rank: int) -> bool:
+        return bool(np.count_nonzero((statistics <= ordered[:, rank, None]).all(axis=0)) >= wanted)
+
+    return np.asarray(ordered[:, bisect_left(range(draws), True, key=kept)])

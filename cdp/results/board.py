@@ -18,7 +18,7 @@ from cdp import benchmarks, catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
-from cdp.base.text import clustered, counted
+from cdp.base.text import clustered, counted, signed
 from cdp.base.workspace import Workspace
 from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
@@ -110,7 +110,9 @@ class ResultRow:
     They are None for the baseline, and without the same queries.
     ``noise`` is ``seeds`` where p (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a
     training has one seed. ``version`` tells earlier judgments of the same name apart, ``warnings`` are the
-    benchmark's. ``calibration`` is what people's labels say of a difference that a model judged.
+    benchmark's. ``calibration`` is what people's labels say of a difference that a model judged. Where more than a
+    tenth of the first tens of a side are ``unjudged`` (a share), nothing is tested: ``difference`` takes these for
+    irrelevant, ``if_relevant`` for of the top grade.
     """
 
     retriever: str
@@ -144,6 +146,17 @@ class ResultRow:
     ties: int | None = None
     noise: str = ""
     calibration: Calibration | None = None
+    unjudged: float | None = None
+    if_relevant: float | None = None
+
+    @property
+    def withheld(self) -> str:
+        """Both bounds of a difference that too few judgments decide; empty for others."""
+        if self.if_relevant is None:
+            return ""
+        irrelevant, top = signed(self.difference or 0.0, 1), signed(self.if_relevant, 1)
+        share = f"{self.unjudged:.0%} of the first tens are unjudged"
+        return f"{share}: {irrelevant} points if all are irrelevant, {top} if top-grade"
 
     @property
     def place(self) -> str:
@@ -531,6 +544,7 @@ def remarks(rows: Sequence[ResultRow]) -> list[str]:
             found[row.place, remark].append(row.retriever)
     of_place = Counter(row.place for row in rows)
     said = [f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in rows if row.calibration]
+    said += [f"{row.place} ({row.retriever}): {row.withheld}." for row in rows if row.withheld]
     said += dict.fromkeys(f"{row.place}: {PER_PASSAGE}" for row in rows if row.per_file is not None)
     for (place, remark), names in found.items():
         some = "" if len(names) == of_place[place] else f" ({', '.join(names)})"

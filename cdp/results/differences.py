@@ -120,6 +120,7 @@ def compare(
     judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in rows}
     by_id = {row["id"]: row for row in selected}
     rows = [_calibrated(workspace, row, judges[row.benchmark], means, by_id) for row in rows]
+    rows = [_withheld(workspace, row, means, by_id) for row in rows]
     p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
     corrected = iter(holm([p for p in p_values if p is not None]))
     rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
@@ -169,7 +170,7 @@ def _tested_row(
     first, second = means[reference.evaluation_id], means[row.evaluation_id]
     if first.keys() != second.keys():
         return row
-    clusters = units_of(workspace, row.benchmark, row.split, tuple(first))
+    clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
     tested = paired_test([100 * (second[query] - first[query]) for query in first], clusters)
     same = ("low", "high", "p_t", "n_clusters", "wins", "losses", "ties")
     statistics = {name: getattr(tested, name) for name in same}
@@ -203,8 +204,22 @@ def _calibrated(
         [regraded.retrieved(workspace, of[evaluation]) for evaluation in side.split("+")]
         for side in (row.baseline_evaluation_id, row.evaluation_id)
     )
-    units = dict(zip(first, units_of(workspace, row.benchmark, row.split, tuple(first)), strict=False))
+    clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
+    units = dict(zip(first, clusters, strict=bool(clusters)))
     return replace(row, calibration=calibrate(by, before, after, differences, units))
+
+
+def _withheld(workspace: Workspace, row: ResultRow, means: RunScores, of: Mapping[str, Mapping[str, Any]]) -> ResultRow:
+    """The row with both bounds of its difference in place of its tests, where too few documents are judged."""
+    if row.baseline_evaluation_id is None:
+        return row
+    sides = [[of[e] for e in side.split("+")] for side in (row.baseline_evaluation_id, row.evaluation_id)]
+    found = regraded.if_relevant(workspace, sides, list(means[row.evaluation_id]))
+    if found is None:
+        return row
+
+    share, difference = found
+    return replace(row, unjudged=share, if_relevant=difference, low=None, high=None, p_t=None, p_seeds=None, noise="")
 
 
 def _differing(workspace: Workspace, rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:

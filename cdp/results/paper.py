@@ -238,7 +238,8 @@ def noise_notes(comparison: Comparison) -> list[str]:
 
 CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "version", "ndcg", "per_file",
                "n_queries", "evaluation_id", "baseline_evaluation_id", "difference", "low", "high", "p_t", "p_seeds",
-               "p_holm", "n_clusters", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
+               "p_holm", "n_clusters", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks",
+               "unjudged", "if_relevant")  # fmt: skip
 
 
 def to_csv(comparison: Comparison) -> str:

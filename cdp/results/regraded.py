@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from statistics import fmean
 from typing import Any
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
 from cdp.evaluation.results import FirstTen, first_ten, scores_of
+from cdp.principle.decide import MOST_UNJUDGED
 from cdp.studies import records
 
 # More than a table has rows: scoring a run takes milliseconds, and a page asks at every click.
@@ -43,6 +45,35 @@ def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, 
             grades = judged.grades_now(folder, evaluation["split"])
             path = judged.whole(folder) / "grades.jsonl"
             return _SCORES.get(path, evaluation["id"], lambda: scores_of(run, grades))
+    return None
+
+
+def if_relevant(
+    workspace: Workspace, sides: Sequence[Sequence[Mapping[str, Any]]], queries: Sequence[str]
+) -> tuple[float, float] | None:
+    """Return (the share of unjudged documents in the first tens of the side that has most, the second side's NDCG@10
+    minus the first's in points, were all of these of the top grade); None where no model judged, where what a run
+    retrieved was not kept, or where at most ``MOST_UNJUDGED`` are unjudged.
+
+    ``sides`` are the evaluations of a recipe's seeds each.
+    """
+    with suppress(CdpError, KeyError, OSError):
+        folder = resolve_benchmark(sides[0][0]["benchmark"], workspace)
+        if not judged.is_judged(judged.whole(folder)):
+            return None
+        runs = [[run for row in side if (run := retrieved(workspace, row)) is not None] for side in sides]
+        if any(len(kept) < len(side) for kept, side in zip(runs, sides, strict=True)):
+            return None
+
+        grades = judged.grades_now(folder, sides[0][0]["split"])
+        share = max(judged.unjudged_share(grades, *side) for side in runs)
+        if share <= MOST_UNJUDGED:
+            return None
+
+        top = judged.all_relevant(grades, judged.missing(grades, *runs[0], *runs[1]))
+        first, second = ([scores_of(run, top) for run in side] for side in runs)
+        means = [fmean(scores.get(q, 0.0) for scores in side for q in queries) for side in (first, second)]
+        return share, 100 * (means[1] - means[0])
     return None
 
 

@@ -23,7 +23,7 @@ from cdp.base.permission import Action, NotAllowedError, may
 from cdp.base.records import Count, Real, fields, lines, whole
 from cdp.base.registry import Registry, registry
 from cdp.base.settings import Config
-from cdp.base.text import counted, duration, name_and_split, shown, time_left, typed_path
+from cdp.base.text import counted, duration, name_and_split, shown, typed_path
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import judged_on
 from cdp.corpus import resolve_corpus
@@ -346,13 +346,15 @@ def doing(view: JobView) -> str:
         return " · ".join(part for part in ("queued", f"place {view.position}" if view.position else "") if part)
     if not view.active:
         return state
+
     phase = view.phase if state == "running" and view.phase else state
     done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
     if view.unit == "%":  # of several stages: the one that is at work says how far it is
         done = view.message
     share = f"{view.fraction:.0%}" if view.total else ""
     named = "" if done and phase == view.unit else phase  # a study's phase and unit are both conditions
-    return " · ".join(part for part in (named, done, share, time_left(view.eta_s)) if part)
+    left = "" if view.eta_s is None else f"about {duration(max(1.0, view.eta_s))} left"
+    return " · ".join(part for part in (named, done, share, left) if part)
 
 
 def sentence(view: JobView) -> str:
@@ -361,15 +363,19 @@ def sentence(view: JobView) -> str:
     after = "" if view.seconds is None else f" after {duration(view.seconds)}"
     model_note = " Its model is kept." if view.has_model else ""
     failed = f"; {counted(view.n_failures, 'item')} failed on the way and are listed" if view.n_failures else ""
+
     if state == "queued":
         ahead = (view.position or 1) - 1
         turn = "It is next in the queue." if ahead == 0 else f"It waits for its turn; {ahead} before it in the queue."
         return view.message or turn
+
     if state == "running":
         runs = f"It runs in the background{failed} and continues when this window is closed."
         return f"{runs} {warning(view)}".strip()
+
     if view.inputs.get("recorded"):
         return "Recorded: it ran on another machine and came with the demo. Run the test on Decide to repeat it here."
+
     if state == "finished":
         return f"Finished{after}{failed}.{model_note}"
     if state == "stopped":

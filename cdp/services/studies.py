@@ -14,6 +14,7 @@ from cdp import catalog
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.job_kind import STUDIES
 from cdp.base.workspace import CODE, Workspace, read_json_or_none, write_json
+from cdp.benchmarks.units import units_of
 from cdp.jobs import JobView
 from cdp.retrievers import leakage, resolve
 from cdp.services import access, completeness, jobs, projects
@@ -106,7 +107,16 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     view = _study(workspace, study)
     about = _about(view)
     leaks = [f"Leaked: {leakage.Leak(**leak).sentence}" for leak in view.inputs.get(leakage.LEAKAGE, ())]
-    return build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)), leaks)
+    found = list(records.list_records(view.folder))
+
+    # Studies of before did not write down which queries share a document; the benchmark still says it.
+    for facts in about["benchmarks"]:
+        queries = records.query_ids(found, facts["place"])
+        units = None if "units_of" in facts else units_of(workspace, facts["name"], facts["split"], queries)
+        if units is not None:
+            facts["units_of"] = dict(zip(queries, units, strict=bool(units)))
+
+    return build_report(view.id, view.name, str(view.state), about, found, leaks)
 
 
 def _study(workspace: Workspace, name: str) -> JobView:

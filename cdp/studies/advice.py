@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -131,7 +131,7 @@ def _own(
                     present = _present(workspace, e, about, earlier)
                     basis = replace(e.basis, elsewhere=elsewhere, **present)
                     clusters = units_of(workspace, basis.benchmark, basis.split, e.query_ids)
-                    found.append(replace(e, basis=basis, clusters=clusters))
+                    found.append(replace(e, basis=basis, clusters=clusters or ()))
     return found
 
 
@@ -164,15 +164,13 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
 
     def load() -> Evidence:
         missing = judged.missing(qrels, *(run for arm in e.arms for run in arm.shown))
-        top = {query: dict(known) for query, known in qrels.items()}
-        for query, document in missing:
-            top.setdefault(query, {})[document] = max(judged.GRADES)
+        top = judged.all_relevant(qrels, missing)
         arms = [
             replace(
                 arm,
                 scores=np.array([_scored(run, qrels) for run in arm.shown]),
                 top=np.array([_scored(run, top) for run in arm.shown]),
-                unjudged=_share(missing, arm.shown),
+                unjudged=judged.unjudged_share(qrels, *arm.shown),
             )
             for arm in e.arms
         ]
@@ -185,12 +183,6 @@ def _scored(run: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, f
     """NDCG@10 in percent of a first ten, in the order of the queries' ids."""
     scores = scores_of(run, qrels)
     return [100 * scores.get(query, 0.0) for query in sorted(run)]
-
-
-def _share(missing: Set[tuple[str, str]], runs: Sequence[Mapping[str, Sequence[str]]]) -> float:
-    """The share of the documents of these first tens that are ``missing`` a judgment."""
-    shown = [(query, document) in missing for run in runs for query, documents in run.items() for document in documents]
-    return sum(shown) / max(1, len(shown))
 
 
 def _by_people(workspace: Workspace, e: Evidence) -> Evidence:
@@ -298,14 +290,8 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     queries=f"{facts['place']} {arms[0].scores.shape[1]}",
                     **_judged(facts.get("source") or {}),
                 )
-                found.append(Evidence(basis, tuple(arms), query_ids=_ids(everything, facts["place"])))
+                found.append(Evidence(basis, tuple(arms), query_ids=records.query_ids(everything, facts["place"])))
     return found
-
-
-def _ids(found: Iterable[Mapping[str, Any]], place: str) -> tuple[str, ...]:
-    """The reported queries in the order of the scores, see ``read_scores``."""
-    evaluations = (r["evaluations"][place] for r in found if place in (r.get("evaluations") or {}))
-    return tuple(sorted(next(iter(evaluations), {"query_ids": ()})["query_ids"]))
 
 
 def _corpus_of(workspace: Workspace, query_set: str) -> str:

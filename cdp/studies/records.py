@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -170,6 +170,12 @@ def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:
         record = _read(path)
         if record is not None:
             yield record
+
+
+def query_ids(found: Iterable[Mapping[str, Any]], place: str) -> tuple[str, ...]:
+    """Return the queries that these records were scored on, in the order of ``gains.read_scores``."""
+    evaluations = (r["evaluations"][place] for r in found if place in (r.get("evaluations") or {}))
+    return tuple(sorted(next(iter(evaluations), {"query_ids": ()})["query_ids"]))
 
 
 def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:

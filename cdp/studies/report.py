@@ -272,6 +272,17 @@ def _limits(report: StudyReport) -> Iterator[str]:
         yield "The untrained retriever was not evaluated, so gains from training are unknown."
 
 
+def _counted_singly(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What a study of before did not write down, and its benchmark no longer tells."""
+    names = [facts["name"] for facts in benchmarks if "units_of" not in facts]
+    if names:
+        on = "" if len(names) == len(benchmarks) else f" on {', '.join(names)}"
+        yield (
+            f"Queries count one by one{on}: which of them share a document was not written down. Where some do, "
+            "intervals are too short."
+        )
+
+
 def build(
     study_id: str,
     name: str,
@@ -301,7 +312,8 @@ def build(
         pooled=tuple(pool(read)),
         leaks=tuple(leaks),
     )
-    findings, limits = tuple(_findings(report)), (*leaks, *missing(report), *_limits(report))
+    findings = tuple(_findings(report))
+    limits = (*leaks, *missing(report), *_limits(report), *_counted_singly(about["benchmarks"]))
     return replace(report, findings=findings, limits=limits)
 
 

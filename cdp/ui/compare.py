@@ -118,6 +118,10 @@ def _answer(comparison: Comparison, arrived: str) -> None:
         st.caption("Nothing else was evaluated on the same queries as the baseline: evaluate another retriever.")
         return
     about = _about(rows, arrived)
+    if about.withheld:
+        over = f"{md(cut(about.retriever, 80))} over {md(cut(comparison.baseline, 60))}"
+        st.markdown(f"#### Withheld on {md(about.place)}\n{over}: {about.withheld}.")
+        return
     difference = about.difference or 0.0
     verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
     size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
@@ -148,7 +152,7 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
         "Per file": [None if row.per_file is None else f"{row.per_file:.2f}" for row in rows],
         "Recipe": [f"{row.retriever} (baseline)" if row.retriever_id == baseline else row.retriever for row in rows],
         "Difference": [MISSING if row.difference is None else points(row.difference) + _star(row) for row in rows],
-        "95% interval": [interval((row.low, row.high), sign=True) for row in rows],
+        "95% interval": [_interval(row) for row in rows],
         "p": [p_value(row.p_holm) for row in rows],
         "Corrected": [_corrected(row) for row in rows],
         "Seeds": [row.seeds if row.trained else None for row in rows],
@@ -199,6 +203,13 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
         row_height=ROW_HEIGHT,
         height="content" if len(rows) <= 2 * MOST else TALL,
     )
+
+
+def _interval(row: ResultRow) -> str:
+    """The interval of the difference, or its other bound where too few documents are judged."""
+    if row.if_relevant is not None:
+        return f"{points(row.if_relevant)} if top-grade"
+    return interval((row.low, row.high), sign=True)
 
 
 def _star(row: ResultRow) -> str:

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cdp.base.config import ResultImportConfig
@@ -83,6 +84,40 @@ def headline(told: str) -> str:
     return told.splitlines()[0].partition("@")[0]
 
 
+def test_compare_shows_both_bounds_of_a_difference_that_unjudged_documents_decide(
+    workspace: Workspace, folder: Path, open_page: Open, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A fifth of what "mixed" finds has no grade, and stands first: as irrelevant it loses, as relevant it gains."""
+    file = tmp_path / "mixed.txt"
+    found = [[f"d{(q + 1) % N_JUDGED}-0", *(f"d{q}-{d}" for d in (3, 2, 1, 0))] for q in range(N_JUDGED)]
+    lines = [f"q{q} Q0 {d} {rank} {10 - rank} mixed" for q, row in enumerate(found) for rank, d in enumerate(row)]
+    file.write_text("\n".join(lines))
+    jobs.start(workspace, "import", ResultImportConfig(path=str(file), retriever="mixed", benchmark="made"))
+
+    assert main(["results", "compare", "--baseline", "down", "--benchmark", "made", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    mixed, up = (next(r for r in rows if r["retriever_id"] == name) for name in ("mixed", "up"))
+    # Second of two grades 3 where the first is irrelevant, first of two where it is relevant.
+    second = 1 / np.log2(3)
+    assert mixed["difference"] == pytest.approx(100 * (second - 1))
+    assert mixed["if_relevant"] == pytest.approx(100 * (1 - 1 / (1 + second)))
+    assert [mixed[name] for name in ("low", "high", "p_t", "p_holm")] == [None] * 4
+    assert up["p_holm"] is not None
+    assert up["if_relevant"] is None
+
+    assert main(["results", "compare", "--baseline", "down", "--benchmark", "made"]) == 0
+    bounds = "20% of the first tens are unjudged: −36.9 points if all are irrelevant, +38.7 if top-grade"
+    told = capsys.readouterr().out
+    assert "withheld" in told
+    assert bounds in told
+    page = open_page("compare", benchmark="made", baseline="down", retrievers="mixed")
+    assert not page.exception
+    shown = words(page).replace("\\", "")
+    assert "Withheld on made" in shown
+    assert bounds in shown
+    assert "+38.69 if top-grade" in page.dataframe[0].value["95% interval"].tolist()
+
+
 def labelled(workspace: Workspace, folder: Path, n: int) -> None:
     """People find that the first document answers, not the last."""
     pool = judged.read_pool(folder)
@@ -142,7 +177,7 @@ def test_unjudged_documents_withhold_the_answer_on_every_face(
     said = faces()
     for face in ("Decide", "Home", "decide"):
         assert "Withheld: 43% of the first tens are unjudged." in said[face], face
-        assert "points if these are irrelevant" in said[face], face
+        assert "points if all are irrelevant" in said[face], face
         assert "gains +" not in said[face], face
     page = open_page("decide", corpus=task["corpus"], target_benchmark="made", test="1")
     shown = words(page).replace("\\", "")

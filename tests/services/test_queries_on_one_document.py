@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -12,11 +13,15 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.cli import main
 from cdp.results import paper
+from cdp.services import studies
 from cdp.studies.report import build
 from cdp.studies.text import to_markdown
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import Scenarios, evaluation
+from tests.services.test_decide import N_JUDGED, diverse_helps, run_study, sets_of, task
 from tests.studies.support import made, study
+
+__all__ = ["task"]
 
 pytestmark = pytest.mark.slow
 
@@ -111,3 +116,20 @@ def test_a_study_counts_them_as_its_worker_wrote_them_down() -> None:
     assert any(g.significant for g in by_name["medium"])
     assert not any(g.significant for g in by_name["hard"])
     assert "200 in 20 groups" in to_markdown(report)
+
+
+def test_a_report_of_before_takes_the_groups_from_the_benchmark_or_says_that_it_cannot(
+    workspace: Workspace, task: dict[str, str]
+) -> None:
+    study = run_study(workspace, sets_of(task), diverse_helps)
+    folder = workspace.benchmark("tales")
+    rows = "".join(f"q{i}\td{i % 12}\t1\n" for i in range(N_JUDGED))
+    (folder / "qrels" / "dev.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
+    report = studies.report(workspace, study)
+    assert {gain.n_clusters for gain in report.gains} == {12}
+    assert not any("one by one" in limit for limit in report.limits)
+
+    shutil.rmtree(folder)
+    without = studies.report(workspace, study)
+    assert {gain.n_clusters for gain in without.gains} == {N_JUDGED}
+    assert any("Queries count one by one: which" in limit for limit in without.limits)

@@ -20,7 +20,6 @@ from cdp.base.text import interval as interval
 from cdp.base.text import p_value as p_value
 from cdp.base.text import signed as points
 from cdp.base.text import size as size
-from cdp.base.text import time_left as time_left
 
 __all__ = ["count", "points"]
 
