@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from cdp import projects, query_sets
+from cdp import query_sets
 from cdp.base.job_kind import CORPUS, Device, JobKind, PreparedJob
 from cdp.base.settings import Config
 from cdp.base.text import counted
@@ -37,7 +37,7 @@ from cdp.workers import judging, study, synthesis
 COUNTING = {JUDGING: "judging", WRITING: "generating", TESTING: "conditions", CLOSING: "judging"}
 
 
-class Parts:
+class Stages:
     """The stages of one answer, each a job on the folder and progress of the whole.
 
     ``seconds`` is what each stage was promised to take; their sum is the whole bar.
@@ -127,7 +127,7 @@ class Parts:
 
 
 def main(job: Job) -> None:
-    parts = Parts(job)
+    parts = Stages(job)
     try:
         answer(parts)
     except Stopped:
@@ -136,7 +136,7 @@ def main(job: Job) -> None:
         raise
 
 
-def answer(parts: Parts) -> None:
+def answer(parts: Stages) -> None:
     """Do all stages; each leaves what it made before the next begins. Raises Stopped, and what the stages raise."""
     job = parts.job
     judge(parts)
@@ -157,7 +157,7 @@ def answer(parts: Parts) -> None:
     job.progress("done", 100, 100, "%")
 
 
-def judge(parts: Parts) -> None:
+def judge(parts: Stages) -> None:
     """Have a model judge what is found for the target queries, unless the benchmark is there."""
     parts.enter(JUDGING)
     workspace, name = parts.job.workspace, parts.config.judged.benchmark
@@ -166,21 +166,19 @@ def judge(parts: Parts) -> None:
     part = parts.part(parts.config.judging(name).replace(budget=parts.left()))
     judging.main(part)
     parts.ended(part)
-    take_along(workspace, parts.config.corpus, name)
 
 
-def planned(parts: Parts) -> Trial:
+def planned(parts: Stages) -> Trial:
     """Plan the test on the judged queries that are there now, and draw the sample that decides it."""
     workspace, inputs = parts.job.workspace, parts.inputs
     speeds = {name: Speed(*speed) for name, speed in inputs.get("speeds", {}).items()}
     trial = plan_test(workspace, parts.config, [], speeds, gpu=bool(inputs.get("gpu")))
     if trial.judged.kind == BENCHMARK and not trial.judged.there:
         planning.draw(workspace, trial.judged.splits)
-        take_along(workspace, parts.config.corpus, trial.judged.benchmark)
     return trial
 
 
-def write(parts: Parts, trial: Trial) -> list[StudySource]:
+def write(parts: Stages, trial: Trial) -> list[StudySource]:
     """Write the training queries that the test lacks; return its sources, each with its query set."""
     config, workspace = trial.plan.config, parts.job.workspace
     ready, missing = [], [source for source in trial.plan.sources if not source.query_set]
@@ -200,7 +198,7 @@ def write(parts: Parts, trial: Trial) -> list[StudySource]:
     return ready
 
 
-def close(parts: Parts, trial: Trial) -> None:
+def close(parts: Stages, trial: Trial) -> None:
     """Have the judge grade what the trainings newly found, so that no option counts it as irrelevant."""
     workspace = parts.job.workspace
     folder = judged.whole(resolve_benchmark(trial.judged.splits.of or trial.judged.benchmark, workspace))
@@ -216,13 +214,6 @@ def close(parts: Parts, trial: Trial) -> None:
     if (read_json_or_none(part.results / "judging.json") or {}).get("id") is None:
         judging.main(part)
         parts.ended(part)
-
-
-def take_along(workspace: Workspace, corpus: str, benchmark: str) -> None:
-    """Add a benchmark to the projects of the corpus that it was made for."""
-    for project in projects.list_projects(workspace):
-        if corpus in project.corpora:
-            projects.update(workspace, project.id, lambda before: before.with_members((), (benchmark,)))
 
 
 def prepare(workspace: Workspace, config: AnswerConfig, after: Sequence[str] = ()) -> PreparedJob:

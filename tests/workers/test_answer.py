@@ -82,7 +82,9 @@ def test_documents_and_a_log_become_an_answer(
     assert known.badge.startswith("judged by a model")
     assert known.basis is not None
     assert known.basis.written_by == MODEL
-    assert "animals-judged" in projects.resolve(workspace, project.id).benchmarks
+    assert known.basis.benchmark != "animals-judged"  # a sample of it, with queries that choose the checkpoints
+    for name in ("animals-judged", known.basis.benchmark):
+        assert [owner.id for owner in projects.projects_of(workspace, "benchmark", name)] == [project.id]
     assert {q.method for q in query_sets.list_query_sets(workspace)} == {"diverse", "paraphrase"}
     # What the trainings found beyond the pool was judged as a part of the job.
     assert known.basis.unjudged == 0
