@@ -14,9 +14,9 @@ from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import language_of
 from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
-from cdp.services import answering, corpora, queries, studies, trial
+from cdp.services import answering, corpora, endpoints, queries, studies, trial
 from cdp.services import decide as service
-from cdp.studies import advice, own_test, target_queries
+from cdp.studies import advice, target_queries
 from cdp.studies.config import AnswerConfig, StudyConfig, TrialConfig, read_plan, read_rates, ready_made
 from cdp.studies.own_test import Trial
 from cdp.studies.target_queries import Profiled
@@ -259,7 +259,7 @@ def study_test(
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
     if "generator" not in run.given:
-        last = own_test.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
+        last = endpoints.writer(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
     trial.measure(run.workspace, config)
     planned = trial.plan(run.workspace, config)
@@ -282,7 +282,7 @@ def answer(run: Run, config: AnswerConfig, *, yes: Annotated[bool, "start it"] =
     """From documents to the answer as one job: judging where it is missing, training queries, the test."""
     corpus = corpora.resolve_corpus(run.workspace, config.corpus).id
     if "generator" not in run.given:
-        first = answering.first_writer(run.workspace, corpus)
+        first = endpoints.writer(run.workspace, corpus)
         config = config.replace(**{name: value for name, value in first.items() if name not in run.given})
     planned = answering.plan(run.workspace, config)
     told = {

@@ -19,7 +19,7 @@ from cdp.benchmarks import library
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.llm.prices import dollars
-from cdp.services import access, commands, decide, endpoints, jobs, judging, studies, trial
+from cdp.services import access, commands, decide, jobs, judging, studies, trial
 from cdp.services.judging import JudgePlan
 from cdp.studies import own_test
 from cdp.studies.config import AnswerConfig
@@ -187,13 +187,3 @@ def latest(workspace: Workspace, corpus: str) -> JobView | None:
 def command(config: AnswerConfig) -> str:
     """Return the command that does the same."""
     return commands.line("answer", **commands.changed(config), yes=True, wait=True)
-
-
-def first_writer(workspace: Workspace, corpus: str) -> dict[str, str]:
-    """Return who writes where nothing was said: recorded queries that are there, the endpoint that the workspace
-    remembers, the last generator; settings of ``AnswerConfig``."""
-    last = own_test.last_generator(workspace, corpus)
-    known = endpoints.remembered(workspace)
-    if last.get("generator") == "recorded" or not known.get("model"):
-        return last
-    return {"generator": "openai", **known}

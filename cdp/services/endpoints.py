@@ -10,6 +10,7 @@ from cdp.base.records import fields, whole
 from cdp.base.workspace import Workspace, write_json
 from cdp.llm import address
 from cdp.services import access
+from cdp.studies import own_test
 
 # The file in the workspace, and what it holds.
 FILE = "endpoint.json"
@@ -39,3 +40,15 @@ def remember(workspace: Workspace, generator: str, base_url: str, model: str) ->
             address.parse(values["base_url"])
         if values != whole(_ENDPOINT, workspace.root / FILE):
             write_json(workspace.root / FILE, values)
+
+
+def writer(workspace: Workspace, corpus: str) -> dict[str, str]:
+    """Return who writes where nothing was said: recorded queries of the corpus, the endpoint that is remembered or that
+    the operator set up, the last generator; settings of ``TrialConfig``. Empty: templates, the last resort."""
+    last = own_test.last_generator(workspace, corpus)
+    if last.get("generator") == "recorded":
+        return last
+    known = remembered(workspace)
+    if known.get("model") or (known.get("base_url") and access.server_key(known["base_url"])):
+        return {**known, "generator": "openai"}
+    return last

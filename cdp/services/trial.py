@@ -180,7 +180,7 @@ def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
 
 def running(workspace: Workspace, corpus: str) -> JobView | None:
     """The study of a corpus that is at work or waits, the newest, or what judges after it; None without one."""
-    study = running_job(workspace, "study", corpus=corpus)
+    study = running_job(workspace, "study", corpus=corpus) or running_job(workspace, "answer", corpus=corpus)
     if study is not None:
         return study
     unfinished = decide.awaiting(workspace)

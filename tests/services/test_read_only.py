@@ -22,7 +22,7 @@ RULES = {"access"}
 # Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 # of `access`.
 READING = {
-    "answering": {"command", "first_writer", "latest"},
+    "answering": {"command", "latest"},
     "benchmarks": {"list_own", "list_registry", "show"},
     "clusters": {"look", "request", "setting", "trouble"},
     "commands": {"changed"},
@@ -30,7 +30,7 @@ READING = {
     "decide": {"awaiting", "decide", "load", "of_judged"},
     "demo": {"corpus"},
     "doctor": {"check", "prunable"},
-    "endpoints": {"remembered"},
+    "endpoints": {"remembered", "writer"},
     "evaluation": {"checked", "strong_baselines"},
     "jobs": {
         "again",
