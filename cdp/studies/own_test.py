@@ -30,7 +30,7 @@ from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
 from cdp.studies.estimate import StudyPlan, only
-from cdp.studies.plan import UNTRAINED
+from cdp.studies.plan import UNTRAINED, alike
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
@@ -355,6 +355,8 @@ def plan_test(
     elif cost is not None and cost > config.spend:
         what = "queries and vectors" if sent else "queries"
         problem = f"The {what} cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
+    if same := alike(workspace, study_plan.sources, max(study.per_doc)):
+        raise ConfigError(same, hint="Have an LLM write them (generator openai), or import sets that differ.")
     over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
     # What does not depend on the documents keeps its time, so the number that fits is found by their share.
     fixed = study_plan.work[UNTRAINED]

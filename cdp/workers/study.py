@@ -25,7 +25,7 @@ from cdp.complexity import content_words, count_content_words, language_of, prof
 from cdp.corpus import iter_documents
 from cdp.studies import kept, records
 from cdp.studies.config import NONE, StudyConfig
-from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource
+from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource, alike
 from cdp.studies.records import licences, versions
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ def main(job: Job) -> None:
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
+    # Of queries that were written for this study it is known only now.
+    if inputs.config.keep != NONE and (same := alike(job.workspace, inputs.sources, max(inputs.config.per_doc))):
+        raise ConfigError(same, hint="Have another model write them, or import sets that differ; then test again.")
     if inputs.config.choose:
         inputs = chosen(job, inputs)
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
