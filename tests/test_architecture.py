@@ -31,9 +31,9 @@ LAYERS: dict[str, set[str]] = {
     "principle": BASE | {"complexity"},
     "llm": BASE,
     "projects": BASE,
-    "corpus": BASE,
+    "corpus": BASE | {"complexity"},
     "query_sets": BASE | {"corpus", "complexity"},
-    "benchmarks": BASE | {"corpus"},
+    "benchmarks": BASE | {"corpus", "complexity"},
     "retrievers": BASE | {"llm", "corpus", "query_sets", "benchmarks", "complexity"},
     "synthesis": BASE | {"llm", "corpus", "query_sets", "retrievers", "complexity"},
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
@@ -64,12 +64,13 @@ OPEN_FILES = {
 
 # Of every other file they may import records: classes and constants (names with a capital), never a function. What
 # changes a workspace, starts a job or asks a model goes through services, which hold who may do what.
-FACES = {"ui", "cli", "charts"}
+FACES = {"ui", "cli", "charts", "notebook"}
 
 LAYERS["services"] = BASE | ROOMS
 LAYERS["charts"] = BASE | OPEN | {"studies"}
 LAYERS["ui"] = BASE | OPEN | {"services", "charts"}
 LAYERS["cli"] = BASE | OPEN | {"services", "charts"}
+LAYERS["notebook"] = BASE | OPEN | {"services", "charts"}
 LAYERS["__main__"] = {"cli"}
 
 # Files of nouns and results, and the only rooms that write or read files of that name.

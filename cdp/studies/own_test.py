@@ -156,7 +156,7 @@ def best_of(manifest: CorpusManifest, own: Sequence[BenchmarkInfo]) -> Benchmark
 
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
     splits = planning.splits_of(workspace, info, config.judged.split, queries=config.queries, documents=MOST_DOCUMENTS)
-    notes = [splits.shared_note] if splits.shared else []
+    notes = []
     if splits.benchmark != info.name:
         queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
         notes.append(f"{queries}{splits.n_dev:,} others choose the checkpoints ({splits.benchmark}).")
@@ -280,6 +280,29 @@ class Trial:
         """The untrained retrievers."""
         return ", ".join(dict.fromkeys((*self.plan.config.retrievers, *self.plan.config.untrained)))
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the test takes, in words by name; empty ones do not apply."""
+        plan, splits = self.plan, self.judged.splits
+        basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
+        fewer = f", or test on fewer documents: --documents {self.fitting}" if self.fitting else ""
+        steps = " or ".join(f"{n:,}" for n in dict.fromkeys(plan.steps.values()))
+        return {
+            "overlap": splits.shared_note,
+            "trainings": f"{plan.trainings} of {self.trained}: {self.config.numbers} "
+            f"diverse queries and paraphrases per {self.unit}, {counted(self.config.seeds, 'seed')}",
+            "beside": f"BM25, {self.beside}, each also fused with BM25",
+            f"{self.unit}s": f"{self.documents:,} of {self.documents_there:,}",
+            "steps": f"{steps} for every training; the best NDCG@10 on {splits.n_dev:,} dev queries chooses the "
+            "checkpoint",
+            "reported on": f"{self.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
+            f"{splits.n_documents:,} documents",
+            "time": f"about {duration(plan.seconds)} ({basis})",
+            "price": f"{self.price}{f' for {plan.requests:,} requests' if plan.requests else ''}",
+            "problem": self.problem and f"{self.problem} Allow more with --minutes or --spend{fewer}.",
+            "note": self.notes,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         splits = self.judged.splits
@@ -292,6 +315,7 @@ class Trial:
             "judged_kind": self.judged.kind,
             "problem": self.problem,
             "fitting_documents": self.fitting,
+            "overlap": self.judged.splits.shared_note,
             "notes": list(self.notes),
             "plan": self.plan.to_dict(),
         }

@@ -58,6 +58,7 @@ from cdp.studies.plan import (
 from cdp.training.mining import Miner, mine, similarities
 from cdp.training.pairs import BatchOrder, PairSet, with_negatives, with_teacher
 from cdp.training.plan import complete, on_device, pair_weights
+from cdp.training.tracking import Tracker
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -89,10 +90,12 @@ class _Data:
 
 
 class Study:
-    """One attempt at a study: ``execute`` runs what is not there yet."""
+    """One attempt at a study: ``execute`` runs what is not there yet. After ``first``, which evaluated what is not
+    trained, only the trainings are left. ``tracker`` is its run on a tracker, if any."""
 
-    def __init__(self, job: Job, inputs: Inputs) -> None:
+    def __init__(self, job: Job, inputs: Inputs, first: Study | None = None, tracker: Tracker | None = None) -> None:
         self.job, self.config = job, inputs.config
+        self.tracker, self.steps_before = tracker or Tracker(), 0  # of the trainings that are done
         self.sources = {source.label: source for source in inputs.sources}
         self._common = common_documents(job.workspace, inputs.sources)
         self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
@@ -103,21 +106,21 @@ class Study:
         self.store = EmbeddingStore(job.workspace)
         from cdp.retrievers.static import TokenMemo
 
-        self._memo = TokenMemo()
-        self.steps = inputs.steps
-        self.done = 0
-        self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0)
+        self._memo: TokenMemo = TokenMemo() if first is None else first._memo
+        self.steps = inputs.steps if first is None else list(inputs.conditions)
+        self.done: int = 0 if first is None else first.done
+        self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0) if first is None else first.counts
         self._data: _Data | None = None
         promised = job.spec.get("inputs", {}).get("promised", {}).get("work", {})
         kinds = [kind_of(step) for step in self.steps]
         if self.config.choose:  # the trainings that follow: of the slowest that may be chosen
             slowest = max(self.config.retrievers, key=lambda name: promised.get(name, 0.0))
             kinds += [slowest] * (len(conditions(self.config, inputs.sources)) // len(self.config.retrievers))
-        self._remaining, self._total = Remaining(kinds, promised), len(kinds)
+        self._remaining, self._total = Remaining(kinds, promised), self.done + len(kinds)
         self._began: tuple[str, float] = ("", 0.0)
-        self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
+        self._base: dict[str, tuple[ResolvedRetriever, str]] = {} if first is None else first._base
         self._negatives: dict[str, tuple[Mined, Labels]] = {}
-        self._lexical: dict[str, Evaluation] = {}
+        self._lexical: dict[str, Evaluation] = {} if first is None else first._lexical
         judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *self.dev]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
@@ -312,7 +315,9 @@ class Study:
             self.counts["reused"] += 1
         records.save(self.job.folder, key, condition, record)
         values = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in judged]
-        self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
+        score = 100 * sum(values) / len(values)
+        self.job.metric(self.done + 1, ndcg_at_10=score, condition=str(condition))
+        self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{condition}/final")
 
     def _settings(self, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet) -> TrainingConfig:
         """The whole settings of a training on these pairs."""
@@ -413,6 +418,7 @@ class Study:
         )
         if trained.outcome.stopped:
             raise Stopped
+        self.steps_before += trained.outcome.step
         if self.config.keep != NONE and condition.cell.usual:
             kept.offer(self.job, condition, retriever, data.pairs, data.stores[1], trained, model)
         # Not after a resume whose best step came before it.
@@ -458,11 +464,8 @@ class Study:
         )  # fmt: skip
 
     def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
-        """What the report needs of an evaluation; scores in [0, 1]. Where a model judged, also what was retrieved: its
-        judgments may be added to, and people's labels correct the scores."""
-        kept: dict[str, Any] = {}
+        """What the report needs of an evaluation, and what was retrieved first; scores in [0, 1]."""
         if is_judged(benchmark.folder):
-            kept["first_ten"] = first_ten(benchmark, evaluation.ranking)
             evaluation.counts["unjudged_in_first_ten"] = unjudged(benchmark, evaluation.ranking)
         return {
             "benchmark": benchmark.name,
@@ -471,10 +474,11 @@ class Study:
             "measures": evaluation.measures,
             "query_ids": benchmark.query_ids,
             "ndcg@10": np.round(evaluation.per_query["ndcg@10"], 6).tolist(),
+            "p@1": evaluation.per_query["p@1"].astype(int).tolist(),
+            "first_ten": records.numbered(first_ten(benchmark, evaluation.ranking)),
             "counts": evaluation.counts,
             "settings": evaluation.settings,
             "seconds": evaluation.seconds,
-            **kept,
         }
 
 
@@ -490,7 +494,9 @@ class _Hooks:
         self.study, self.condition = study, condition
 
     def log(self, step: int, **values: float | int | None) -> None:
-        """A study shows scores, not losses: those of a single condition are in its record."""
+        """A study shows scores, not losses, which are in its records; a tracker shows both, each arm as a group."""
+        # W&B takes no step again, so those of the next arm follow on.
+        self.study.tracker.log(self.study.steps_before + step, values, str(self.condition))
 
     def progress(self, step: int, steps: int, message: str) -> None:
         self.study._report(f"{self.condition}: step {step} of {steps}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,15 @@ from cdp.studies import kept, records
 from cdp.studies.config import NONE, StudyConfig
 from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource, alike
 from cdp.studies.records import licences, versions
+from cdp.training.tracking import Tracker
 
 if TYPE_CHECKING:
     from cdp.studies.run import Study
 
 
 def main(job: Job) -> None:
+    from cdp.studies.run import Study
+
     inputs = Inputs.of(job)
     for path in (job.folder / records.FOLDER).glob("*.json"):
         record = records.load(job.folder, path.stem)
@@ -41,13 +44,21 @@ def main(job: Job) -> None:
     # Of queries that were written for this study it is known only now.
     if inputs.config.keep != NONE and (same := alike(job.workspace, inputs.sources, max(inputs.config.per_doc))):
         raise ConfigError(same, hint="Have another model write them, or import sets that differ; then test again.")
+    tracker = Tracker(inputs.config.tracker, str(job.spec.get("name") or job.id), job.folder, inputs.config.to_dict())
+    first: Study | None = None
     if inputs.config.choose:
-        inputs = chosen(job, inputs)
+        first = choose(job, replace(inputs, conditions=[]))
+        inputs = Inputs.of(job)
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
-    done = conducted(job, inputs)
+
+    # Tasks of a cluster are numbered by all steps; those that are done take no time.
+    study = Study(job, inputs, first if job.pool is None else None, tracker)
+    done = conducted(job, study)
     if inputs.config.keep != NONE and not job.stop_requested():
         job.progress("keeping the best model", 0, 0, "", next_within_s=STEP_S)
-        kept.settle(job, inputs.config, inputs.sources[0].corpus, partial(train_again, job, inputs))
+        study.done = len(study.steps)  # what is trained now for its model is no step of the plan
+        kept.settle(job, inputs.config, inputs.sources[0].corpus, study.train_for_keeps)
+    tracker.finish()
     job.result(
         "study",
         {"trained": done["trained"], "reused": done["reused"], "failed": done["failed"],
@@ -60,41 +71,33 @@ def main(job: Job) -> None:
         )
 
 
-def train_again(job: Job, inputs: Inputs, query_set: str, per_doc: int, held: str) -> None:
-    """Train an option for its model, whose scores were found done."""
+def choose(job: Job, inputs: Inputs) -> Study:
+    """Evaluate what is not trained, write down the retriever to train by it, and return the study that did it."""
     from cdp.studies.run import Study
 
-    again = Study(job, inputs)
-    again.done = len(again.steps)  # what is left is no step of the plan
-    again.train_for_keeps(query_set, per_doc, held)
-
-
-def chosen(job: Job, inputs: Inputs) -> Inputs:
-    """Evaluate what is not trained, choose the retriever to train by it, and return the inputs of that plan."""
-    from cdp.studies.run import Study
-
-    before = replace(inputs, conditions=[])
-    conducted(job, before)
+    study = Study(job, inputs)
+    conducted(job, study)
     if job.stop_requested():
         raise Stopped
-    best = Study(job, before).chosen()
+    best = study.chosen()
     job.result(CHOSEN, {"retriever": best})
     print(f"Trained is {best}: the best of {', '.join(inputs.config.retrievers)} untrained on dev.", flush=True)
-    return Inputs.of(job)
+    return study
 
 
-def conducted(job: Job, inputs: Inputs) -> Counter[str]:
-    """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
-    from cdp.studies.run import Study
+def conducted(job: Job, study: Study) -> Counter[str]:
+    """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed.
+
+    Of tasks the study's tracker gets the scores alone.
+    """
     from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
         keep_freed_memory()
-        study = Study(job, inputs)
         study.execute()
         return study.counts
     folder = job.folder / "steps"
-    files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(inputs.steps))]
+    files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(study.steps))]
     for path, _ in files:
         if (read_json_or_none(path) or {}).get("failed"):
             path.unlink()
@@ -105,7 +108,8 @@ def conducted(job: Job, inputs: Inputs) -> Counter[str]:
         total.update({name: counts[name] for name in ("trained", "reused", "failed")})
         if counts["figures"]:
             job.metric(done, **counts["figures"])
-        job.progress("conditions", done, len(inputs.steps), "conditions", next_within_s=STEP_S)
+            study.tracker.log(done, counts["figures"], f"{counts['figures'].get('condition')}/final")
+        job.progress("conditions", done, len(study.steps), "conditions", next_within_s=STEP_S)
     return total
 
 

@@ -27,6 +27,7 @@ from cdp.retrievers.resolve import model_folder
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 from cdp.training.reasoning import resolved_reasoning
 from cdp.training.record import record_of, written_of
+from cdp.training.tracking import Tracker
 
 # Processes wait for the first while it evaluates on a dev benchmark, which may take longer than the libraries' ten
 # minutes. The launcher ends the others if a process dies.
@@ -34,10 +35,14 @@ TOGETHER = timedelta(days=1)
 
 
 class JobHooks:
-    """The loop's reports, as the job's files."""
+    """The loop's reports, as the job's files and on the tracker."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.log, self.stop_requested = job, job.metric, job.stop_requested
+    def __init__(self, job: Job, tracker: Tracker) -> None:
+        self.job, self.tracker, self.stop_requested = job, tracker, job.stop_requested
+
+    def log(self, step: int, **values: float | int | None) -> None:
+        self.job.metric(step, **values)
+        self.tracker.log(step, values)
 
     def progress(self, step: int, steps: int, message: str) -> None:
         self.job.progress("training", step, steps, "steps", message, next_within_s=120.0)
@@ -81,8 +86,11 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     base_hash = model_hash(model)
 
     stores = stores_of(model, pairs, lambda phase, done, total: job.progress(phase, done, total, "texts"))
+    tracker = Tracker()
+    if state.is_main_process:
+        tracker = Tracker(config.tracker, str(job.spec.get("name") or job.id), job.folder, config.to_dict())
     made = make_retriever(
-        model, config, pairs, stores, data.weights, JobHooks(job), job.folder / "checkpoints",
+        model, config, pairs, stores, data.weights, JobHooks(job, tracker), job.folder / "checkpoints",
         processes=state.num_processes, evaluate=dev_evaluation(config, job),
         states=States(job.workspace.layers, base_hash, job.advance),
     )  # fmt: skip
@@ -112,11 +120,19 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "leakage": job.spec.get("inputs", {}).get(leakage.LEAKAGE, []),
     }
     result["notes"] = [*own_notes, *result["notes"], *notes]
+    final = {"best_ndcg_at_10": result["best_ndcg@10"], "loss_last": result["loss_last"]}
+    tracker.log(outcome.step, final, "final")
+    tracker.finish()
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
     name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {pairs.query_set.name}")
-    save = partial(save_model, model, result=result, retriever=retriever, workspace=job.workspace, title=name,
-                   languages=[pairs.language], licences=licence_notes(retriever, pairs.query_set, job.workspace),
-                   queries=written_of(pairs.query_set))  # fmt: skip
+    licences = licence_notes(retriever, pairs.query_set, job.workspace)
+    for other in (query_sets.load(job.workspace, beside) for beside in config.beside):
+        more = licence_notes(retriever, other, job.workspace)
+        licences |= {what: f"{licences[what]}; {more[what]}" for what in licences if more[what] != licences[what]}
+    save = partial(
+        save_model, model, result=result, retriever=retriever, workspace=job.workspace, title=name, licences=licences,
+        languages=sorted({*pairs.languages} or {pairs.language}), queries=written_of(pairs.query_set),
+    )  # fmt: skip
     write_folder(model_folder(job.folder), save)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
@@ -135,7 +151,10 @@ def leaked_notes(job: Job) -> list[str]:
 def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> PreparedJob:
     query_set = query_sets.load(workspace, config.query_set)
     name = config.name or f"{public(config.retriever)} trained on {query_set.name}"
-    return PreparedJob(resolved_reasoning(workspace, config, query_set), name, {"corpus": query_set.corpus_id})
+    others = [query_sets.resolve_query_set(workspace, other) for other in config.beside]
+    config = config.replace(beside=tuple(other.id for other in others))
+    inputs = {"corpus": query_set.corpus_id, **({"beside": [other.id for other in others]} if others else {})}
+    return PreparedJob(resolved_reasoning(workspace, config, query_set), name, inputs)
 
 
 KIND = JobKind(

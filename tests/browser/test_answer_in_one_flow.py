@@ -68,6 +68,7 @@ def test_from_a_folder_a_log_and_an_endpoint_to_the_answer(
 
         tab.page.reload()
         tab.see("It goes on if you close the page")
+        until(lambda: len(chat.bodies) > 20, "the first grades", 200)
         tab.press("Stop")
         tab.confirm("Stop the job")
         until(lambda: not jobs.list_active(workspace), "the stop", 120)

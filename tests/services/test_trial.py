@@ -250,6 +250,19 @@ def test_the_command_shows_the_price_and_starts_nothing_without_a_yes(
     assert main(["study", "test"]) == 2
 
 
+def test_splits_that_overlap_are_the_first_line_of_the_plan(
+    workspace: Workspace, task: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdp.cli import main
+
+    monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
+    qrels = workspace.benchmark("tales") / "qrels"
+    (qrels / "test.tsv").write_text((qrels / "dev.tsv").read_text())
+    assert main(["study", "test", "--corpus", task["corpus"], "--benchmark", "tales"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "overlap: Of the dev queries 60 are reported too: they choose no checkpoint here."
+
+
 def test_what_failed_first_is_what_is_said(workspace: Workspace, task: dict[str, str]) -> None:
     job = run_study(workspace, sets_of(task), diverse_helps)
     failure = {"kind": "data", "message": "60 pairs at Q/Doc 5 take 12 documents with 5 queries each, there are 2."}
@@ -258,6 +271,18 @@ def test_what_failed_first_is_what_is_said(workspace: Workspace, task: dict[str,
     what, next_step = trial.trouble(workspace, jobs.show(workspace, job))
     assert "The first failure: 60 pairs at Q/Doc 5" in what
     assert "another model" in next_step
+
+
+def test_the_default_limit_allows_minilm_on_two_cores(workspace: Workspace, tmp_path: Path) -> None:
+    """At the speed of two cores that were busy with other work, and the largest test that is not asked for."""
+    manifest = corpus(workspace, tmp_path, own_test.MOST_DOCUMENTS)
+    human(workspace, manifest, 300)
+    write_json(workspace.root / studies.SPEEDS, {**SPEEDS, "minilm/2": [58, 240], "minilm": [17, 52]})
+    planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
+    splits = planned.judged.splits
+    assert (planned.documents, splits.n_test, splits.n_documents, planned.plan.trainings) == (1000, 200, 2000, 18)
+    assert planned.trained == "static-minilm or minilm (upper 2 layers), the best untrained on dev"
+    assert planned.problem == ""
 
 
 @pytest.mark.usefixtures("jobs_here")
