@@ -62,7 +62,7 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
 def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
     """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
     values = settings.to_dict()
-    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, (), [])}
+    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, "")}
     facts: dict[str, Any] = {
         "base": base_hash,
         "pairs": pairs_hash,

@@ -48,7 +48,7 @@ READING = {
         "wait",
     },
     "judging": {"is_local", "judged_name", "missing", "repeated", "writer_of"},
-    "metrics": {"paired", "quick", "results"},
+    "metrics": {"fitting", "paired", "quick", "results"},
     "projects": {
         "check_unused",
         "default",
