@@ -569,6 +569,7 @@ def _badge(b: Basis) -> str:
         return f"{who}, {counted(b.labels, 'query', 'queries') if b.labels else 'no queries'} by people"
     also = ", two similarities" if b.similarities else ""
     also += ", first look" if b.first_look else ""
+    also += ", recorded" if b.recorded else ""
     return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by] + also
 
 
@@ -582,6 +583,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
     uneven = bool(seen) and b.equal_steps and max(seen) > SAME_STEPS * min(seen)
     template, sampled = TEMPLATE in b.written_by, b.sampled_from > b.judged_queries
     told = [
+        (b.recorded, "Recorded on another machine, it came with the demo: run the test here to repeat it."),
         (bool(b.stale), f"The {' and '.join(b.stale)} changed since this was measured: test again."),
         (b.judged_by == TEMPLATE, "Template queries judged this; people's queries may rank the options differently."),
         (0 < unjudged <= MOST_UNJUDGED, f"Up to {unjudged:.0%} of the first ten documents have no judgment."),

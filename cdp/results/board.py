@@ -29,6 +29,7 @@ from cdp.evaluation.results import MEANS_ALONE
 from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
+from cdp.studies import records
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 from cdp.training.reasoning import MULTI_QUERY
 
@@ -520,6 +521,9 @@ def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[B
     """Return what an evaluation counted that its score has to be read with; ``n_queries`` were judged, if unsaid."""
     judged = int(counts.get("judged_queries") or n_queries or 0)
     badges = [Badge(word, meaning, word != "in-domain") for word, meaning in leakage.findings(counts, judged)]
+    if counts.get(records.RECORDED):
+        meaning = "Recorded on another machine: it came with the demo. Run the test here to repeat it."
+        badges.append(Badge("recorded", meaning))
     if absent := int(counts.get("judged_without_results", 0)):
         meaning = f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0."
         badges.append(Badge("without results", meaning))

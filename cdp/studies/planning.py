@@ -240,6 +240,16 @@ def splits_of(
     return Splits(called, n_test, n_dev, n_documents, of=of, test_from=test, dev_from=dev, shared=shared)
 
 
+def draw(workspace: Workspace, splits: Splits) -> None:
+    """Make the benchmark of these splits, where it is not there yet."""
+    if splits.of:
+        subsets.sample(
+            splits.of, workspace, queries=splits.n_test, documents=splits.n_documents, split=splits.test_from,
+            called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
+            repeats=lambda texts, of: leakage.repeats(texts, of).tolist(),
+        )  # fmt: skip
+
+
 def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, list[Splits]]:
     """A plan that names its dev splits; with the splits of its first benchmarks where they were found here."""
     if config.dev:

@@ -248,7 +248,7 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
             st.rerun()  # the timer, the log and the table of all jobs change with the state
         st.markdown(f"#### {md(view.name, 120)}")
         _summary(view)
-        _actions(workspace, view)
+        actions(workspace, view)
         if view.kind == "synthesis":
             bill(pricing.bill_of_job(workspace, view.id))
         if view.kind != "study":  # its trainings are points of no curve
@@ -258,7 +258,8 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         frame.remarks(jobs.outcome(workspace, view.id).get("notes", []), icon="warning")
 
 
-def _actions(workspace: Workspace, view: JobView) -> None:
+def actions(workspace: Workspace, view: JobView) -> None:
+    """Stop, resume, where to look at what it made, delete."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if view.active and str(view.state) != "stopping":
             with st.popover("Stop", icon=":material/stop_circle:", key=f"stop_open_{view.id}"):
@@ -399,8 +400,10 @@ def _settings(job: JobView) -> None:
         shown.append(commands.line("jobs", "delete", job.id, yes=True))
     if job.kind == "prompts":
         shown.append(commands.line("prompts", "show", job.id))
-    if job.kind == "training" and str(job.state) == "finished":
+    if job.has_model and str(job.state) == "finished":
         shown += [
+            commands.line("search", "QUERY", retriever=job.id),
+            commands.line("serve", retriever=job.id),
             commands.line("models", "push", job.id, "OWNER/NAME"),
             commands.line("models", "export", job.id, "FOLDER"),
         ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base import permission
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
@@ -16,7 +17,7 @@ from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
 from cdp.corpus import looking
 from cdp.llm.prices import dollars
-from cdp.services import access, commands, completeness, jobs, queries
+from cdp.services import access, commands, completeness, endpoints, jobs, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.synthesis import pricing
@@ -27,6 +28,8 @@ from cdp.ui.shell.tables import count, cut, md, md_marked, number
 
 # Of the widgets that ask what writes queries: what was chosen on Queries stands on Decide, too.
 FORM = "generate"
+# Where a session holds what the workspace remembered when a form was drawn last.
+_SEEN = "endpoint_seen"
 OWN = "own"
 EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a numbered list.
 
@@ -64,13 +67,20 @@ class Chosen:
 
 
 def choose_generator(
-    sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None, *, llm_only: bool = False
-) -> Chosen:
+    workspace: Workspace, sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None, *,
+    llm_only: bool = False,
+) -> Chosen:  # fmt: skip
     """Ask for a generator. Recorded answers are offered where the corpus has some, and then come first.
 
-    ``first`` are settings to begin with (fields of SynthesisConfig). ``llm_only`` leaves out what is no LLM.
+    ``first`` are settings to begin with (fields of SynthesisConfig), before what the workspace remembers. ``llm_only``
+    leaves out what is no LLM. Address, model and key are typed once: all forms show the same.
     """
-    first = first or {}
+    known = endpoints.remembered(workspace)
+    first = {**known, **{name: value for name, value in (first or {}).items() if value}}
+    if st.session_state.get(_SEEN) != known:  # typed in another tab meanwhile
+        for field in ("base_url", "model") if _SEEN in st.session_state else ():
+            st.session_state.pop(f"{FORM}_{field}", None)
+        st.session_state[_SEEN] = known
     offered = {name: GENERATORS[name] for name in GENERATORS.offered if GENERATORS[name].is_llm or not llm_only}
     has_recorded = any(q.generator == "recorded" for q in sets)
     names = [n for n in offered if n != "recorded" or has_recorded]
@@ -82,29 +92,34 @@ def choose_generator(
     )  # fmt: skip
     label = f"Model (default: {GENERATORS[name].model})"  # of an empty field
     if offered[name].local:
-        return Chosen(
-            name, {"model": forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model"))}
-        )
+        return Chosen(name, {"model": forms.widget(SynthesisConfig, "model", key=f"{key}_local", label=label)})
     if not offered[name].endpoint:
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
-        begin = first.get("base_url") or access.configured_endpoint()
-        base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=begin)
-        model = forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model"))
-        api_key = ask_key(str(base_url), key)
+        base_url = forms.widget(SynthesisConfig, "base_url", key=FORM, label="Base URL", value=first.get("base_url"))
+        model = forms.widget(SynthesisConfig, "model", key=FORM, label=label, value=first.get("model"))
+        api_key = ask_key(str(base_url), FORM)
+    if not permission.read_only():
+        endpoints.remember(workspace, name, str(base_url), str(model))
+    st.session_state[_SEEN] = endpoints.remembered(workspace)
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
 
 
 def ask_key(base_url: str, key: str) -> str:
     """Ask for an endpoint's key; empty where none was typed."""
-    server_key = ""
+    there = "none"
     with suppress(CdpError):  # no address yet; the request says so
-        server_key = access.server_key(base_url)
-    return st.text_input(
-        "API key", type="password", key=f"{key}_api_key", placeholder="server's own key" if server_key else "none",
-        help="Used for this session's requests and passed to the jobs you start; never written to disk. If "
-        "empty, the server's own key is used when it belongs to this URL, otherwise none.",
+        there = "server's own key" if access.server_key(base_url) else there
+        there = "typed before" if access.typed_key(base_url) else there
+    typed = st.text_input(
+        "API key", type="password", key=f"{key}_api_key", placeholder=there, persist_state="session",
+        help="Used for requests and passed to the jobs you start; never written to disk. On a dashboard of your own it "
+        "is held for this address until the dashboard ends. If empty, the server's own key is used when it belongs to "
+        "this URL, otherwise none.",
     )  # fmt: skip
+    with suppress(CdpError):
+        access.hold_key(base_url, typed)
+    return typed
 
 
 def method_titles(methods: Sequence[Method]) -> dict[str, str]:
