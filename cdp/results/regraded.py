@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
-from cdp.evaluation.results import FirstTen, first_ten, scores_of
+from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
 from cdp.principle.decide import MOST_UNJUDGED
 from cdp.studies import records
 
@@ -19,6 +20,12 @@ _SCORES = FileCache(1024)
 
 MEASURE = "ndcg@10"
 UNJUDGED = "unjudged_in_first_ten"
+
+
+def _kept_in(workspace: Workspace, evaluation: Mapping[str, Any]) -> Path:
+    """Return the file of what an evaluation or a study's training retrieved."""
+    folder, settings = workspace.jobs / evaluation["job_id"], evaluation["settings"]
+    return records.path_of(folder, settings.get("key")) if settings.get("study") else run_file(folder)
 
 
 def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen | None:
@@ -32,7 +39,7 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
         found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
         return dict(zip(found["query_ids"], found["first_ten"], strict=True)) if "first_ten" in found else None
 
-    return ANSWERS.get(records.path_of(folder, key), ("first ten", place), load)
+    return ANSWERS.get(_kept_in(workspace, evaluation), ("first ten", place), load)
 
 
 def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, float] | None:
@@ -43,8 +50,8 @@ def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, 
         run = retrieved(workspace, evaluation) if judged.is_judged(judged.whole(folder)) else None
         if run is not None:
             grades = judged.grades_now(folder, evaluation["split"])
-            path = judged.whole(folder) / "grades.jsonl"
-            return _SCORES.get(path, evaluation["id"], lambda: scores_of(run, grades))
+            question = (evaluation["id"], folder, judged.version(folder, evaluation["split"]))
+            return _SCORES.get(_kept_in(workspace, evaluation), question, lambda: scores_of(run, grades))
     return None
 
 

@@ -14,15 +14,17 @@ import numpy as np
 import pytest
 
 from cdp import benchmarks, query_sets
+from cdp.base.text import signed
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.corpus import read_documents, store
 from cdp.evaluation import ndcg
-from cdp.principle import Decision
+from cdp.principle import PARAPHRASE, SCALING, Decision
 from cdp.query_sets import QuerySet
-from cdp.services import decide, judging
+from cdp.services import decide, judging, studies
 from cdp.studies import advice, records, target_queries
 from cdp.studies.config import StudyConfig
+from cdp.studies.gains import controls
 from cdp.studies.plan import StudySource, conditions, counted
 from tests.judging.made import make
 from tests.pages.support import ended_job
@@ -213,6 +215,52 @@ def test_a_study_is_scored_by_all_that_its_judge_has_judged(workspace: Workspace
     qrels = {"q": {"late": 3, "d-3": 3, "d-2": 2, "d-1": 1}}
     both = 100 * ndcg({"q": {"late": 2.0, "d-3": 1.0}}, qrels).mean
     assert all(arm.mean == pytest.approx(both) for arm in after.options)
+
+
+@pytest.mark.parametrize("labels", [None, 0, 30])
+def test_one_difference_has_one_interval_in_the_answer_and_in_the_report(
+    workspace: Workspace, task: dict[str, str], labels: int | None
+) -> None:
+    """Judged by people (None), by a model alone, and by a model whose grades people's labels correct."""
+    rng = np.random.default_rng(1)
+
+    def retrieved(source: str, per_doc: int) -> list[list[str]]:
+        # Different queries rank the best document first more often.
+        better = 2.0 if (source, per_doc) == ("diverse", 5) else 0.5
+        orders = [np.argsort(-rng.normal(better * np.arange(4) / 4)) for _ in range(N_JUDGED)]
+        return [[f"d{i}-{d}" for d in order] for i, order in enumerate(orders)]
+
+    if labels is None:
+        run_study(workspace, sets_of(task), diverse_helps)
+    else:
+        folder = make(workspace, lambda query, document: document, n_queries=N_JUDGED)
+        benchmark = {"name": "made", "split": "test", "source": {"kind": judged.KIND, "judge": "a-model"}}
+        run_study(workspace, sets_of(task), diverse_helps, benchmark=benchmark, retrieved=retrieved)
+        pool = judged.read_pool(folder)
+        for query in judged.sampled(pool)[:labels]:
+            judged.add_labels(folder, query, {d: int(rng.integers(4)) for d in judged.to_label(pool, query)}, "Ada")
+    answer = decide.decide(workspace, corpus=task["corpus"])
+    assert answer.evidence is not None
+    assert (answer.evidence.basis.labels > 0) is bool(labels)
+
+    report = studies.report(workspace, "study-1")
+    for gain in report.gains:
+        option, control = (gain.cell, dict(controls(gain.cell, {row.cell for row in report.rows}))[gain.comparison])
+        stated = [
+            c
+            for c in (*answer.comparisons, *answer.equal_pairs)
+            if (c.option.cell, c.against.cell) == (option, control)
+        ]
+        if not gain.cell.held or gain.comparison == SCALING:
+            (c,) = stated
+            assert (gain.points, gain.low, gain.high) == (c.points, c.low, c.high), gain
+            assert gain.significant <= (c.gains or c.loses)
+    (found,) = [gain for gain in report.of(PARAPHRASE) if gain.cell.per_doc == 5 and not gain.cell.held]
+    assert f"{signed(found.points)} (95% {signed(found.low)} to {signed(found.high)})".replace("*", "") in (
+        " ".join(report.findings).replace("*", "")
+    )
+    if labels is None:
+        assert found.significant
 
 
 def sets_of(task: Mapping[str, str]) -> dict[str, str]:
