@@ -60,7 +60,7 @@ def draw(workspace: Workspace, splits: Splits) -> None:
     subsets.sample(
         splits.of, workspace, queries=splits.n_test, documents=splits.n_documents, split=splits.test_from,
         called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
-        repeats=lambda texts, of: leakage.repeats(texts, of).tolist(),
+        repeats=planning.repeats,
     )  # fmt: skip
     projects.take_along(workspace, "benchmark", splits.of, splits.benchmark)
 
