@@ -147,7 +147,7 @@ def _lexical(studies: Mapping[str, Kept]) -> list[str]:
             f"{name}: BM25 {rows[bm25.TITLE].average:.1f}{beside}, the best trained retriever {best.average:.1f} "
             f"({best.name})"
         )
-    means = f"Mean NDCG@10 over all judged sets, in-domain ones among them: {'; '.join(found)}."
+    means = f"Mean NDCG@10 over the judged sets out of domain: {'; '.join(found)}."
     return [f"**Before you train.** Measure BM25 first. {means}", ""] if found else []
 
 

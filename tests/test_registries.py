@@ -64,7 +64,7 @@ def test_names_are_taken_once_can_be_typed_and_come_in_order() -> None:
 
 def test_the_choices_of_a_setting_are_read_when_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     names = Names("weighting", first=("auto",), leave_out=("column",))
-    assert list(names) == ["auto", "none", "cw", "cw-question-words", "ri", "ri-cw"]
+    assert list(names) == ["auto", "none", "cw", "cw-question-words", "words", "rarity", "ri", "ri-cw"]
     weightings = registry("weighting")
     monkeypatch.setattr(weightings, "_items", {"none": weightings["none"]})
     assert list(names) == ["auto", "none"]

@@ -615,6 +615,20 @@ class TrainingConfig(Config):
     pairs: int | None = option(
         None, "Exactly this many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
     )
+    beside: tuple[str, ...] = option(
+        (), "Further query sets (ids or names) that are trained on together with it: a mix of languages or methods.",
+        advanced=True,
+    )  # fmt: skip
+
+    def check(self) -> None:
+        if not self.beside:
+            return
+        alone = {"reasoning": self.reasoning, "pairs": self.pairs, "weights": self.weights, "distil": self.loop.distil,
+                 "hard_negatives": self.loop.hard_negatives}  # fmt: skip
+        if used := [name for name, value in alone.items() if value]:
+            raise ConfigError(
+                f"{', '.join(used)} and 'beside' do not go together.", hint="These are of a single query set."
+            )
 
 
 class EvaluationConfig(Config):
@@ -681,9 +695,12 @@ class DownloadConfig(Config):
 
 
 class ResultImportConfig(Config):
-    """A TREC run of a retriever that was not evaluated here."""
+    """Results of a retriever that was not evaluated here."""
 
-    path: str = option(REQUIRED, "A TREC run: query Q0 document rank score tag; also .gz.", holds="path")
+    path: str = option(
+        REQUIRED, "A TREC run (query Q0 document rank score tag), MTEB's predictions or results; also .gz.",
+        holds="path",
+    )  # fmt: skip
     retriever: str = option(REQUIRED, "What the retriever is called in results; no preset and no training job.")
     judged: JudgedOn = member()
     protocol: str = PROTOCOL

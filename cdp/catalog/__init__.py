@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "per_query", "query", "rebuild",
-    "runs", "trainings",
+    "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "metrics", "per_query", "query",
+    "rebuild", "runs", "trainings",
 ]  # fmt: skip
 
 
@@ -41,12 +41,7 @@ def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any
     """
 
     def task(connection: Any) -> list[list[dict[str, Any]]]:
-        rows = []
-        for table in ("evaluations", "trainings"):
-            cursor = connection.execute(f"SELECT * FROM {table} ORDER BY created DESC, id DESC")
-            names = [column[0] for column in cursor.description]
-            rows.append([dict(zip(names, values, strict=True)) for values in cursor.fetchall()])
-        return rows
+        return [_rows(connection, table, "id") for table in ("evaluations", "trainings")]
 
     found, trained = with_catalog(workspace, task)
     for row in found:
@@ -59,6 +54,12 @@ def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any
     return found, trained
 
 
+def _rows(connection: Any, table: str, order: str) -> list[dict[str, Any]]:
+    cursor = connection.execute(f"SELECT * FROM {table} ORDER BY created DESC, {order} DESC")
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+
+
 def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str, Any]]:
     """Return all evaluations of ``runs``; with ``studies`` those of studies' trainings as well."""
     return [row for row in runs(workspace)[0] if studies or row["retriever_kind"] not in (STUDY, STUDY_START)]
@@ -67,6 +68,20 @@ def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str
 def trainings(workspace: Workspace) -> list[dict[str, Any]]:
     """Return all trainings of ``runs``."""
     return runs(workspace)[1]
+
+
+def metrics(workspace: Workspace) -> list[dict[str, Any]]:
+    """Return all Q-D measures, newest first.
+
+    Keys: query_set, query_set_hash, method, per_doc, human, measure, value, interval (None for one document),
+    n_documents, n_queries, sampled_from, model, threshold, created, job_id (empty: measured without a model).
+    """
+    found = with_catalog(workspace, lambda connection: _rows(connection, "metrics", "source"))
+    for row in found:
+        low, high = row.pop("low"), row.pop("high")
+        row["interval"] = None if low is None else (low, high)
+        row.pop("source")
+    return found
 
 
 def per_query(

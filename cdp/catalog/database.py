@@ -55,9 +55,15 @@ TABLES = {
         **dict.fromkeys(("created", "settings", "counts"), TEXT),
     },
     "scores": {**dict.fromkeys(("source", "evaluation_id", "measure", "query_id"), TEXT), "value": REAL},
+    # Q-D measures: a row is told from others by the set as it was, Q/Doc, human set, and what was measured of it.
+    "metrics": {
+        **dict.fromkeys(("source", "job_id", "query_set", "query_set_hash", "method", "human", "measure"), TEXT),
+        **dict.fromkeys(("per_doc", "n_documents", "n_queries", "sampled_from"), WHOLE),
+        **dict.fromkeys(("value", "low", "high", "threshold"), REAL), **dict.fromkeys(("model", "created"), TEXT),
+    },
 }  # fmt: skip
 # Columns of which a file gives a list: one row per entry.
-UNNESTED = ("query_id", "value")
+UNNESTED = {"scores": ("query_id", "value")}
 STATEMENTS = tuple(
     f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
     for table, columns in TABLES.items()
@@ -96,8 +102,8 @@ Fields = dict[str, Any]
 TableRows = Iterator[tuple[str, Fields]]
 T = TypeVar("T")
 
-# Studies have one file per training, in this folder of their results.
-STUDIES, CONDITIONS = "study-", "conditions"
+# Studies have one file per training, in this folder of their results; query sets one per way of measuring them.
+STUDIES, CONDITIONS, MEASURED = "study-", "conditions", "measures"
 # `retriever_kind` of evaluations in a study: of one of its trainings, or of the untrained retriever.
 STUDY, STUDY_START = "study", "study-start"
 
@@ -312,6 +318,9 @@ def _candidates(workspace: Workspace) -> Iterator[str]:
         if folder.name.startswith(STUDIES):
             conditions = _entries(os.path.join(folder.path, "results", CONDITIONS))
             yield from (entry.path for entry in conditions if entry.name.endswith(".json"))
+    for folder in _entries(workspace.queries):
+        kept = _entries(os.path.join(folder.path, MEASURED))
+        yield from (entry.path for entry in kept if entry.name.endswith(".json"))
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -329,7 +338,7 @@ def read(workspace: Workspace, source: str, stamp: str) -> dict[str, pa.Table]:
 
     problem, rows = "", defaultdict[str, list[Fields]](list)
     path = Path(source)
-    reader = _condition if path.parent.name == CONDITIONS else RESULTS[path.stem]
+    reader = BY_FOLDER.get(path.parent.name) or RESULTS[path.stem]
     tables: dict[str, pa.Table] = {}
     try:
         with open(workspace.root / source, "rb", opener=plain_file) as file:
@@ -353,6 +362,7 @@ def read(workspace: Workspace, source: str, stamp: str) -> dict[str, pa.Table]:
 @cache
 def _schema(table: str) -> pa.Schema:
     """The Arrow types of a table's columns; those of ``UNNESTED`` hold a list per row."""
+    lists = UNNESTED.get(table, ())
     import pyarrow as pa
 
     kinds = {
@@ -362,7 +372,7 @@ def _schema(table: str) -> pa.Schema:
         MEASURES: pa.map_(pa.string(), pa.float64()),
     }
     columns = ((name, kinds[kind]) for name, kind in TABLES[table].items())
-    return pa.schema([(name, pa.list_(kind) if name in UNNESTED else kind) for name, kind in columns])
+    return pa.schema([(name, pa.list_(kind) if name in lists else kind) for name, kind in columns])
 
 
 def _row(table: str, value: Fields) -> Fields:
@@ -429,7 +439,8 @@ def _condition(value: Fields, study: str) -> TableRows:
             "n_documents": (evaluation.get("n_texts") or len(ids)) - len(ids),
             "created": value.get("created"),
         }
-        yield from _scored(facts, {**evaluation, "settings": settings}, ids, {"ndcg@10": evaluation["ndcg@10"]})
+        scores = {name: evaluation[name] for name in ("ndcg@10", "p@1") if name in evaluation}
+        yield from _scored(facts, {**evaluation, "settings": settings}, ids, scores)
 
 
 def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fields) -> TableRows:
@@ -457,8 +468,29 @@ def _training(value: Fields, job_id: str) -> TableRows:
     yield "trainings", _row("trainings", {**value, **own})
 
 
-# Readers of results, by the name of the file.
-RESULTS: dict[str, Callable[[Fields, str], TableRows]] = {"evaluation": _evaluation, "training": _training}
+def _metrics(value: Fields, name: str) -> TableRows:
+    """Read Q-D measures, of a metric job or as they are kept beside the set ``name``; none of an undefined measure."""
+    most = max((int(measure["per_doc"]) for measure in value["measures"]), default=0)
+    below = {int(m): v for m, v in value.get("by_per_doc", {}).items() if int(m) < most}
+    nested = [{"name": "self_bleu", "value": v, "per_doc": m} for m, v in below.items()]
+    facts = {name: value.get(name) for name in ("query_set", "query_set_hash", "method", "human", "created")}
+
+    for measure in (*value["measures"], *nested):
+        number = measure["value"]
+        if number is None:
+            continue
+        if not isinstance(number, (int, float)) or not math.isfinite(number):
+            raise InputError(f"its measure {measure['name']!r} is {number!r}, not a number")
+        low, high = measure.get("interval") or (None, None)
+        own = {"job_id": "" if "kept" in value else name, "measure": measure["name"], "low": low, "high": high,
+               "per_doc": int(measure["per_doc"])}  # fmt: skip
+        yield "metrics", _row("metrics", {**measure, **facts, **own})
+
+
+Reader = Callable[[Fields, str], TableRows]
+# Readers of results, by the name of the file, and by that of its folder.
+RESULTS: dict[str, Reader] = {"evaluation": _evaluation, "training": _training, "metrics": _metrics}
+BY_FOLDER: dict[str, Reader] = {CONDITIONS: _condition, MEASURED: _metrics}
 
 
 # bringing it up to date
@@ -542,7 +574,8 @@ def _replace(workspace: Workspace, sources: list[str], contents: Sequence[dict[s
         for table, columns in TABLES.items():
             connection.execute(f"DELETE FROM {table} WHERE source IN (SELECT unnest(?))", [sources])
             if parts := [content[table] for content in contents if table in content]:
-                chosen = (f'unnest("{name}") AS "{name}"' if name in UNNESTED else f'"{name}"' for name in columns)
+                lists = UNNESTED.get(table, ())
+                chosen = (f'unnest("{name}") AS "{name}"' if name in lists else f'"{name}"' for name in columns)
                 connection.register("incoming", pa.concat_tables(parts))
                 connection.execute(f"INSERT INTO {table} BY NAME SELECT {', '.join(chosen)} FROM incoming")
                 connection.unregister("incoming")

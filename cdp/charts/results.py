@@ -9,7 +9,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 
 from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, bars, by_method, figure, plain
-from cdp.studies.plan import UNTRAINED, Cell
+from cdp.studies.plan import Cell
 from cdp.studies.report import StudyReport, StudyRow
 
 
@@ -74,11 +74,12 @@ def curve(values: Mapping[int, float], title: str) -> go.Figure:
 
 
 def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.Figure:
-    """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds."""
+    """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds; a dashed
+    line, with its name, for each way without a training."""
     chart = figure(x=f"queries per {unit} (Q/Doc)", y="NDCG@10 (%)", height=320)
     ways: dict[Cell, list[StudyRow]] = defaultdict(list)
     for row in report.rows:
-        if row.cell.source != UNTRAINED and benchmark in row.scores:
+        if row.cell.per_doc and benchmark in row.scores:
             ways[row.cell._replace(per_doc=0, rate=None)].append(row)
     kinds = {source.label: source.kind for source in report.sources}
     names = {way: plain(f"{way.retriever}, {way.source}{way.details}", 48) for way in ways}
@@ -97,7 +98,7 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
             hovertemplate="Q/Doc %{x}: %{y:.2f}<br>%{customdata[0]:,} pairs, %{customdata[1]} seeds<extra></extra>",
         )
     for row in report.rows:
-        if row.cell.source == UNTRAINED and benchmark in row.scores:
+        if not row.cell.per_doc and benchmark in row.scores:
             chart.add_hline(
                 y=row.scores[benchmark],
                 line={"color": MUTED, "dash": "dash", "width": 1},

@@ -138,12 +138,14 @@ def export(
     name: Stored,
     *,
     out: Annotated[str, "the new folder, or the file of qrels"],
-    format: Annotated[Literal["beir", "trec-qrels"], "a folder in BEIR layout, or one split's TREC qrels"] = "beir",
+    format: Annotated[
+        Literal["beir", "mteb", "trec-qrels"], "a folder in BEIR layout, one that MTEB loads, or one split's TREC qrels"
+    ] = "beir",
     split: Annotated[str, "of TREC qrels: the split; test, or the only one, if omitted"] = "",
 ) -> int:
     """Write a benchmark for other programs."""
-    path = benchmarks.export(run.workspace, name, format, out, split=split)
-    return run.say({"id": name, "path": str(path)}, f"{name} is written to {path}")
+    path, notes = benchmarks.export(run.workspace, name, format, out, split=split)
+    return run.say({"id": name, "path": str(path), "notes": notes}, "\n".join([f"{name} is written to {path}", *notes]))
 
 
 @command("benchmarks judge", project=("corpus",), job=True)

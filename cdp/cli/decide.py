@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from cdp.base.text import counted, duration, interval, name_and_split
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
-from cdp.complexity import language_of
+from cdp.complexity import STANDARD, count_content_words, language_of, profile
 from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
 from cdp.services import corpora, queries, studies, trial
 from cdp.services import decide as service
@@ -32,6 +33,10 @@ class TargetQueries(Config):
     benchmark: str = option("", "The queries of a benchmark.")
     split: str = option("", "The benchmark's split.")
     language: str = option("", "Language of the queries, as en, fr, zh; detected if omitted.")
+    stopwords: str = option(
+        STANDARD, "The words that do not count: standard, question-words-kept, or a file of your own, a word per line.",
+        holds="path",
+    )  # fmt: skip
 
     @property
     def named(self) -> int:
@@ -49,6 +54,14 @@ NAME_ONE = "Name one of: a query set, --file PATH, --benchmark NAME."
 
 def _profiled(run: Run, target: TargetQueries) -> Profiled:
     """Return the target queries, counted. ConfigError unless exactly one source is named."""
+    found = _read(run, target)
+    if target.stopwords == STANDARD:
+        return found
+    cw = count_content_words(found.texts, found.language, stopwords=target.stopwords)
+    return replace(found, cw=cw, profile=profile(cw))
+
+
+def _read(run: Run, target: TargetQueries) -> Profiled:
     refuse_unless(target.named == 1, NAME_ONE)
     if target.file:
         texts = target_queries.read_queries(target.file, target.query_field)
@@ -283,6 +296,7 @@ def _planned(planned: Trial) -> dict[str, Any]:
     basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
     fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
     return {
+        "overlap": splits.shared_note,
         "trainings": f"{plan.trainings} of {planned.trained}: {planned.config.numbers} "
         f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}",
         "beside": f"BM25, {planned.beside}, each also fused with BM25",

@@ -313,9 +313,10 @@ def metrics(
     run: Run, config: MetricsConfig, *, quick: Annotated[bool, "only the measures that need no model"] = False
 ) -> int:
     """Q-D metrics of a query set: the quick ones at once, the model-based ones as a job."""
-    measured = measuring.quick(run.workspace, config.query_set, human=config.scoring.human)
+    people = config.scoring.human
+    measured = measuring.quick(run.workspace, config.query_set, human=people, per_doc=config.per_doc)
     warn_incomplete(run.workspace, config.query_set)
-    reference = queries.show(run.workspace, config.scoring.human) if config.scoring.human else None
+    reference = queries.show(run.workspace, people) if people else None
     if reference is not None and reference.kind != "human":
         warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
     if measured.n_failed:

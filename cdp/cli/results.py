@@ -76,6 +76,9 @@ def compare(
     if not run.json and format != "table":
         return run.say(None, paper.write(comparison, format).removesuffix("\n"))
     remarks = board.remarks(comparison.rows)
+    if comparison.left_out and retriever is None:
+        left = counted(comparison.left_out, "training")
+        remarks.append(f"{left} of studies left out: --retriever NAME compares them, results list names them.")
     return run.say({**paper.to_dict(comparison), "remarks": remarks}, _comparison(comparison, remarks))
 
 
@@ -126,7 +129,7 @@ def export(
 
 @command("results import", places=("path",), job=True)
 def import_(run: Run, config: ResultImportConfig) -> int:
-    """Take in another program's TREC run as an evaluation."""
+    """Take in another program's TREC run, or MTEB's predictions or results, as an evaluation."""
     return run.started(jobs.start(run.workspace, "import", config))
 
 

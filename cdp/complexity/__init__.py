@@ -8,6 +8,7 @@ Japanese and Korean are loaded when they are first used.
 from __future__ import annotations
 
 from cdp.base.statistics import bootstrap_interval
+from cdp.complexity.beside import lengths, rarity
 from cdp.complexity.content_words import (
     QUESTION_WORDS_KEPT,
     STANDARD,
@@ -24,6 +25,6 @@ from cdp.complexity.languages import LANGUAGES, Language, language_of
 
 __all__ = [
     "LANGUAGES", "QUESTION_WORDS_KEPT", "STANDARD", "CwProfile", "Language",
-    "bootstrap_interval", "content_words", "count_content_words", "cw_interval", "cw_weights", "language_of",
-    "profile", "stopword_list", "stopword_variants",
+    "bootstrap_interval", "content_words", "count_content_words", "cw_interval", "cw_weights", "language_of", "lengths",
+    "profile", "rarity", "stopword_list", "stopword_variants",
 ]  # fmt: skip

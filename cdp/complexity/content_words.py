@@ -27,6 +27,9 @@ STANDARD = "standard"
 # The list without its question words, so that *pourquoi* or 为什么 count as content words.
 QUESTION_WORDS_KEPT = "question-words-kept"
 
+# How the name of a file with a list of one's own ends.
+OWN_LIST = ".txt"
+
 SHIPPED = SHIPPED_DATA / "stopwords"
 
 
@@ -34,10 +37,15 @@ def content_words(text: str, language: str = "en", *, stopwords: str = STANDARD)
     """The content words of one text, lower-cased.
 
     ``language`` is an ISO 639-1 code, and that of the others around: a text in another script counts as
-    ``language_written`` says; ``stopwords`` is the name of a list (``standard``, ``question-words-kept``).
-    ConfigError for a language or list that does not exist.
+    ``language_written`` says; ``stopwords`` is the name of a list (``standard``, ``question-words-kept``) or the path
+    of a file of one's own, a word per line. ConfigError for a language or list that does not exist.
     """
     return next(_content_words([text], language, stopwords))
+
+
+def content_words_of(texts: Iterable[str], language: str = "en") -> list[set[str]]:
+    """The content words of each text. Errors as in ``content_words``."""
+    return list(_content_words(texts, language, STANDARD))
 
 
 def count_content_words(texts: Iterable[str], language: str = "en", *, stopwords: str = STANDARD) -> NDArray[np.int64]:
@@ -52,8 +60,9 @@ def _content_words(texts: Iterable[str], language: str, stopwords: str) -> Itera
     stopword_list(code, stopwords)  # refused also where no text is
     for written_in, group in itertools.groupby(texts, partial(language_written, code)):
         entry = language_of(written_in)
-        stop = stopword_list(written_in, stopwords if stopwords in stopword_variants(written_in) else STANDARD)
-        for words in entry.words(group):
+        kept = written_in == code or stopwords in stopword_variants(written_in)
+        stop = stopword_list(written_in, stopwords if kept else STANDARD)
+        for words in (entry.content or entry.words)(group):
             distinct = set(words).difference(stop)
             yield {word for word in distinct if len(word) > 1}
 
@@ -80,13 +89,16 @@ def cw_weights(cw: ArrayLike, kappa: float = 100.0) -> NDArray[np.float64]:
 
 
 def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
-    """The stopwords of a language by its ISO 639-1 code; ConfigError if there is no such list or variant."""
+    """The stopwords of a language by its ISO 639-1 code, or those of a file; ConfigError if there is no such list."""
     words = _standard(language)
     if variant == STANDARD:
         return words
+    if variant.endswith(OWN_LIST):
+        return _own(Path(variant))
     if variant != QUESTION_WORDS_KEPT:
         raise ConfigError(
-            f"No stopword list is called {variant!r}.", hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}."
+            f"No stopword list is called {variant!r}.",
+            hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}, or name a file of your own ({OWN_LIST}).",
         )
     if language not in variants_with_question_words():
         raise ConfigError(
@@ -94,6 +106,17 @@ def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
             hint=f"They are for: {', '.join(variants_with_question_words())}.",
         )
     return words - _read(SHIPPED / "question_words" / f"{language}.txt")
+
+
+def _own(path: Path) -> frozenset[str]:
+    """The words of a file, one per line, as texts are normalised; ConfigError where it cannot be read."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"The stopword list {path} cannot be read.", hint="Give a UTF-8 file, a word per line."
+        ) from error
+    return frozenset(normalise(line.strip()) for line in lines) - {""}
 
 
 def stopword_variants(language: str) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from cdp.base.errors import ConfigError
+from cdp.base.workspace import SHIPPED_DATA
+from cdp.complexity.guessing import UNKNOWN, guess_language
 
 _LATIN = re.compile(r"\b[a-z]+\b")
 _UNICODE = re.compile(r"\w+")
@@ -69,8 +71,23 @@ def japanese_words(texts: Iterable[str]) -> Iterator[list[str]]:
         yield [surface for surface in surfaces if _ALPHANUMERIC(surface)]
 
 
+def simplified_words(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The words of Chinese once its characters are Simplified: a sentence in either script has the same ones."""
+    table = _simplified()
+    yield from chinese_words(normalise(text).translate(table) for text in texts)
+
+
 def korean_words(texts: Iterable[str]) -> Iterator[list[str]]:
     """Kiwi's morphemes; punctuation is left out."""
+    return _morphemes(texts, lambda tag: True)
+
+
+def korean_stems(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Kiwi's morphemes without endings (tags E…), which it writes with conjoining letters that no stopword list has."""
+    return _morphemes(texts, lambda tag: not tag.startswith("E"))
+
+
+def _morphemes(texts: Iterable[str], wanted: Callable[[str], bool]) -> Iterator[list[str]]:
     sizes: deque[int] = deque()
 
     def pieces() -> Iterator[str]:
@@ -82,7 +99,7 @@ def korean_words(texts: Iterable[str]) -> Iterator[list[str]]:
     words: list[str] = []
     read = 0
     for morphemes in _kiwi().tokenize(pieces()):  # given many texts at once, it works on several cores
-        words += [morpheme.form for morpheme in morphemes if _ALPHANUMERIC(morpheme.form)]
+        words += [m.form for m in morphemes if wanted(m.tag) and _ALPHANUMERIC(m.form)]
         read += 1
         if read == sizes[0]:
             sizes.popleft()
@@ -122,6 +139,13 @@ def combining_marks() -> str:
 
 
 @lru_cache(maxsize=1)
+def _simplified() -> dict[int, str]:
+    """Each Traditional character with its Simplified one, of those that are never Simplified themselves."""
+    pairs = (SHIPPED_DATA / "words" / "traditional.txt").read_text(encoding="utf-8").split()
+    return {ord(pair[0]): pair[1] for pair in pairs}
+
+
+@lru_cache(maxsize=1)
 def _jieba() -> Any:
     """A jieba tokenizer that neither logs to stderr nor leaves a cache in the temporary folder."""
     jieba = _import("jieba", "Chinese")
@@ -156,7 +180,8 @@ Words = Callable[[Iterable[str]], Iterator[list[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How the words of a language are found. ``tokenizer`` and ``stopwords`` are sentences to be shown."""
+    """How the words of a language are found. ``tokenizer`` and ``stopwords`` are sentences to be shown; ``content`` are
+    the words of which content words are chosen, where that are not all ``words``."""
 
     code: str
     name: str
@@ -164,28 +189,46 @@ class Language:
     stopwords: str
     words: Words
     as_in_paper: bool = True
+    content: Words | None = None
 
 
-_ISO = "Stopwords ISO, shipped"
+_NLTK, _ISO, _WITH = "NLTK's 179 words, shipped", "Stopwords ISO, shipped", ", with or without"
+_MECAB = "MeCab surface forms (fugashi, unidic-lite)"
 _ANY_SCRIPT = "runs of letters and digits (Unicode word boundaries)"
 
 # The seven languages of the paper, by ISO 639-1 code.
 LANGUAGES: dict[str, Language] = {
     language.code: language
     for language in (
-        Language("en", "English", "runs of letters a–z", "NLTK's 179 words, shipped", latin_words),
-        Language("ru", "Russian", _ANY_SCRIPT, f"{_ISO} (559 words)", unicode_words),
-        Language("ar", "Arabic", _ANY_SCRIPT, f"{_ISO} (480 words)", unicode_words),
-        Language("fr", "French", _ANY_SCRIPT, f"{_ISO} (691 words), with or without 15 question words", unicode_words),
+        Language(
+            "en", "English", "runs of letters a–z", f"NLTK's 179 words, shipped{_WITH} 8 question words", latin_words
+        ),
+        Language("ru", "Russian", _ANY_SCRIPT, f"{_ISO} (559 words){_WITH} 19 question words", unicode_words),
+        Language("ar", "Arabic", _ANY_SCRIPT, f"{_ISO} (480 words){_WITH} 11 question words", unicode_words),
+        Language("fr", "French", _ANY_SCRIPT, f"{_ISO} (691 words){_WITH} 15 question words", unicode_words),
         Language(
             "zh",
             "Chinese",
-            "jieba, accurate mode",
-            f"{_ISO} (794 words), with or without 29 question words",
+            "jieba, accurate mode, Traditional as Simplified",
+            f"{_ISO} (794 words){_WITH} 29 question words",
             chinese_words,
+            content=simplified_words,
         ),
-        Language("ja", "Japanese", "MeCab surface forms (fugashi, unidic-lite)", f"{_ISO} (134 words)", japanese_words),
-        Language("ko", "Korean", "Kiwi morphemes (kiwipiepy)", f"{_ISO} (679 words)", korean_words),
+        Language(
+            "ja",
+            "Japanese",
+            "MeCab surface forms (fugashi, unidic-lite)",
+            f"{_ISO} (134 words){_WITH} 6 question words",
+            japanese_words,
+        ),
+        Language(
+            "ko",
+            "Korean",
+            "Kiwi morphemes (kiwipiepy), endings left out",
+            f"{_ISO} (679 words){_WITH} 24 question words",
+            korean_words,
+            content=korean_stems,
+        ),
     )
 }
 
@@ -231,6 +274,9 @@ _SCRIPTS: tuple[tuple[str, re.Pattern[str], frozenset[str]], ...] = (
     ("ru", re.compile(r"[\u0400-\u04ff]"), frozenset(("uk", "bg", "sr", "mk", "be", "kk", "mn", "ky", "tg"))),
     ("ar", re.compile(r"[\u0620-\u064a\u066e-\u06d3]"), frozenset(("fa", "ur", "ps", "ckb", "sd", "ug"))),
 )
+# The languages that are not written in Latin letters, of those in which many corpora are.
+_OTHER_SCRIPTS = frozenset(("ko", "ja", "zh", "ru", "ar")).union(*(also for _, _, also in _SCRIPTS)) - {"sr"}
+_LATIN_LETTER = re.compile(r"[A-Za-zªº\u00c0-\u024f\u1e00-\u1eff]")
 # Of kana so much of the letters of a text without spaces is enough; of any other script more than half is.
 _KANA_SHARE = 0.1
 
@@ -238,9 +284,11 @@ _KANA_SHARE = 0.1
 def language_written(code: str, text: str) -> str:
     """Return the language whose words a text counts by: ``code``, the corpus's, unless it is in another script.
 
-    A Japanese query among English ones would have no words at all. In one script the corpus's language stays.
+    A Japanese query among English ones would have no words at all. In one script the corpus's language stays; Latin
+    letters in a corpus of another script are a language that their function words tell, else English.
     """
-    if text.isascii():
+    other_script = code in _OTHER_SCRIPTS
+    if text.isascii() and not other_script:
         return code
     letters = sum(map(str.isalpha, text))
     for other, script, also in _SCRIPTS:
@@ -248,6 +296,9 @@ def language_written(code: str, text: str) -> str:
         share = _KANA_SHARE if other == "ja" else 0.5
         if found > share * letters:
             return code if code == other or code in also or not _countable(other) else other
+    if other_script and 2 * len(_LATIN_LETTER.findall(text)) > letters > 0:
+        guessed = guess_language(text)
+        return "en" if guessed == UNKNOWN else guessed
     return code
 
 

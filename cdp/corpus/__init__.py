@@ -12,9 +12,9 @@ their rows; a repeated id, an empty text and a passage that repeats another one 
 
 from __future__ import annotations
 
+from cdp.complexity.guessing import guess_language, language_shares
 from cdp.corpus.checks import Rejected
 from cdp.corpus.documents import Distribution, DocumentFile, count_words
-from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS
 from cdp.corpus.reading import ReadResult, read_documents

@@ -19,6 +19,7 @@ from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
 from cdp.base.text import Progress, counted, silent
 from cdp.base.workspace import sha256_file, sha256_text
+from cdp.complexity.guessing import guess_language, language_shares
 from cdp.corpus.checks import (
     BROKEN_OFF,
     UNREADABLE,
@@ -43,7 +44,6 @@ from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, FileList, contents_of, is_single
 from cdp.corpus.grades import Grades, grade_columns
-from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.losses import described
 from cdp.corpus.options import AUTO, PASSAGE_WORDS, ROWS_FOR_FIELDS, ReadOptions
 from cdp.corpus.passages import LONGEST_HEADING, cut

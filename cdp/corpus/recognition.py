@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.text import counted
-from cdp.corpus.languages import UNKNOWN, guess_language
+from cdp.complexity.guessing import UNKNOWN, guess_language
 
 # A page takes some three seconds; tables of small print, or several languages, take more.
 PAGE_S = 30

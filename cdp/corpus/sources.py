@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import folder_size
-from cdp.corpus.languages import guess_language
+from cdp.complexity.guessing import guess_language
 from cdp.corpus.options import AUTO, MAX_LINE_CHARACTERS
 
 BLOCK = 1 << 20

@@ -25,6 +25,9 @@ from cdp.evaluation import ndcg
 from cdp.evaluation.evaluate import Evaluation, Ranking
 from cdp.retrievers.encode import HALF_PRECISION
 
+# An evaluation that was imported without the scores of its queries (the setting ``imported``).
+MEANS_ALONE = "mteb-results"
+
 
 def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
     """Write ``query_id, document_id, rank, score``, queries in order, ranks from 1; the file appears whole."""

@@ -241,7 +241,8 @@ class QuickMeasures:
 
     ``measures`` are the values at the full Q/Doc, ``by_per_doc[M]`` Self-BLEU of the first M queries, ``documents``
     Self-BLEU of each document (None for a single query). ``failed`` are the id and reason of the first of the
-    ``n_failed`` documents that could not be measured.
+    ``n_failed`` documents that could not be measured. ``query_set_hash`` is the set's as it was measured, ``method``
+    who wrote it, ``human`` the set that Len-Sim compares with.
     """
 
     query_set: str
@@ -254,6 +255,14 @@ class QuickMeasures:
     n_empty: int
     n_failed: int
     failed: list[dict[str, Any]]
+    query_set_hash: str
+    method: str
+    human: str
+
+    @property
+    def per_doc(self) -> int:
+        """The full Q/Doc."""
+        return self.measures[0].per_doc
 
 
 def quick(
@@ -261,10 +270,12 @@ def quick(
     query_set: QuerySet,
     *,
     human: QuerySet | None = None,
+    per_doc: int | None = None,
     watch: Progress = silent,
     failures: Failures | None = None,
 ) -> QuickMeasures:
-    """Return what is kept for the set as it is now, or measure and keep it.
+    """Return what is kept for the set as it is now, or measure and keep it; of the first ``per_doc`` queries of each
+    document where that is given.
 
     InputError for a set without queries. What ``watch`` raises ends the measuring. Documents that cannot be measured
     go to ``failures``.
@@ -272,7 +283,8 @@ def quick(
     language = load_manifest(workspace, query_set.corpus_id).counted_language
     reference = query_sets.state(workspace, human) if human else ""
     plugged_in = sorted(name for name, measure in MEASURES.items() if measure.of_document)
-    key = sha256_text(VERSION, query_sets.state(workspace, query_set), reference, language, *plugged_in)[:16]
+    content, first = query_sets.state(workspace, query_set), [] if per_doc is None else [str(per_doc)]
+    key = sha256_text(VERSION, content, reference, language, *plugged_in, *first)[:16]
     path = query_sets.files(workspace, query_set.id).measures / f"{key}.json"
     with suppress(WorkspaceError):  # none yet, or damaged
         return ANSWERS.get(path, "quick", lambda: checked(QuickMeasures, read_json(path), path))
@@ -284,7 +296,7 @@ def quick(
         for done, line in enumerate(query_sets.read_queries(workspace, query_set.id)):
             if done % DOCUMENTS_A_REPORT == 0:
                 watch("measuring", done, query_set.n_documents)
-            yield line.document_id, line.queries
+            yield line.document_id, line.queries[:per_doc]
 
     measured = measure_query_set(documents(), language=language, human=known, failures=failures)
     if measured.cw.size == 0:
@@ -302,6 +314,9 @@ def quick(
         n_empty=measured.n_empty,
         n_failed=measured.n_failed,
         failed=[{name: line[name] for name in ("id", "reason")} for line in failures.first],
+        query_set_hash=content,
+        method=query_set.method or query_set.kind,
+        human=human.id if human else "",
     )
     try:
         write_json(path, asdict(found))

@@ -654,7 +654,7 @@ def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
     rule = f"The published rule ({task.rule} different queries)"
     why = next((reason for reason, holds in apart.items() if holds), "")
     if why:
-        return f"{rule} does not apply to this measurement: {why}."
+        return f"Your measurement cannot test the published rule: {why}."
     direction = _direction(lead, q)
     if not direction:
         return f"{rule} is neither confirmed nor refuted by this measurement."

@@ -35,6 +35,8 @@ ADVICE = {
     "in-domain": "The target queries resemble the training queries: one good query per document serves them best.",
 }
 
+# Begins the rule's advice while the type of task is not known.
+IF_MULTI_HOP = "If these are multi-hop questions:"
 
 # What each answer of the rule has behind it: the dataset means lie at 6.34, 8.60, 8.64 and 11.64.
 RESTS_ON = {
@@ -67,7 +69,7 @@ class Recommendation:
     @property
     def by_rule(self) -> bool:
         """Return whether the advice is the published rule's: it has evidence for such a task."""
-        return self.advice in ADVICE.values()
+        return not self.scope.outside or self.advice == ADVICE["in-domain"]
 
     @property
     def certain(self) -> bool:
@@ -119,6 +121,8 @@ def recommend(
     possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
     scope = scope_of(mean, language=language, domain=domain, task=task)
     rule, covered = ADVICE[level], not scope.outside
+    if scope.unknown:
+        rule = f"{IF_MULTI_HOP} {rule[0].lower()}{rule[1:]}"
     if domain == "in-domain":
         rule, covered = ADVICE["in-domain"], language == "en"
     return Recommendation(
@@ -296,7 +300,7 @@ def scope_of(mean_cw: float, *, language: str, domain: str, task: str) -> Scope:
         outside.append(f"the line was fitted on multi-hop question answering, not on {KINDS[task].lower()}")
     if not low <= mean_cw <= high:
         outside.append(f"the line covers mean CW from {low:.2f} to {high:.2f}, and {mean_cw:.2f} lies outside")
-    if not task:
+    if not task and not outside:  # what is outside by language or CW needs none
         unknown.append("The published rule covers multi-hop questions only: choose your task type.")
     return Scope(tuple(outside), tuple(unknown))
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.registry import registry
 from cdp.base.workspace import Workspace
+from cdp.complexity.guessing import FUNCTION_WORDS, UNKNOWN, guess_language, main_script, script_letters
 from cdp.corpus import iter_documents
-from cdp.corpus.languages import FUNCTION_WORDS, UNKNOWN, guess_language, main_script, script_letters
 from cdp.query_sets.store import QuerySet
 
 # Each reason, in words.

@@ -1,4 +1,4 @@
-"""Rows of others' training files: Tevatron, FlagEmbedding, anchor/positive/negative, LlamaIndex, Argilla, InPars.
+"""Rows of others' training files: Tevatron, FlagEmbedding, PyLate, anchor/positive, LlamaIndex, Argilla, InPars.
 
 They name documents by their texts, or by passages with id and text. What is read here is one row; ``imports`` finds the
 documents, and counts what it cannot find.
@@ -19,6 +19,7 @@ from cdp.corpus.readers import BadRow, Row
 _NEGATIVE = re.compile(r"negative(?:_\d+)?")
 _FLAG_EMBEDDING = ("pos", "neg", "pos_id", "neg_id", "pos_scores", "neg_scores")
 _TEVATRON = ("positive_passages", "negative_passages")
+_PYLATE = ("documents", "document_ids", "scores")
 LOG_PROBS = ("logprobs", "log_probs")
 # An anchor's documents, then a teacher's scores of them.
 _LABEL = "label"
@@ -48,7 +49,7 @@ class RowDocuments:
 
 def holds_passages(name: str) -> bool:
     """Return True for a column that ``passages_of`` reads."""
-    return name in (*_TEVATRON, *_FLAG_EMBEDDING, "positive", _LABEL) or bool(_NEGATIVE.fullmatch(name))
+    return name in (*_TEVATRON, *_FLAG_EMBEDDING, *_PYLATE, "positive", _LABEL) or bool(_NEGATIVE.fullmatch(name))
 
 
 def passages_of(record: Mapping[str, Any]) -> RowDocuments | None:
@@ -57,6 +58,10 @@ def passages_of(record: Mapping[str, Any]) -> RowDocuments | None:
         positives, negatives = (list(map(_passage, _list(record, name))) for name in _TEVATRON)
     elif isinstance(record.get("pos"), list):
         positives, negatives = (_texts(record, name) for name in ("pos", "neg"))
+    elif isinstance(record.get(_PYLATE[0]), list):
+        # A file of PyLate ranks documents by their scores alone; in ours the first one is the query's own.
+        found = _in_parallel(*(_list(record, name) for name in _PYLATE))
+        positives, negatives = found[:1], found[1:]
     elif isinstance(record.get("positive"), str | list):
         names = sorted((n for n in record if _NEGATIVE.fullmatch(n)), key=lambda name: (len(name), name))
         values = [record["positive"], *(record[name] for name in names if record[name] not in (None, ""))]
@@ -139,8 +144,11 @@ def _passage(value: Any) -> NamedDocument:
 
 def _texts(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
     """The passages of FlagEmbedding's lists: texts, maybe with ids and scores beside them."""
-    texts = _list(record, name)
-    beside = [_list(record, f"{name}_{what}") for what in ("id", "scores")]
+    return _in_parallel(*(_list(record, field) for field in (name, f"{name}_id", f"{name}_scores")))
+
+
+def _in_parallel(texts: list[Any], *beside: list[Any]) -> list[NamedDocument]:
+    """Documents of a list of texts, with the ids and scores beside it where these are as many."""
     ids, scores = (values if len(values) == len(texts) else [None] * len(texts) for values in beside)
     rows = zip(ids, texts, scores, strict=True)
     return [NamedDocument(_id(id), _text(text), _number(score)) for id, text, score in rows]

@@ -25,10 +25,12 @@ from cdp.corpus import load_manifest
 from cdp.evaluation import combined
 from cdp.evaluation.calibration import Calibration, judged_by
 from cdp.evaluation.evaluate import OF_FILES
+from cdp.evaluation.results import MEANS_ALONE
 from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
+from cdp.training.reasoning import MULTI_QUERY
 
 MEASURE = regraded.MEASURE
 SEPARATOR = " · "
@@ -289,8 +291,10 @@ def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str
     if not {"settings", "query_set", "pairs", "documents", "steps"} <= result.keys():
         return None
     pairs, documents = int(result["pairs"]), int(result["documents"])
+    doubled = result["settings"].get("query_source") == MULTI_QUERY
+    asked = result["settings"].get("per_doc") if doubled else None
     return Trained(
-        *source_of(str(result["query_set"])), per_doc(pairs, documents), pairs, documents,
+        *source_of(str(result["query_set"])), str(asked or per_doc(pairs, documents)), pairs, documents,
         int(result["steps"]), result["settings"], incomplete=INCOMPLETE in result.get("notes", ()),
     )  # fmt: skip
 
@@ -305,10 +309,12 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
     if not corpus:  # imported, or deleted since: the study's own word for it
         method = str(condition["source"])
     steps = int(training.get("steps_taken") or training.get("steps") or 0)
-    asked = str(condition["per_doc"])
-    if documents and documents != -(-pairs // max(1, int(asked))):  # a budget's last document may have fewer
-        asked = per_doc(pairs, documents)
-    return Trained(method, corpus, asked, pairs, documents, steps, settings, str(about["study"]))
+    asked = int(condition["per_doc"])
+    # Of a query and its reasoned form two pairs are made; a budget's last document may have fewer queries.
+    doubled = condition.get("query_source") == MULTI_QUERY
+    whole = not documents or doubled or documents == -(-pairs // max(1, asked))
+    shown = str(asked) if whole else per_doc(pairs, documents)
+    return Trained(method, corpus, shown, pairs, documents, steps, settings, str(about["study"]))
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -496,6 +502,9 @@ def badges_of(row: Mapping[str, Any], usual: int) -> list[Badge]:
         badges.append(Badge(counted(trained.steps, "step"), f"{meaning} A difference is one of steps too."))
     if row["settings"].get("precision") == "fp16":
         badges.append(Badge("half precision", HALF_PRECISION))
+    if row["settings"].get("imported") == MEANS_ALONE:
+        meaning = "MTEB's result file holds means alone: no query is compared. Its predictions can be."
+        badges.append(Badge("means alone", meaning))
     return badges
 
 

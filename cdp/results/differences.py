@@ -19,6 +19,7 @@ from cdp.benchmarks.benchmark import part
 from cdp.benchmarks.units import units_of
 from cdp.catalog import STUDY
 from cdp.evaluation.calibration import Judged, calibrate, judged_by
+from cdp.evaluation.results import MEANS_ALONE
 from cdp.query_sets import list_query_sets
 from cdp.results import regraded
 from cdp.results.board import MEASURE, ResultRow, families, latest, list_evaluations, rows_of
@@ -35,7 +36,8 @@ MOST = 14
 class Comparison:
     """The rows with their differences from the baseline, and the settings in which their trainings differ.
 
-    ``n_tests`` differences were corrected for, shown here or not. ``settings`` {setting that differs: {retriever:
+    ``n_tests`` differences were corrected for, shown here or not; ``left_out`` trainings of studies were not named.
+    ``settings`` {setting that differs: {retriever:
     value}}, ``scores`` {evaluation: {query: value in [0, 1]}}; ``evaluations`` are those of ``list_evaluations``.
     """
 
@@ -44,6 +46,7 @@ class Comparison:
     rows: list[ResultRow]
     settings: dict[str, dict[str, Any]]
     n_tests: int = 0
+    left_out: int = 0
     scores: RunScores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
@@ -108,8 +111,11 @@ def compare(
         for row in newest
         if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
-    scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
-    for row in selected:
+    compared = {row["retriever_id"] for row in selected}
+    whole = [row for row in selected if row["settings"].get("imported") != MEANS_ALONE]
+    scores: dict[str, dict[str, float]] = {row["id"]: {} for row in selected}
+    scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
+    for row in whole:
         now = regraded.scores(workspace, row)
         if now is not None:
             scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
@@ -131,6 +137,7 @@ def compare(
         rows=rows,
         settings=_differing(workspace, rows),
         n_tests=sum(row.p_holm is not None for row in rows),
+        left_out=len({row["retriever_id"] for row in newest if row["retriever_kind"] == STUDY} - compared),
         scores={**scores, **means},
         evaluations=evaluations,
     )
@@ -168,7 +175,7 @@ def _tested_row(
     if reference is None or reference is row:
         return row
     first, second = means[reference.evaluation_id], means[row.evaluation_id]
-    if first.keys() != second.keys():
+    if not first or first.keys() != second.keys():
         return row
     clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
     tested = paired_test([100 * (second[query] - first[query]) for query in first], clusters)

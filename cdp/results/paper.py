@@ -250,7 +250,7 @@ def to_csv(comparison: Comparison) -> str:
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
     """The comparison without the scores of single queries, for JSON."""
-    same = ("baseline", "baseline_id", "settings", "n_tests")
+    same = ("baseline", "baseline_id", "settings", "n_tests", "left_out")
     rows = [row.record() for row in comparison.rows]
     return {**{name: getattr(comparison, name) for name in same}, "rows": rows, "notes": notes(comparison)}
 

@@ -37,7 +37,7 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
 
     def load() -> FirstTen | None:
         found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
-        return dict(zip(found["query_ids"], found["first_ten"], strict=True)) if "first_ten" in found else None
+        return records.firsts(found) if found else None
 
     return ANSWERS.get(_kept_in(workspace, evaluation), ("first ten", place), load)
 

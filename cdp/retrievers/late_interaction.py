@@ -134,7 +134,7 @@ def search_tokens(
         return scores, indices
 
     groups = [asked[at : at + QUERIES_AT_ONCE] for at in range(0, len(asked), QUERIES_AT_ONCE)]
-    blocks = [_Block([questions[i] for i in group], k, documents) for group in groups]
+    blocks = [_TokenBlock([questions[i] for i in group], k, documents) for group in groups]
     steps = [
         range(at, min(at + DOCUMENTS_AT_ONCE, len(documents))) for at in range(0, len(documents), DOCUMENTS_AT_ONCE)
     ]
@@ -180,7 +180,7 @@ def rerank_tokens(
     if not len(chosen) or not len(question):
         return np.empty(0, np.float32), np.empty(0, np.int64)
 
-    block = _Block([question], k, documents)
+    block = _TokenBlock([question], k, documents)
     with one_blas_thread():
         scores = block.scores(chosen)[0]
         error = float(block.error()[0])
@@ -210,7 +210,7 @@ def matches(query: np.ndarray, document: np.ndarray) -> tuple[np.ndarray, np.nda
     return positions, products[np.arange(len(products)), positions]
 
 
-class _Block(Best):
+class _TokenBlock(Best):
     """The best documents of up to ``QUERIES_AT_ONCE`` queries by MaxSim."""
 
     def __init__(self, queries: Sequence[np.ndarray], wanted: int, documents: TokenVectors) -> None:

@@ -292,7 +292,7 @@ def of_training(
     if not wanted:
         return []
     before = (f"The training of {config.retriever}", "", seen(workspace, config.retriever))
-    return _leaks(workspace, [*_of_sets(workspace, [config.query_set], config.per_doc), before], wanted)
+    return _leaks(workspace, [*_of_sets(workspace, (config.query_set, *config.beside), config.per_doc), before], wanted)
 
 
 def _of_sets(workspace: Workspace, names: Iterable[str], per_doc: int | None = None) -> list[Hashed]:

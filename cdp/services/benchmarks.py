@@ -16,6 +16,7 @@ from cdp.benchmarks import (
     library,
     list_benchmarks,
     manifests,
+    mteb,
     registry,
     remove_benchmark,
     resolve_benchmark,
@@ -129,13 +130,21 @@ def delete(workspace: Workspace, name: str) -> None:
 
 
 @access.writes
-def export(workspace: Workspace, name: str, form: str, target: str | Path, *, split: str = "") -> Path:
-    """Write a benchmark as a BEIR folder (``beir``), or a split's judgments as TREC qrels; return the path."""
+def export(
+    workspace: Workspace, name: str, form: str, target: str | Path, *, split: str = ""
+) -> tuple[Path, list[str]]:
+    """Write a benchmark as a BEIR folder (``beir``), a task of MTEB (``mteb``), or a split's judgments as TREC qrels.
+
+    Return the path, and sentences on what the format cannot hold.
+    """
+    notes: list[str] = []
     folder, path = resolve_benchmark(name, workspace), permission.to_write(target)
     with disk_faults_told("The export"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if form == "beir":
             library.export_beir(folder, path)
+        elif form == "mteb":
+            notes = mteb.export_mteb(folder, path)
         else:
             library.export_trec(folder, split, path)
-    return path
+    return path, notes

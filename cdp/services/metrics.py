@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
-from cdp import jobs, query_sets
-from cdp.base.records import Real, fields, whole
+from cdp import catalog, query_sets
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import query_set as room
 from cdp.metrics.query_set import QuickMeasures
 
 
-def quick(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMeasures:
-    """Return Self-BLEU, CW and, given human queries for the same documents, Len-Sim. InputError for an empty set.
+def quick(workspace: Workspace, query_set: str, *, human: str = "", per_doc: int | None = None) -> QuickMeasures:
+    """Return Self-BLEU, CW and, given human queries for the same documents, Len-Sim, of the first ``per_doc`` queries
+    of each document (None: all). InputError for an empty set.
 
     Measured once, in a second per 12,000 queries, and read from then on.
     """
     named = query_sets.resolve_query_set(workspace, query_set)
     reference = query_sets.resolve_query_set(workspace, human) if human else None
-    return room.quick(workspace, named, human=reference)
+    return room.quick(workspace, named, human=reference, per_doc=per_doc)
 
 
 def paired(workspace: Workspace, first: QuickMeasures, second: QuickMeasures) -> PairedDifference:
@@ -32,23 +31,18 @@ def paired(workspace: Workspace, first: QuickMeasures, second: QuickMeasures) ->
     return ANSWERS.get(path, question, lambda: paired_difference(first.documents, second.documents))
 
 
-def values(measured: QuickMeasures, result: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """Return the defined values at the full Q/Doc by measure: the quick ones, and a metric job's if given."""
-    found = [*map(asdict, measured.measures), *(result["measures"] if result else ())]
-    return {value["name"]: value for value in found if value["value"] is not None and value["name"] in MEASURES}
+def fitting(workspace: Workspace, measured: QuickMeasures) -> dict[str, dict[str, Any]]:
+    """Return all values of a set by measure: what was kept beside ``measured``, and for each model-based measure the
+    newest of the same content, Q/Doc and, where it compares with human queries, human set; none that fits less."""
+    found = {
+        row["measure"]: row for row in reversed(catalog.metrics(workspace)) if row["job_id"] and _fits(row, measured)
+    }
+    kept = {value.name: {**asdict(value), "job_id": ""} for value in measured.measures if value.value is not None}
+    return {name: value for name, value in (found | kept).items() if name in MEASURES}
 
 
-_MEASURES = fields({"measures": list[fields({"name": str, "value": Real | None})]})  # type: ignore[misc]
-
-
-def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
-    """Return the results of finished metric jobs for a query set, newest first: job id, measures, examples."""
-    resolved_set = query_sets.resolve_query_set(workspace, query_set)
-    rows = []
-    for job in jobs.list_jobs(workspace, ["metrics"]):
-        if job.config.get("query_set") == resolved_set.id:
-            path = job.folder / "results" / "metrics.json"
-            result = ANSWERS.get(path, "measures", partial(whole, _MEASURES, path))
-            if result is not None:
-                rows.append({**result, "job_id": job.id, "created": job.created})
-    return rows
+def _fits(row: dict[str, Any], measured: QuickMeasures) -> bool:
+    same = ("query_set", "query_set_hash", "per_doc")
+    compares = row["measure"] in MEASURES and MEASURES[row["measure"]].needs.startswith("human queries")
+    alike = all(row[name] == getattr(measured, name) for name in same)
+    return alike and (not compares or row["human"] == measured.human)

@@ -22,7 +22,7 @@ from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.units import units_of
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation.calibration import judged_by
-from cdp.evaluation.results import scores_of
+from cdp.evaluation.results import FirstTen, scores_of
 from cdp.llm.prices import dollars
 from cdp.principle import Decision
 from cdp.principle.decide import RETRIEVER, SAME_STEPS, ArmDifference, differences_of
@@ -383,11 +383,11 @@ def _fusion_stands(cell: Cell, behind: Mapping[Cell, Sequence[Mapping[str, Any]]
     return any(0 < float(record["fused"]["weight"]) < 1 for record in behind[cell])
 
 
-def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[dict[str, list[str]]]:
+def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[FirstTen]:
     """What each seed of an option retrieved, in the order of the seeds, where the study kept it."""
     by_seed = sorted(behind, key=lambda record: (record.get("condition") or {}).get("seed", 0))
     evaluations = [record["evaluations"].get(place) or {} for record in by_seed]
-    return [dict(zip(e["query_ids"], e["first_ten"], strict=True)) for e in evaluations if "first_ten" in e]
+    return [run for e in evaluations if e and (run := records.firsts(e)) is not None]
 
 
 @dataclass(frozen=True)

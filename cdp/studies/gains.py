@@ -28,12 +28,16 @@ from cdp.training.reasoning import QUERY_ONLY
 TRAINING = "trained_minus_untrained"
 LOSS = "loss_minus_infonce"
 REASONED = "reasoned_minus_query"
+WEIGHED = "weighted_minus_equal"
+CW_BESIDE_RI = "ri_cw_minus_ri"
 
 TITLES = {
     TRAINING: "Trained minus untrained",
     SCALING: "More queries per document minus one",
     PARAPHRASE: "Diverse minus paraphrase",
     WEIGHTING: "CW-weighted minus equal weights",
+    WEIGHED: "Otherwise weighted minus equal weights",
+    CW_BESIDE_RI: "RI × CW minus RI",
     LOSS: "Another loss minus InfoNCE",
     REASONED: "Reasoned forms minus the queries",
 }
@@ -134,7 +138,10 @@ def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     if control := paraphrase_of(cell.source):
         wanted.append((PARAPHRASE, cell._replace(source=control)))
     if cell.weighting != "none":
-        wanted.append((WEIGHTING, cell._replace(weighting="none")))
+        by_cw = cell.weighting.partition("@")[0] == "cw"
+        wanted.append((WEIGHTING if by_cw else WEIGHED, cell._replace(weighting="none")))
+    if cell.weighting.partition("@")[0] == "ri-cw":
+        wanted.append((CW_BESIDE_RI, cell._replace(weighting="ri")))
     if cell.loss != INFONCE:
         wanted.append((LOSS, cell._replace(loss=INFONCE)))
     if cell.query_source != QUERY_ONLY:

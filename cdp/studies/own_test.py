@@ -139,7 +139,7 @@ def best_of(manifest: CorpusManifest, own: Sequence[BenchmarkInfo]) -> Benchmark
 
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
     splits = planning.splits_of(workspace, info, config.judged.split, queries=config.queries, documents=MOST_DOCUMENTS)
-    notes = [splits.shared_note] if splits.shared else []
+    notes = []
     if splits.benchmark != info.name:
         queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
         notes.append(f"{queries}{splits.n_dev:,} others choose the checkpoints ({splits.benchmark}).")
@@ -273,6 +273,7 @@ class Trial:
             "judged_kind": self.judged.kind,
             "problem": self.problem,
             "fitting_documents": self.fitting,
+            "overlap": self.judged.splits.shared_note,
             "notes": list(self.notes),
             "plan": self.plan.to_dict(),
         }

@@ -47,7 +47,7 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
 
 
 # Settings that came later. Empty ones are left out, so that the results of before are found.
-CAME_LATER = ("trained_layers",)
+CAME_LATER = ("trained_layers", "beside")
 
 # Of a condition: left out of its record where they say nothing.
 CELL_LATER = ("layers", "fused")
@@ -61,7 +61,7 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
 def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
     """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
     values = settings.to_dict()
-    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] is None}
+    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, (), [])}
     facts: dict[str, Any] = {
         "base": base_hash,
         "pairs": pairs_hash,
@@ -92,9 +92,12 @@ _TRAINING = fields(
     {"pairs": Count, "documents": Count, "seconds": Real}, steps=Count, steps_per_epoch=Count,
     pairs_seen=Count | None, best_step=Count | None, evaluations=list[dict[str, Real | None]],
 )  # fmt: skip
+# The first ten of each query by their place among the distinct ``ids``; of before as ids themselves.
+_FIRST_TEN = fields({"ids": list[str], "of": list[list[Count]]})
 _EVALUATION = fields(
-    {"query_ids": list[str], "ndcg@10": list[Real]}, benchmark=str, measures=dict[str, Real], n_texts=Count,
-    seconds=dict[str, Real], settings=dict[str, Any], counts=dict[str, Any], first_ten=list[list[str]],
+    {"query_ids": list[str], "ndcg@10": list[Real]}, **{"p@1": list[Count]},
+    benchmark=str, measures=dict[str, Real], n_texts=Count,
+    seconds=dict[str, Real], settings=dict[str, Any], counts=dict[str, Any], first_ten=_FIRST_TEN | list[list[str]],
 )  # fmt: skip
 # The fusion with BM25 by the share of the retriever's scores that was best on dev, with NDCG@10 there in [0, 1].
 _FUSED = fields({"weight": Real, "dev": Real, "evaluations": dict[str, _EVALUATION]})  # type: ignore[valid-type]
@@ -119,7 +122,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
     fused = (record.get("fused") or {}).get("evaluations") or {}
     scored = [*(record.get("evaluations") or {}).values(), *fused.values()]
-    lengths = [{len(e["query_ids"]), len(e["ndcg@10"]), len(e.get("first_ten", e["query_ids"]))} for e in scored]
+    lengths = [{len(e["query_ids"]), len(e["ndcg@10"]), len(_listed(e) or e["query_ids"])} for e in scored]
     kind = "failed" if record.get("failure") else "evaluations"
     if kind not in record or any(len(length) > 1 or 0 in length for length in lengths):
         _log.warning("%s has no %s, or not a score for each query.", path, kind)
@@ -162,6 +165,26 @@ def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
+def numbered(first: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The first documents of each query in the form that records keep: every id once, and each query's places."""
+    place = {name: i for i, name in enumerate(dict.fromkeys(name for row in first for name in row))}
+    return {"ids": list(place), "of": [[place[name] for name in row] for row in first]}
+
+
+def firsts(evaluation: Mapping[str, Any]) -> FirstTen | None:
+    """What a record's evaluation retrieved, by query; None where it was not kept."""
+    listed = _listed(evaluation)
+    return None if listed is None else dict(zip(evaluation["query_ids"], listed, strict=True))
+
+
+def _listed(evaluation: Mapping[str, Any]) -> list[list[str]] | None:
+    kept = evaluation.get("first_ten")
+    if not isinstance(kept, dict):
+        return kept
+    ids = kept["ids"]
+    return [[ids[place] for place in row if place < len(ids)] for row in kept["of"]]
+
+
 def query_ids(found: Iterable[Mapping[str, Any]], place: str) -> tuple[str, ...]:
     """Return the queries that these records were scored on, in the order of ``gains.read_scores``."""
     evaluations = (r["evaluations"][place] for r in found if place in (r.get("evaluations") or {}))
@@ -179,11 +202,9 @@ def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
     result, own = read_result(job_folder), first_ten(job_folder)
     found = [own] if own is not None and result is not None and about(str(result["benchmark"]["name"])) else []
     for record in list_records(job_folder):
-        found += [
-            dict(zip(e["query_ids"], e["first_ten"], strict=True))
-            for e in (record.get("evaluations") or {}).values()
-            if "first_ten" in e and about(e.get("benchmark", ""))
-        ]
+        evaluations = (record.get("evaluations") or {}).values()
+        kept = [firsts(e) for e in evaluations if about(e.get("benchmark", ""))]
+        found += [run for run in kept if run is not None]
     if not found:
         raise NotFoundError("evaluation or study", f"{job_folder.name} on {benchmark.name}")
     return found

@@ -21,10 +21,12 @@ from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
 from cdp.studies.gains import (
     COVARIATES,
+    CW_BESIDE_RI,
     LOSS,
     REASONED,
     TITLES,
     TRAINING,
+    WEIGHED,
     BySeed,
     Gain,
     Observation,
@@ -47,7 +49,7 @@ FAMILIES_PER_COVARIATE = 3
 BY_CW = ": by content words"
 
 # The comparisons that the principle is about, in the order of the report.
-PRINCIPLE = (SCALING, PARAPHRASE, WEIGHTING, LOSS, REASONED)
+PRINCIPLE = (SCALING, PARAPHRASE, WEIGHTING, WEIGHED, CW_BESIDE_RI, LOSS, REASONED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class StudyRow:
     """One line of the main table: a way of training, NDCG@10 in percent on each benchmark, mean over ``n_seeds``.
 
     ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same.
-    ``average`` is None unless every benchmark has a score. ``pairs``, ``documents``,
+    ``average`` is the mean out of domain, in-domain where all benchmarks are; None unless each of these has a score, as
+    ``average_in_domain``, which is beside it where there are both. ``pairs``, ``documents``,
     ``steps`` and ``seconds`` are of one training; 0 where it was not written down. ``dev`` holds (step, mean NDCG@10 on
     the dev split in percent) of each evaluation while training.
     """
@@ -89,6 +92,7 @@ class StudyRow:
     scores: Mapping[str, float]
     spread: Mapping[str, float]
     average: float | None
+    average_in_domain: float | None
     pairs: int
     documents: int
     seconds: float
@@ -205,20 +209,27 @@ def _rates(report: StudyReport) -> Iterator[str]:
 
 
 def _best(report: StudyReport) -> Iterator[str]:
-    complete = [row for row in report.rows if row.average is not None and row.cell.source != UNTRAINED]
-    before = {row.cell.retriever: row.average for row in report.rows if row.cell.source == UNTRAINED}
-    for retriever in dict.fromkeys(row.cell.retriever for row in complete):
-        rows = [row for row in complete if row.cell.retriever == retriever]
+    """The best training of each retriever, and what is above it without a training."""
+    complete = [row for row in report.rows if row.average is not None]
+    plain = [row for row in complete if row.cell.source in (UNTRAINED, HYBRID)]
+    out, within = domains(report.benchmarks)
+    domain = f" {OUT}" if out and within else ""
+    over = f"on average over {counted(len(out or within), 'benchmark')}{domain}"
+
+    for retriever in dict.fromkeys(row.cell.retriever for row in complete if row not in plain):
+        rows = [row for row in complete if row.cell.retriever == retriever and row not in plain]
         # Scores on several dev splits, one for each language, are not comparable.
-        trained = [row for row in rows if row.best_dev is not None and len(report.config.dev) == 1]
-        over = f"on average over {counted(len(report.benchmarks), 'benchmark')}"
-        if trained:
-            best, what = max(trained, key=lambda row: row.best_dev or 0.0), "Best training, chosen on dev and reported"
-        else:
-            best, what = max(rows, key=lambda row: row.average or 0.0), "Best"
-        start = before.get(retriever)
-        against = "" if start is None else f", {signed((best.average or 0.0) - start)} against the untrained one"
-        yield f"{what} {over}: {best.name}, NDCG@10 {best.average:.2f}{against}."
+        on_dev = [row for row in rows if row.best_dev is not None and len(report.config.dev) == 1]
+        best = max(on_dev or rows, key=lambda row: (row.best_dev if on_dev else row.average) or 0.0)
+        what = "Best training, chosen on dev and reported" if on_dev else "Best training"
+        score = best.average or 0.0
+
+        start = next((row.average for row in plain if row.cell == Cell(retriever)), None)
+        against = "" if start is None else f", {signed(score - start)} against the untrained one"
+        above = max(plain, key=lambda row: row.average or 0.0, default=None)
+        if above is not None and (above.average or 0.0) > score:
+            against += f"; {above.name} has {above.average:.2f} without a training"
+        yield f"{what} {over}: {best.name}, NDCG@10 {score:.2f}{against}."
 
 
 def _compared(comparison: str, group: Sequence[Gain]) -> str:
@@ -381,7 +392,7 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
         study=study_id,
         gains=gains(ordered, {b.name: b.cw for b in benchmarks}, _units(about["benchmarks"], names)),
         benchmarks=benchmarks,
-        rows=[_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()],
+        rows=[_row(cell, by_benchmark, behind[cell], benchmarks) for cell, by_benchmark in ordered.items()],
         scores=ordered,
         corpus_of={source.label: source.corpus for source in sources},
         design="equal documents" if config.held_equal == BOTH else config.held_equal,
@@ -437,24 +448,38 @@ def _row(
     cell: Cell,
     by_benchmark: Mapping[str, Mapping[int, Any]],
     records: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
+    benchmarks: Sequence[BenchmarkFacts],
 ) -> StudyRow:
+    names = [b.name for b in benchmarks]
     means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
     training = [record["training"] for record in records if record.get("training")]
     first: Mapping[str, Any] = training[0] if training else {}
     sizes: dict[str, Any] = {n: int(first.get(n, 0)) for n in ("pairs", "documents", "steps", "steps_per_epoch")}
     curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
     shared = sorted(set.intersection(*map(set, curves))) if curves else []  # steps that every seed was evaluated at
+    out, within = domains(benchmarks)
+
+    def mean_over(some: Sequence[str]) -> float | None:
+        there = [float(np.mean(means[name])) for name in some if name in means]
+        return float(np.mean(there)) if there and len(there) == len(some) else None
+
     return StudyRow(
         cell=cell,
         n_seeds=max(len(values) for values in means.values()),
         scores={name: float(np.mean(values)) for name, values in means.items()},
         spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
-        average=float(np.mean([np.mean(v) for v in means.values()])) if len(means) == len(names) else None,
+        average=mean_over(out or within),
+        average_in_domain=mean_over(within) if out else None,
         **sizes,
         seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
         dev=tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared),
     )
+
+
+def domains(benchmarks: Sequence[BenchmarkFacts]) -> tuple[list[str], list[str]]:
+    """The names of the benchmarks that are out of domain for all training documents, and of the others."""
+    within = [b.name for b in benchmarks if b.in_domain or b.in_domain_of]
+    return [b.name for b in benchmarks if b.name not in within], within
 
 
 def pool(study: StudyScores) -> list[Pooled]:
@@ -464,6 +489,9 @@ def pool(study: StudyScores) -> list[Pooled]:
         models.append(over_datasets(title, observations))
         if len({o.family for o in observations}) >= FAMILIES_PER_COVARIATE:
             models.append(over_datasets(f"{title}{BY_CW}", observations, ["cw"]))
+        # Is it content words or length? The slope of one beside the other, where there are datasets enough for both.
+        if len({o.family for o in observations if "words" in o.covariates}) >= 2 * FAMILIES_PER_COVARIATE:
+            models.append(over_datasets(f"{title}{BY_CW} and length", observations, ["cw", "words"]))
     return models
 
 
@@ -477,11 +505,11 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
         # What training gains or loses is a question of the loss, whatever it was trained on.
         if method_of(cell.source) == PARAPHRASED and g.comparison not in (TRAINING, LOSS):
             continue
-        if cell.weighting != "none" and g.comparison != WEIGHTING:
+        if cell.weighting != "none" and g.comparison not in (WEIGHTING, WEIGHED, CW_BESIDE_RI):
             continue
         if cell.query_source != QUERY_ONLY and g.comparison != REASONED:
             continue
-        own = {WEIGHTING: cell.weighting, REASONED: cell.query_source}
+        own = {WEIGHTING: cell.weighting, WEIGHED: cell.weighting, REASONED: cell.query_source}
         loss = "" if cell.loss == INFONCE else f", {cell.loss}"
         label = f", {own.get(g.comparison, cell.held or study.design)}{loss}"
         labels = [label]

@@ -439,11 +439,8 @@ class Study:
         )  # fmt: skip
 
     def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
-        """What the report needs of an evaluation; scores in [0, 1]. Where a model judged, also what was retrieved: its
-        judgments may be added to, and people's labels correct the scores."""
-        kept: dict[str, Any] = {}
+        """What the report needs of an evaluation, and what was retrieved first; scores in [0, 1]."""
         if is_judged(benchmark.folder):
-            kept["first_ten"] = first_ten(benchmark, evaluation.ranking)
             evaluation.counts["unjudged_in_first_ten"] = unjudged(benchmark, evaluation.ranking)
         return {
             "benchmark": benchmark.name,
@@ -452,10 +449,11 @@ class Study:
             "measures": evaluation.measures,
             "query_ids": benchmark.query_ids,
             "ndcg@10": np.round(evaluation.per_query["ndcg@10"], 6).tolist(),
+            "p@1": evaluation.per_query["p@1"].astype(int).tolist(),
+            "first_ten": records.numbered(first_ten(benchmark, evaluation.ranking)),
             "counts": evaluation.counts,
             "settings": evaluation.settings,
             "seconds": evaluation.seconds,
-            **kept,
         }
 
 

@@ -8,7 +8,7 @@ from cdp.base.text import clustered, counted, duration, escaped, interval, p_val
 from cdp.llm.prices import dollars
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import COVARIATES, TITLES, Gain, Pooled
-from cdp.studies.report import StudyReport, StudyRow
+from cdp.studies.report import IN, OUT, StudyReport, StudyRow, domains
 from cdp.training.plan import rate
 
 
@@ -116,6 +116,12 @@ def main_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     """(head, rows): every way of training against every benchmark."""
     names = [b.name for b in report.benchmarks]
     by_benchmark = [f"{escaped(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks]
+    domains_here = [of for of in domains(report.benchmarks) if of]
+    means = [f"Mean {OUT}", f"Mean {IN}"] if len(domains_here) > 1 else ["Mean"]
+
+    def mean(row: StudyRow, of: Sequence[str], value: float | None) -> str:
+        return f"{len(row.scores.keys() & set(of))}/{len(of)}" if value is None else f"{value:.2f}"
+
     best = {name: max((row.scores.get(name, -1.0) for row in report.rows), default=0.0) for name in names}
     rows = [
         [
@@ -124,12 +130,12 @@ def main_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
             f"{row.pairs:,}" if row.pairs else "–",
             f"{row.steps:,}" if row.steps else "–",
             *(score(row, name, best[name]) for name in names),
-            f"{len(row.scores)}/{len(names)}" if row.average is None else f"{row.average:.2f}",
+            *(mean(row, *of) for of in zip(domains_here, (row.average, row.average_in_domain), strict=False)),
             str(row.n_seeds) if row.pairs else "–",
         ]
         for row in report.rows
     ]
-    return ["Training", "Documents", "Pairs", "Steps", *by_benchmark, "Mean", "Seeds"], rows
+    return ["Training", "Documents", "Pairs", "Steps", *by_benchmark, *means, "Seeds"], rows
 
 
 def score(row: StudyRow, name: str, best: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
-from cdp.base.workspace import Workspace, shuffle_key
+from cdp.base.workspace import Workspace, sha256_text, shuffle_key
 from cdp.corpus import iter_documents, load_manifest
 from cdp.query_sets import QuerySet
 
@@ -51,6 +52,8 @@ class PairSet:
     was written for, and the passages beside any of these in its file."""
     never: NDArray[np.int64] | None = None
     """``unfit`` as indices into ``documents`` (n_pairs, k), -1 where there are fewer."""
+    languages: list[str] = field(default_factory=list)
+    """Of pairs from several sets the language of each one's set; empty where all are of one set."""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -112,6 +115,7 @@ class PairSet:
             negatives=None if self.negatives is None else index_of[self.negatives[rows]],
             teacher=None if self.teacher is None else self.teacher[rows],
             never=None if self.never is None else index_of[self.never[rows]],
+            languages=[self.languages[row] for row in rows] if self.languages else [],
         )
 
     def without(self, usable: NDArray[np.bool_], reason: str) -> PairSet:
@@ -290,6 +294,42 @@ def draw_pairs(
         )
         pairs.check()
     return pairs
+
+
+def joined(parts: Sequence[PairSet]) -> PairSet:
+    """The pairs of several sets as one, without hard negatives; equal documents of two sets are one document."""
+    index: dict[str, int] = {}
+    maps = [np.array([index.setdefault(text, len(index)) for text in part.documents], dtype=np.int64) for part in parts]
+    never = [part.never for part in parts]
+    width = max((rows.shape[1] for rows in never if rows is not None), default=0)
+    apart = np.full((sum(map(len, parts)), width), -1, dtype=np.int64)
+
+    start = 0
+    for part, places in zip(parts, maps, strict=True):
+        if part.never is not None:
+            rows = np.where(part.never < 0, -1, places[part.never])
+            apart[start : start + len(part), : rows.shape[1]] = rows
+        start += len(part)
+
+    first = parts[0].query_set
+    names, hashes = ([getattr(part.query_set, key) for part in parts] for key in ("name", "content_hash"))
+    complete = all(part.query_set.complete for part in parts)
+    mixed = replace(first, name=" + ".join(names), content_hash=sha256_text(*hashes)[:16], complete=complete)
+    dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
+    unfit: dict[str, frozenset[str]] = {}
+    for part in parts:
+        unfit |= part.unfit
+    return PairSet(
+        queries=[query for part in parts for query in part.queries],
+        documents=list(index),
+        document_of=np.concatenate([places[part.document_of] for part, places in zip(parts, maps, strict=True)]),
+        query_set=mixed,
+        dropped=dict(dropped),
+        query_ids=[name for part in parts for name in part.query_ids],
+        unfit=unfit,
+        never=apart if width else None,
+        languages=[part.language for part in parts for _ in range(len(part))],
+    )
 
 
 @dataclass(frozen=True)

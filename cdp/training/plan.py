@@ -23,11 +23,12 @@ from cdp.training.pairs import (
     check_set,
     check_teacher,
     draw_pairs,
+    joined,
     with_negatives,
     with_teacher,
 )
 from cdp.training.reasoning import Reasoned, check_reasoned, pairs_with, unreasoned_note, uses_reasoned, with_reasoned
-from cdp.training.weightings import WEIGHTINGS
+from cdp.training.weightings import WEIGHTINGS, Weighting
 from cdp.training.weightings.column import read_weights
 
 # Evaluations of a training where nothing else is set: the costliest part of a short one, and each lets luck choose.
@@ -130,12 +131,20 @@ def pair_weights(pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: 
     all of them are 0.
     """
     chosen = WEIGHTINGS.named(weighting)
-    if chosen.needs == "column":
-        weights = read_weights(file, pairs.query_ids)
-    else:
-        weights = np.asarray(chosen.raw(pairs.queries, pairs.language, kappa), dtype=np.float64)
+    own = chosen.needs == "column"
+    weights = read_weights(file, pairs.query_ids) if own else _raw_weights(pairs, chosen, kappa)
     if not weights.any():
         raise _all_zero(weighting, pairs.query_set)
+    return weights
+
+
+def _raw_weights(pairs: PairSet, chosen: Weighting, kappa: float) -> NDArray[np.float64]:
+    """The weights of all pairs, each by the language of its set."""
+    languages = np.array(pairs.languages or [pairs.language] * len(pairs))
+    weights = np.zeros(len(pairs), dtype=np.float64)
+    for language in dict.fromkeys(languages.tolist()):
+        rows = np.flatnonzero(languages == language)
+        weights[rows] = chosen.raw([pairs.queries[row] for row in rows], language, kappa)
     return weights
 
 
@@ -175,16 +184,20 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
     """
     retriever = resolve(config.retriever, workspace)
     settings = complete(config, retriever)
-    pairs = draw_pairs(
-        workspace,
-        settings.query_set,
-        settings.seed,
-        per_doc=settings.per_doc,
-        documents=settings.max_documents,
-        budget=settings.pairs,
-        failures=failures,
-    )
-    pairs = with_negatives(pairs, workspace, settings.loop.hard_negatives)
+    parts = [
+        draw_pairs(
+            workspace,
+            name,
+            settings.seed,
+            per_doc=settings.per_doc,
+            documents=settings.max_documents,
+            budget=settings.pairs,
+            failures=failures,
+        )
+        for name in (settings.query_set, *settings.beside)
+    ]
+    pairs = joined(parts) if settings.beside else parts[0]
+    pairs = pairs if settings.beside else with_negatives(pairs, workspace, settings.loop.hard_negatives)
     # One form for one recipe: None and 0 are the same training where the set has no hard negatives.
     settings = settings.replace(hard_negatives=0 if pairs.negatives is None else pairs.negatives.shape[1])
     if settings.loop.distil:
@@ -320,6 +333,9 @@ def plan_of(
         pairs, documents = query_set.n_queries, query_set.n_documents
     else:
         pairs, documents = counted_pairs(workspace, query_set.id, config)
+    for name in config.beside:
+        more = counted_pairs(workspace, name, config)
+        pairs, documents = pairs + more[0], documents + more[1]
     unreasoned = 0
     if uses_reasoned(settings):
         lines = query_sets.read_queries(workspace, query_set.id)
@@ -352,7 +368,8 @@ def plan_of(
 
 def trained_on(config: TrainingConfig) -> list[str]:
     """Return the query sets that a training reads."""
-    return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
+    reasoning = [config.reasoning] if config.reasoning and uses_reasoned(config) else []
+    return [config.query_set, *config.beside, *reasoning]
 
 
 # Figures below: two cores of an AMD EPYC processor, no GPU (docs/BENCHMARKS.md).

@@ -118,25 +118,35 @@ def _answer(comparison: Comparison, arrived: str) -> None:
         st.caption("Nothing else was evaluated on the same queries as the baseline: evaluate another retriever.")
         return
     about = _about(rows, arrived)
-    if about.withheld:
-        over = f"{md(cut(about.retriever, 80))} over {md(cut(comparison.baseline, 60))}"
-        st.markdown(f"#### Withheld on {md(about.place)}\n{over}: {about.withheld}.")
-        return
-    difference = about.difference or 0.0
-    verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
-    size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
-    sure = "more than chance" if about.significant else "may be chance"
-    judgement = f"{about.marks}, so this does not show how good it is" if about.marks else sure
-    chance = p_value(1.0 if about.p_holm is None else about.p_holm)
-    over = f" over {clustered(about.n_queries, about.n_clusters or 0, ' queries')}" if about.shared_units else ""
     st.markdown(
-        f"#### {md(cut(about.retriever, 80))} {verb}{size} on {md(about.place)}\n"
-        f"NDCG@10 {md(about.score)}. Difference from {md(cut(comparison.baseline, 60))}: 95% interval "
-        f"{interval((about.low, about.high), sign=True)}, p {chance}{over}: {md(judgement)}."
+        _withheld(about, comparison.baseline) if about.withheld else _tested_sentence(about, comparison.baseline)
     )
     if about.calibration is not None:
         icon = ":material/fact_check:" if about.calibration.corrected else ":material/warning:"
         st.markdown(f"{icon} **{md(about.calibration.sentence)}**")
+
+
+def _withheld(row: ResultRow, baseline: str) -> str:
+    """Both bounds in place of a verdict that the missing judgments would decide."""
+    over = f"{md(cut(row.retriever, 80))} over {md(cut(baseline, 60))}"
+    return f"#### Withheld on {md(row.place)}\n{over}: {row.withheld}."
+
+
+def _tested_sentence(row: ResultRow, baseline: str) -> str:
+    """What the test of a row says, in a headline and a sentence."""
+    difference = row.difference or 0.0
+    verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
+    size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
+    sure = "more than chance" if row.significant else "may be chance"
+    judgement = f"{row.marks}, so this does not show how good it is" if row.marks else sure
+    chance = p_value(1.0 if row.p_holm is None else row.p_holm)
+    over = f" over {clustered(row.n_queries, row.n_clusters or 0, ' queries')}" if row.shared_units else ""
+
+    return (
+        f"#### {md(cut(row.retriever, 80))} {verb}{size} on {md(row.place)}\n"
+        f"NDCG@10 {md(row.score)}. Difference from {md(cut(baseline, 60))}: 95% interval "
+        f"{interval((row.low, row.high), sign=True)}, p {chance}{over}: {md(judgement)}."
+    )
 
 
 def _about(rows: Sequence[ResultRow], arrived: str) -> ResultRow:

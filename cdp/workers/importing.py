@@ -1,15 +1,18 @@
-"""The worker that reads and scores another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
+"""The worker that reads another program's TREC run or MTEB's files: ``python -m cdp.workers.importing <job folder>``.
 
-The run is scored with our measures and becomes an evaluation like any other.
+A run is scored with our measures and becomes an evaluation like any other; so do MTEB's predictions. MTEB's result
+files hold means alone: they stand on the leaderboard, and no query of theirs is compared.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +23,13 @@ from cdp.base.job_kind import BENCHMARK, LIGHT, RESULT, JobKind, PreparedJob
 from cdp.base.text import shown
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, is_name, sha256_file
-from cdp.benchmarks.beir_files import lines_of
+from cdp.benchmarks.beir_files import lines_of, source_of
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
+from cdp.corpus.sources import open_text
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge, unjudged
-from cdp.evaluation.results import write_result
+from cdp.evaluation.results import MEANS_ALONE, write_result
 from cdp.retrievers.resolve import is_reserved
 
 
@@ -37,32 +41,105 @@ def main(job: Job) -> None:
     folder = resolve_benchmark(config.judged.benchmark, job.workspace)
     benchmark = load_benchmark(folder, config.judged.split)
     job.progress("reading the file", 0, 0, "")
-    ranking, left_out = ranked(read_run(source, set(benchmark.query_ids)), benchmark, source)
-    measures, per_query, absent = judge(benchmark, ranking)
+    form, held = read_results(source, benchmark)
     digest = sha256_file(source)[:16]
-    counts = {"judged_queries": benchmark.n_queries, "judged_without_results": absent, **left_out}
-    if is_judged(folder):
-        counts["unjudged_in_first_ten"] = unjudged(benchmark, ranking)
-    evaluation = Evaluation(
-        measures=measures,
-        per_query=per_query,
-        ranking=ranking,
-        protocol=Protocol("imported", "as given"),
-        counts=counts,
-        seconds={},
-        settings={
-            "imported": "trec-run",
-            "file": source.name,
-            "file_hash": digest,
-            "top_k": ranking.documents.shape[1],
-        },
-    )
+    evaluation = _reported(benchmark, held) if form == MEANS_ALONE else score_run(benchmark, held, source)
+    evaluation.settings.update(imported=form, file=source.name, file_hash=digest)
     settings = EvaluationConfig(retriever=config.retriever, judged=config.judged, protocol=config.protocol)
     who = {"id": config.retriever, "name": config.retriever, "kind": "imported", "hash": digest}
     write_result(job, settings, who, benchmark, evaluation, time.perf_counter() - began)
-    left = (f"Left out: {n:,} {name.replace('_', ' ')}" for name, n in left_out.items() if n)
-    print(", ".join(f"{name} {value:.4f}" for name, value in measures.items()), *left, sep="\n", flush=True)
+    left_out = {name: n for name, n in evaluation.counts.items() if name in LEFT_OUT and n}
+    left = (f"Left out: {n:,} {name.replace('_', ' ')}" for name, n in left_out.items())
+    print(", ".join(f"{name} {value:.4f}" for name, value in evaluation.measures.items()), *left, sep="\n", flush=True)
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
+
+
+TREC_RUN, MTEB_PREDICTIONS = "trec-run", "mteb-predictions"
+# Counts of what a file holds and an evaluation does not take.
+LEFT_OUT = ("queries_not_judged", "excluded_pairs")
+# Our measures by MTEB's names.
+MTEB_MEASURES = {
+    f"{theirs}_at_{k}": f"{ours}@{k}"
+    for theirs, ours, k in (
+        ("ndcg", "ndcg", 10), ("mrr", "mrr", 10), ("precision", "p", 1),
+        ("recall", "recall", 10), ("recall", "recall", 100), ("map", "map", 100),
+    )
+}  # fmt: skip
+
+
+def score_run(benchmark: Benchmark, run: dict[str, dict[str, float]], source: Path) -> Evaluation:
+    """Return a run, scored by our measures."""
+    ranking, left_out = ranked(run, benchmark, source)
+    measures, per_query, absent = judge(benchmark, ranking)
+
+    counts = {"judged_queries": benchmark.n_queries, "judged_without_results": absent, **left_out}
+    if is_judged(benchmark.folder):
+        counts["unjudged_in_first_ten"] = unjudged(benchmark, ranking)
+    settings = {"top_k": ranking.documents.shape[1]}
+    return Evaluation(measures, per_query, ranking, Protocol("imported", "as given"), counts, {}, settings)
+
+
+def _reported(benchmark: Benchmark, measures: dict[str, float]) -> Evaluation:
+    """Return means as another program reported them: without scores by query, and without what was retrieved."""
+    none = np.zeros((benchmark.n_queries, 0))
+    ranking = Ranking(none.astype(np.int64), none.astype(np.float32))
+    return Evaluation(measures, {}, ranking, Protocol("imported", "as given"), {}, {})
+
+
+def read_results(path: Path, benchmark: Benchmark) -> tuple[str, dict[str, Any]]:
+    """Return a file's form and what it holds: a run {query: {document: score}}, or of MTEB's results the means."""
+    # MTEB writes predictions as one line, however long.
+    with open_text(source_of(path), "utf-8") as text:
+        if text.read(1) != "{":
+            return TREC_RUN, read_run(path, set(benchmark.query_ids))
+        try:
+            value = json.loads("{" + text.read())
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"This is no JSON: {error}.", hint=_FORMS, file=path) from error
+
+    scores = value.get("scores")
+    if "task_name" in value and isinstance(scores, dict):
+        return MEANS_ALONE, _mteb_means(scores, benchmark.split, path)
+    return MTEB_PREDICTIONS, _mteb_run(value, benchmark, path)
+
+
+_FORMS = "A TREC run, or MTEB's predictions or results of one task."
+
+
+def _mteb_means(scores: Mapping[str, Any], split: str, path: Path) -> dict[str, float]:
+    """Return the means of our measures, of the one subset that a task's split has."""
+    subsets = scores.get(split)
+    if not isinstance(subsets, list) or not subsets:
+        there = ", ".join(scores) or "no split"
+        raise InputError(f"It has no scores of the split {split!r}.", hint=f"There is: {there}.", file=path)
+    if len(subsets) > 1:
+        raise InputError("It holds several subsets, and a benchmark is one.", hint="Import predictions.", file=path)
+
+    found = {ours: subsets[0].get(theirs) for theirs, ours in MTEB_MEASURES.items()}
+    means = {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
+    if not 0 <= means.get("ndcg@10", math.nan) <= 1:
+        raise InputError("It has no ndcg_at_10 between 0 and 1.", hint="Is it a retrieval task?", file=path)
+    return means
+
+
+def _mteb_run(value: Mapping[str, Any], benchmark: Benchmark, path: Path) -> dict[str, dict[str, float]]:
+    """Return MTEB's predictions of a split, as ``read_run`` returns a run."""
+    runs = [kept[benchmark.split] for kept in value.values() if isinstance(kept, dict) and benchmark.split in kept]
+    if len(runs) != 1 or not isinstance(runs[0], dict):
+        problem = f"It holds {len(runs)} subsets with the split {benchmark.split!r}, not one."
+        raise InputError(problem, hint=_FORMS, file=path)
+
+    run: dict[str, dict[str, float]] = {}
+    judged = set(benchmark.query_ids)
+    for query, documents in runs[0].items():
+        taken = run.setdefault(query, {})
+        if query not in judged:
+            continue
+        for document, score in documents.items() if isinstance(documents, dict) else ():
+            if not isinstance(score, int | float) or not math.isfinite(score):
+                raise InputError(f"{shown(repr(score))} is no score, of the query {shown(query)}.", file=path)
+            taken[document] = float(score)
+    return run
 
 
 def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
@@ -143,9 +220,9 @@ def prepare(workspace: Workspace, config: ResultImportConfig, after: Sequence[st
 
 
 KIND = JobKind(
-    "import", "Importing results", "A run of another program, scored as an evaluation.", ResultImportConfig, main,
-    prepare, inputs={"benchmark": BENCHMARK}, device=lambda config: LIGHT, makes=RESULT, command="results import",
-    word="path", order=90,
+    "import", "Importing results", "A run of another program, or MTEB's results, as an evaluation.",
+    ResultImportConfig, main, prepare, inputs={"benchmark": BENCHMARK}, device=lambda config: LIGHT, makes=RESULT,
+    command="results import", word="path", order=90,
 )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def main(job: Job) -> None:
     config = MetricsConfig.from_dict(job.config)
     job.advance("reading", 0, 0, "documents")
     query_set = query_sets.load(job.workspace, config.query_set)
-    documents, human, sampled_from = select(job, config)
+    documents, human, sampled_from, most = select(job, config)
     job.loading("the scorer")
     scoring = config.scoring
     scorer = load_scorer(scoring.scorer, job.workspace, threshold=config.threshold, batch_size=scoring.batch_size)
@@ -64,10 +64,12 @@ def main(job: Job) -> None:
         "metrics",
         {
             "query_set": config.query_set,
+            "method": query_set.method or query_set.kind,
             "human": config.scoring.human,
             "config": config.to_dict(),
             "created": now(),
-            "measures": [asdict(value) for value in values],
+            # A sample may lack the documents with the most queries.
+            "measures": [{**asdict(value), "per_doc": most} for value in values],
             "scorer": scorer_facts(scorer),
             "n_documents": len(documents),
             "failures": job.n_failures,
@@ -79,11 +81,12 @@ def main(job: Job) -> None:
     job.progress("done", len(documents), len(documents), "documents")
 
 
-def select(job: Job, config: MetricsConfig) -> tuple[Queries, Queries | None, int | None]:
-    """Return the queries of the set's documents (of a sample if so configured), the human queries of these, and where
-    they are a sample the number of documents of the whole set."""
+def select(job: Job, config: MetricsConfig) -> tuple[Queries, Queries | None, int | None, int]:
+    """Return the queries of the set's documents (of a sample if so configured), the human queries of these, where they
+    are a sample the number of documents of the whole set, and Q/Doc: the most queries that a document of it gives."""
     lines = [line for line in query_sets.read_queries(job.workspace, config.query_set) if line.queries]
     n, sampled_from = len(lines), None
+    most = max((len(line.queries[: config.per_doc]) for line in lines), default=0)
     if config.max_documents is not None and config.max_documents < n:
         sampled_from, drawn = n, Random(config.scoring.seed).sample(range(n), config.max_documents)
         lines = [lines[at] for at in sorted(drawn)]
@@ -92,7 +95,7 @@ def select(job: Job, config: MetricsConfig) -> tuple[Queries, Queries | None, in
     if config.scoring.human:
         reference = query_sets.read_queries(job.workspace, config.scoring.human)
         human = {line.document_id: line.queries for line in reference if line.document_id in documents}
-    return documents, human, sampled_from
+    return documents, human, sampled_from, most
 
 
 def measure(

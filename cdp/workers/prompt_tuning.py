@@ -39,7 +39,7 @@ def main(job: Job) -> None:
         if query_set is None:
             raise InputError(f"The queries of {candidate['name']} were not written.", hint="See the job that does.")
         settings = MetricsConfig(query_set=query_set.id, scoring=config.scoring)
-        documents, human, sampled_from = select(job, settings)
+        documents, human, sampled_from, _ = select(job, settings)
         values, ratios = measure(
             job, settings, documents, human, scorer, lazy_encoder(job, settings), name=candidate["name"],
             sampled_from=sampled_from,

@@ -144,11 +144,15 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     source = pairs.query_set
     name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {source.name}")
     licences = licence_notes(retriever, source, job.workspace)
+    languages = sorted({*pairs.languages} or {pairs.language})
+    for other in (query_sets.load(job.workspace, name) for name in config.beside):
+        more = licence_notes(retriever, other, job.workspace)
+        licences |= {what: f"{licences[what]}; {more[what]}" for what in licences if more[what] != licences[what]}
     queries = f"{source.name}, {source.method or 'imported'}, written by {source.written_by}"
 
     def write(folder: Any) -> None:
         readers = spelling.TESTED if spelling.save(model, folder) else ()
-        card = model_card(result, retriever, queries, [pairs.language], licences, job.workspace, name, readers)
+        card = model_card(result, retriever, queries, languages, licences, job.workspace, name, readers)
         card_file(folder).write_text(card, encoding="utf-8")
 
     write_folder(model_folder(job.folder), write)
@@ -173,7 +177,10 @@ def _mean(values: list[float]) -> float:
 def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> PreparedJob:
     query_set = query_sets.load(workspace, config.query_set)
     name = config.name or f"{public(config.retriever)} trained on {query_set.name}"
-    return PreparedJob(resolved_reasoning(workspace, config, query_set), name, {"corpus": query_set.corpus_id})
+    others = [query_sets.resolve_query_set(workspace, other) for other in config.beside]
+    config = config.replace(beside=tuple(other.id for other in others))
+    inputs = {"corpus": query_set.corpus_id, **({"beside": [other.id for other in others]} if others else {})}
+    return PreparedJob(resolved_reasoning(workspace, config, query_set), name, inputs)
 
 
 KIND = JobKind(

@@ -94,11 +94,10 @@ def measure(workspace: Workspace) -> None:
         else:
             stored_sets.incomplete_notes(workspace, [*chosen, human])
             rows = quality.quick(workspace, picked, human)
-            results = quality.newest(workspace, picked)
             quality.answer(workspace, rows)
-            quality.table(workspace, rows, results)
+            quality.table(workspace, rows)
             quality.curve(workspace, rows)
-            quality.model_based(workspace, picked, results, human)
+            quality.model_based(workspace, rows, human)
     if query_sets:
         frame.next_step(
             "decide",

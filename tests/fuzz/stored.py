@@ -104,7 +104,8 @@ def template(root: Path) -> Workspace:
     write_json(model / "sentence_bert_config.json", {"max_seq_length": 128})
     append_jsonl(job / "failures.jsonl", [{"id": "d1", "unit": "document", "reason": "r", "stage": "s"}] * 3)
 
-    found = {"measures": [{"name": "self_bleu", "value": 0.2, "n": 3}], "query_set": first.id, "examples": []}
+    value = {"name": "self_bleu", "value": 0.2, "interval": [0.1, 0.3], "per_doc": 3, "n_documents": 4}
+    found = {"measures": [value], "query_set": first.id, "created": "2026-01-01T00:00:00+00:00"}
     write_json(
         ended_job(workspace, "metrics-1", "metrics", {"query_set": first.id}) / "results" / "metrics.json", found
     )
@@ -237,7 +238,6 @@ def _sets(n: Names) -> None:
         queries.page(n.workspace, query_set.id)
         queries.failures(n.workspace, query_set.id)
         usable.round_trips(n.workspace, query_set)
-        metrics.results(n.workspace, query_set.id)
         query_sets.content_hash(n.workspace, query_set)
 
 
@@ -259,7 +259,7 @@ READINGS: Mapping[str, Callable[[Names], object]] = {
     "bills": _each_job(pricing.bill_of_job),
     "waiting": _each_job(lambda w, name: room.view(w, name).fraction),
     "comparison": _compare,
-    "catalogue": lambda n: catalog.runs(n.workspace),
+    "catalogue": lambda n: (catalog.runs(n.workspace), catalog.metrics(n.workspace)),
     "study": _study,
     "studies": lambda n: (studies.list_studies(n.workspace), studies.speeds(n.workspace)),
     "decide": lambda n: decide.decide(n.workspace, corpus=n.corpus),

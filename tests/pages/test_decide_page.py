@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import jobs
+from cdp.services import decide, jobs
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
@@ -39,7 +39,19 @@ def test_a_measurement_is_the_answer_leads_to_its_training_and_the_rule_stands_i
     assert at.title[0].value == "Launch"
     assert at.selectbox(key="choose_query_set").value == task["diverse"]
     said = words(open_page("decide", corpus=task["corpus"], target_benchmark="tales", tab="complexity"))
-    assert "Published rule: no evidence for this type of task" in said
+    assert "Published rule: no evidence for these queries" in said
+
+
+def test_the_published_rule_does_not_say_yes_and_no_at_once(
+    workspace: Workspace, task: dict[str, str], open_page: Open
+) -> None:
+    run_study(workspace, sets_of(task), diverse_helps)
+    eleven = "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo"
+    pasted = decide.save(workspace, "\n".join(f"{eleven[:-4]}kilo{'abcdefgh'[i % 8]}{'xyz'[i % 3]}" for i in range(56)))
+    at = open_page("decide", corpus=task["corpus"], pasted=pasted, tab="complexity")
+    said = words(at)
+    assert "use diverse queries, if these are multi-hop questions" in said
+    assert "does not apply" not in said
 
 
 def test_the_test_shows_its_price_and_starts_nothing_by_itself(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from cdp.base.workspace import Workspace, write_json
+from cdp.charts.holds import FIGURES
 from cdp.principle import tables
 from cdp.services import queries
 from cdp.studies import records
 from cdp.studies.config import StudyConfig, read_plan
 from cdp.studies.plan import StudySource, conditions, counted
+from tests.charts import small_study
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 from tests.pages.test_every_page_in_every_state import words
@@ -87,7 +90,7 @@ def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None
     study = finished_study(filled)
     at = open_page("evidence/studies", study=study)
     shown = words(at)
-    assert "Best on average over 3 benchmarks" in shown
+    assert "Best training on average over 3 benchmarks" in shown
     assert "Limits" in shown
     assert "by content words" in " ".join(str(frame.value.to_dict()) for frame in at.dataframe)
     assert not at.error
@@ -99,3 +102,31 @@ def test_a_study_that_failed_before_it_began_says_why(filled: Workspace, open_pa
     at = open_page("evidence/studies", study="study-1")
     assert "nothing to report yet" in words(at)
     assert not at.error
+
+
+def test_each_figure_stands_beside_the_same_of_own_results(
+    workspace: Workspace, open_page: Open, tmp_path: Path
+) -> None:
+    small_study.make(workspace, tmp_path)
+    for figure in FIGURES:
+        at = open_page("evidence", tab="holds", figure=figure)
+        assert not at.exception, figure
+        assert not at.error, figure
+    at = open_page("evidence", tab="holds", figure="errors")
+    at.selectbox(key="errors_place").select("short").run(timeout=60)
+    at.selectbox(key="errors_first_short").select("diverse × 1 · tiny").run(timeout=60)
+    at.selectbox(key="errors_second_short").select("diverse × 3").run(timeout=60)
+    said = words(at)
+    assert "of 19 figures can be drawn from your results" in said
+    assert "Relevant\\: one\\#1" in said
+    marked = [element.proto.body for element in at.get("html")]
+    assert any("<mark>amber</mark>" in body for body in marked)
+
+
+def test_what_cannot_be_drawn_says_which_run_is_missing(open_page: Open) -> None:
+    at = open_page("evidence", tab="holds", figure="documents")
+    said = words(at)
+    assert "0 of 19 figures" in said
+    assert "A study that holds the pairs equal" in said
+    at.button(key="to_decide").click().run(timeout=60)
+    assert at.title[0].value == "Decide"

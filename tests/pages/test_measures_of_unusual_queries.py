@@ -75,7 +75,7 @@ def test_no_set_is_called_the_most_diverse_where_the_documents_do_not_tell_them_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LONG, "no evidence for this type of task"),
+        (LONG, "no evidence for these queries"),
         ("ما سبب المد والجزر في البحار؟\nلماذا يرتفع مستوى البحر كل يوم؟", "Arabic"),
     ],
 )

@@ -41,6 +41,20 @@ def test_an_unknown_kind_is_said() -> None:
     assert found.evidence() is not None
 
 
+def test_the_advice_for_an_unknown_kind_is_conditional() -> None:
+    found = recommend([11] * 56)
+    assert found.by_rule
+    assert found.advice.startswith("If these are multi-hop questions: this task is likely to gain")
+
+
+def test_outside_the_line_the_type_of_task_is_no_reason() -> None:
+    for cw in (5, 20):
+        found = recommend([cw] * 100)
+        assert not found.by_rule
+        assert f"{cw:.2f} lies outside" in found.advice
+        assert not any("task type" in caveat for caveat in found.caveats)
+
+
 def test_every_published_dataset_has_a_kind() -> None:
     kinds = kinds_of_datasets()
     assert set(kinds) == {row["dataset"] for row in read("datasets")}

@@ -19,7 +19,8 @@ from cdp.query_sets.exports import EXPORTS, export
 from cdp.services import adding
 from tests.synthesis.conftest import CorpusMaker
 
-FORMATS = [name for name, kind in EXPORTS.items() if kind.write is not None]
+# PyLate's distillation has no row without a teacher's scores, which these queries lack.
+FORMATS = [name for name, kind in EXPORTS.items() if kind.write is not None and name != "pylate"]
 
 
 @pytest.fixture

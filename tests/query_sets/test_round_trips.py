@@ -20,7 +20,7 @@ from tests.synthesis.conftest import CorpusMaker
 
 CORPUS = 7
 # Formats in which a row holds the texts of negatives, and a teacher's scores.
-WITH_NEGATIVES = ["sentence-transformers", "sentence-transformers-triplets", "flagembedding", "tevatron"]
+WITH_NEGATIVES = ["sentence-transformers", "sentence-transformers-triplets", "pylate", "flagembedding", "tevatron"]
 ROWS = [
     {"query": "one", "document_id": "d1", "negatives": ["d2", "d3"]},
     {"query": "uno", "document_id": "d1", "negatives": ["d3"]},
@@ -96,13 +96,30 @@ def test_flagembedding_and_tevatron_name_negatives_and_scores(
     assert [(passage["docid"], passage["score"]) for passage in passages] == [("d1", 9.5), ("d2", 2.0), ("d3", -1.5)]
 
 
+def test_a_row_of_pylate_holds_the_documents_with_their_scores(
+    workspace: Workspace, corpus: str, mined: QuerySet, tmp_path: Path
+) -> None:
+    notes: list[str] = []
+    export(workspace, mined.id, "pylate", tmp_path / "out.parquet", notes=notes)
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [(row["document_ids"], row["scores"]) for row in rows[:2]] == [
+        (["d1", "d2", "d3"], SCORES[0]), (["d1", "d3", "d3"], [8.0, 3.25, 3.25]),
+    ]  # fmt: skip
+    assert {len(row[name]) for row in rows for name in ("documents", "document_ids", "scores")} == {3}
+    assert (rows[0]["query_id"], rows[0]["query"]) == ("d1-1", "one")
+    assert notes == ["Fewer than 2 hard negatives, so theirs are repeated: 1 query."]
+    unscored = _imported(workspace, corpus, tmp_path / "unscored.jsonl", ROWS).query_set
+    with pytest.raises(InputError, match="no hard negatives with a teacher's scores"):
+        export(workspace, unscored.id, "pylate", tmp_path / "none.parquet")
+
+
 def test_what_a_format_cannot_hold_is_said(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
     rows = [*ROWS, {"query": "five", "document_id": "d5"}]
     some = _imported(workspace, corpus, tmp_path / "some.jsonl", rows).query_set
     none = import_queries([("d1", "one")], workspace, corpus, "none").query_set
     said = {}
     for name, made in (("some", some), ("none", none)):
-        for form in ("beir", *WITH_NEGATIVES):
+        for form in ["beir", *(form for form in WITH_NEGATIVES if form != "pylate")]:
             done = queries.export(workspace, made.id, form, tmp_path / f"{name}-{form}{EXPORTS[form].suffix}")
             said[name, form] = (done.n, done.note)
     assert said["some", "beir"] == (4, "Hard negatives left out, for which BEIR has no place: 3 queries.")

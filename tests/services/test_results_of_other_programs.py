@@ -13,7 +13,7 @@ import pytest
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import sources
-from cdp.results import board
+from cdp.results import board, differences
 from cdp.services import evaluation
 from cdp.workers.importing import read_run
 from tests.cli.support import refusal, run
@@ -102,6 +102,36 @@ def test_a_kept_run_is_written_as_trec_and_read_back(workspace: Workspace, bench
 
 
 @pytest.mark.slow
+def test_predictions_of_mteb_score_as_a_run_and_its_means_stand_on_the_leaderboard(
+    workspace: Workspace, benchmark: Path, tmp_path: Path
+) -> None:
+    meta = {"model_name": "no_model_name/available", "revision": "no_revision_available"}
+    predictions = {"mteb_model_meta": meta, "default": {"dev": {}, "test": a_run(0)}}
+    (tmp_path / "sea_predictions.json").write_text(json.dumps(predictions))
+    (tmp_path / "them.run").write_text(trec(a_run(0)))
+    names = {"run": "them.run", "theirs": "sea_predictions.json"}
+    jobs = {name: imported(workspace, name, tmp_path / file) for name, file in names.items()}
+    run, theirs = (read_json(workspace.job(job) / "results" / "evaluation.json") for job in jobs.values())
+    assert (theirs["measures"], theirs["per_query"], theirs["counts"]) == (
+        run["measures"], run["per_query"], run["counts"],
+    )  # fmt: skip
+    assert theirs["settings"]["imported"] == "mteb-predictions"
+
+    reported = {"ndcg_at_10": 0.4321, "mrr_at_10": 0.5, "precision_at_1": 0.25, "hf_subset": "default"}
+    results = {"task_name": "sea", "dataset_revision": "1", "scores": {"test": [reported]}}
+    (tmp_path / "sea.json").write_text(json.dumps(results, indent=2))
+    imported(workspace, "reported", tmp_path / "sea.json")
+    rows = {row["retriever_name"]: row for row in board.list_evaluations(workspace)}
+    assert rows["reported"]["ndcg@10"] == 0.4321
+    compared = differences.compare(workspace, "run")
+    shown = {row.retriever: row for row in compared.rows}
+    assert all(row.difference is None for row in differences.compare(workspace, "reported").rows)
+    assert (shown["reported"].difference, shown["theirs"].difference) == (None, 0.0)
+    assert [badge.word for badge in shown["reported"].badges] == ["means alone"]
+    assert shown["reported"].measures == {"ndcg@10": 43.21, "mrr@10": 50.0, "p@1": 25.0}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "ndcg"), [(40, 1.0), (43, 0.0)])
 def test_ids_with_a_number_sign_are_no_passages_of_a_file(
     workspace: Workspace, tmp_path: Path, first: int, ndcg: float
@@ -131,7 +161,12 @@ BROKEN = {
     f"q0 Q0 d0 1 {'9' * 5000} x\n": "is no score",
     "q0 Q0 d0 1 0.5 x\nq1 Q0 nowhere 1 0.5 x\n": "1 of its documents are not in sea (first: 'nowhere')",
     "q99 Q0 d0 1 0.5 x\n": "Not one of its 1 queries is judged",
-    '{"task_name": "sea", "scores": {}}': "fields, not six",
+    '{"task_name": "sea", "scores": {}}': "It has no scores of the split 'test'. There is: no split.",
+    '{"task_name": "sea", "scores": {"test": [{"accuracy": 0.5}]}}': "no ndcg_at_10 between 0 and 1",
+    '{"task_name": "sea", "scores": {"test": [{"ndcg_at_10": 0.5}, {"ndcg_at_10": 0.6}]}}': "several subsets",
+    '{"default": {"dev": {"q0": {"d0": 1.0}}}}': "It holds 0 subsets with the split 'test'",
+    '{"default": {"test": {"q0": {"d0": "high"}}}}': "is no score",
+    '{"default": {"test": {"q0": {"d0": 1.0}': "This is no JSON",
     f"q0 Q0 {'d' * 5000} 1 0.5 x\nq0 Q0 {'d' * 5000} 2 0.4 x\n": "is listed twice",
 }
 

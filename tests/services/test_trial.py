@@ -250,6 +250,19 @@ def test_the_command_shows_the_price_and_starts_nothing_without_a_yes(
     assert main(["study", "test"]) == 2
 
 
+def test_splits_that_overlap_are_the_first_line_of_the_plan(
+    workspace: Workspace, task: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdp.cli import main
+
+    monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
+    qrels = workspace.benchmark("tales") / "qrels"
+    (qrels / "test.tsv").write_text((qrels / "dev.tsv").read_text())
+    assert main(["study", "test", "--corpus", task["corpus"], "--benchmark", "tales"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "overlap: Of the dev queries 60 are reported too: they choose no checkpoint here."
+
+
 def test_what_failed_first_is_what_is_said(workspace: Workspace, task: dict[str, str]) -> None:
     job = run_study(workspace, sets_of(task), diverse_helps)
     failure = {"kind": "data", "message": "60 pairs at Q/Doc 5 take 12 documents with 5 queries each, there are 2."}

@@ -105,6 +105,9 @@ def test_a_plan_counts_pairs_and_steps(workspace: Workspace) -> None:
     assert (plan.pairs, plan.documents, plan.steps) == (192, 96, 9)
     assert any("leaves out 42 pairs" in note for note in plan.notes)
     assert plan.settings.learning_rate is not None
+    assert not any("CW weights" in note for note in plan.notes)
+    (note,) = (n for n in training.plan(workspace, config.replace(weighting="cw")).notes if n.startswith("CW weights"))
+    assert note.endswith("(standard deviation).") or "too narrow to matter much" in note
     with pytest.raises(NotFoundError, match="no such thing"):
         training.plan(workspace, TrainingConfig.from_dict({"query_set": "no such thing"}))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from cdp.base.config import Loop, TrainingConfig
+from cdp.base.config import Loop, SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.benchmarks import registry
 from cdp.principle.tables import read
@@ -98,6 +99,15 @@ def test_table_1_is_planned_as_the_paper_prints_it() -> None:
     assert set(config.methods) <= set(METHODS)
     assert config.benchmarks == read_plan("paper-full").benchmarks
     assert {name for name, _ in places(config)} <= {entry.name for entry in registry.entries()}
+
+
+def test_what_a_plan_says_to_do_first_is_accepted() -> None:
+    """A plan told people to write queries with a generator that is refused."""
+    for found in ready_made():
+        for name in re.findall(r"generator (\w+)", found.about):
+            assert name in SynthesisConfig.settings()["generator"].choices
+        for name in re.findall(r"method\s+(\w+)", found.about):
+            SynthesisConfig.from_dict({"corpus": "any", "method": name})
 
 
 def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:

@@ -10,7 +10,7 @@ import pytest
 from cdp.base.statistics import holm, paired_test
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies import records
-from cdp.studies.gains import TRAINING
+from cdp.studies.gains import CW_BESIDE_RI, TRAINING, WEIGHED
 from cdp.studies.plan import Cell, Condition
 from cdp.studies.text import to_markdown
 from tests.studies.support import BENCHMARKS, study
@@ -176,3 +176,49 @@ def test_two_sets_of_the_same_pairs_keep_a_record_each(tmp_path: Path) -> None:
     stored = list(records.list_records(tmp_path))
     assert sorted(record["condition"]["source"] for record in stored) == ["diverse", "paraphrase"]
     assert {record["key"] for record in stored} == {"key"}
+
+
+TWELVE = {
+    "weightings": "none, cw, ri, ri-cw",
+    "query_sources": "query-only, reasoning-only, multi-query",
+    "per_doc": "1",
+}
+
+
+def test_each_of_the_twelve_conditions_stands_under_its_own_comparison() -> None:
+    """CW adds 1 point, RI 2, both together 2.5: RI × CW minus RI is the half point that CW adds to RI."""
+    points = {"none": 0.0, "cw": 1.0, "ri": 2.0, "ri-cw": 2.5}
+    report = study(lambda _, __, ___, weighting: 5.0 + points[weighting], noise=0.1, reasoning="q2", **TWELVE)
+    assert len({row.cell for row in report.rows if row.cell.per_doc}) == 12
+
+    found = {
+        kind: {(g.cell.query_source, g.cell.weighting): round(g.points, 1) for g in report.of(kind)}
+        for kind in (WEIGHTING, WEIGHED, CW_BESIDE_RI)
+    }
+    sources = ("query-only", "reasoning-only", "multi-query")
+    assert found[WEIGHTING] == {(source, "cw"): 1.0 for source in sources}
+    assert found[WEIGHED] == {(s, w): p for s in sources for w, p in (("ri", 2.0), ("ri-cw", 2.5))}
+    assert found[CW_BESIDE_RI] == {(source, "ri-cw"): 0.5 for source in sources}
+    text = to_markdown(report)
+    assert "## RI × CW minus RI" in text
+    assert ", ri" not in text.split("## CW-weighted minus equal weights")[1].split("\n## ")[0]
+
+
+def test_means_are_not_over_both_domains() -> None:
+    truth = {"simple": 10.0, "medium": 2.0, "hard": 4.0}
+    facts = {"simple": {"in_domain": True}}
+    report = study(lambda benchmark, *_: truth[benchmark], facts=facts, noise=0.0, per_doc="1", seeds="0")
+    (row,) = (row for row in report.rows if row.cell.per_doc)
+    scores = row.scores
+    assert row.average == pytest.approx((scores["medium"] + scores["hard"]) / 2)
+    assert row.average_in_domain == pytest.approx(scores["simple"])
+    assert "| Mean out of domain | Mean in-domain |" in to_markdown(report)
+    assert any("on average over 2 benchmarks out of domain" in text for text in report.findings)
+
+
+def test_the_best_training_is_not_called_the_best_above_what_needs_none() -> None:
+    report = study(lambda *_: 5.0, lexical=30.0)
+    (said,) = (text for text in report.findings if text.startswith("Best"))
+    assert said.startswith("Best training on average over 3 benchmarks: tiny, human")
+    assert "; BM25 has 7" in said
+    assert said.endswith("without a training.")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from cdp import catalog
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.benchmarks import load_benchmark
 from cdp.services import studies
+from cdp.studies import records
 from cdp.workers.study import families
 from tests.studies.conftest import study_job
 
@@ -41,6 +46,21 @@ def test_a_study_runs_reports_and_pools_with_its_facts(
     assert not {"generator", "model", "base_url"} & {*about["config"], *report.to_dict()["config"]}
     assert about["versions"]["torch"]
     assert all(b["hash"] for b in about["benchmarks"])
+    _run_and_first_rank_are_kept(workspace, folder)
+
+
+def _run_and_first_rank_are_kept(workspace: Workspace, folder: Path) -> None:
+    """Of every arm and query the first ten documents, and whether the first is relevant, as judgments say it."""
+    for record in records.list_records(folder):
+        for evaluation in record["evaluations"].values():
+            first = records.firsts(evaluation)
+            assert first is not None
+            judged = load_benchmark(workspace.benchmarks / evaluation["benchmark"]).qrels
+            right = [int(judged[query].get(documents[0], 0) > 0) for query, documents in first.items()]
+            assert right == evaluation["p@1"]
+            assert all(len(set(documents)) == 10 for documents in first.values())
+    scored = catalog.query(workspace, "SELECT DISTINCT measure FROM scores ORDER BY measure").rows
+    assert scored == [("ndcg@10",), ("p@1",)]
 
 
 def test_families_by_source_and_by_shared_documents() -> None:

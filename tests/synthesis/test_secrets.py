@@ -82,7 +82,7 @@ def test_the_key_is_on_no_surface_and_a_stop_keeps_what_arrives_within_its_grace
     assert KEY not in json.dumps(view.to_dict()) + jobs.log(workspace, job)
     made = next(q for q in queries.list_query_sets(workspace) if q.job_id == job)
     out = tmp_path / "out"
-    for form in EXPORTS:
+    for form in EXPORTS.keys() - {"pylate"}:
         queries.export(workspace, made.id, form, out / form)
     queries.batch_write(workspace, config.replace(per_doc=3), out / "batch")
     assert repr(pricing.bill_of_job(workspace, made.job_id))

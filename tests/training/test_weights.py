@@ -32,7 +32,9 @@ def test_every_weighting_gives_a_pair_set_its_weights(workspace: Workspace, quer
     expected = {
         "none": [1, 1, 1, 1],
         "cw": [1, 2, 1, 2],
-        "cw-question-words": [1, 2, 1, 2],
+        "cw-question-words": [2, 2, 2, 2],  # "what" counts
+        "words": [4, 2, 4, 2],
+        "rarity": [1, 1, 1, 1],
         "ri": [1, 1, 1, 1],
         "ri-cw": [1, 2, 1, 2],
         "column": [1, 0, 2.5, 4],

@@ -1,4 +1,4 @@
-"""The built-in export formats: BEIR, sentence-transformers, FlagEmbedding, Tevatron and OpenAI Batch."""
+"""The built-in export formats: BEIR, sentence-transformers, PyLate, FlagEmbedding, Tevatron and OpenAI Batch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from cdp.base.errors import InputError
 from cdp.base.records import Document
 from cdp.query_sets import plain_form, shared_queries
 from cdp.query_sets.exports import Example, Export, ExportSelection
@@ -112,7 +113,7 @@ _NO_NEED = "losses with in-batch negatives do without"
 SENTENCE_TRANSFORMERS = Export(
     "sentence-transformers",
     "sentence-transformers",
-    "A Parquet file with the columns anchor and positive, negative_1 … and label (a teacher's scores). PyLate, too.",
+    "A Parquet file with the columns anchor and positive, negative_1 … and label (a teacher's scores).",
     ".parquet",
     partial(_write_columns, triplets=False),
     _NO_NEED,
@@ -127,6 +128,66 @@ TRIPLETS = Export(
     partial(_write_columns, triplets=True),
     _NO_NEED,
     order=25,
+)
+
+
+def _write_lists(selection: ExportSelection, target: Path) -> int:
+    """A Parquet file of ``query``, its ``documents`` (the positive, then hard negatives), their ids and ``scores``.
+
+    PyLate's ``Distillation`` reads all documents of a row from one column, as many in each row; its ``Contrastive``
+    reads the columns of sentence-transformers.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
+    fields = {"query_id": pa.string(), "query": pa.string(), "document_ids": texts, "documents": texts}
+    schema = pa.schema({**fields, "scores": numbers})
+    width, scored = selection.widest()
+    if not scored:
+        raise InputError(
+            "The set has no hard negatives with a teacher's scores, which each row holds.",
+            hint="queries mine --teacher adds them; PyLate's Contrastive reads the format sentence-transformers.",
+        )
+    n = n_short = n_unscored = 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal n, n_short, n_unscored
+        for example in selection.examples():
+            if not example.scores:
+                n_unscored += 1
+                continue
+
+            n += 1
+            n_short += len(example.negatives) < width
+            others = zip(example.negatives, example.scores[1:], strict=True)
+            row = [(example.positives[0], example.scores[0]), *islice(cycle(others), width)]
+            documents, scores = zip(*row, strict=True)
+            yield {
+                "query_id": example.id,
+                "query": example.query,
+                "document_ids": [document.id for document in documents],
+                "documents": [document.content for document in documents],
+                "scores": scores,
+            }
+
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        left = rows()
+        while block := list(islice(left, ROWS)):
+            writer.write_table(pa.Table.from_pylist(block, schema=schema))
+
+    selection.note(n_unscored, "Left out without hard negatives that a teacher scored, which each row holds")
+    selection.note(n_short, f"Fewer than {width} hard negatives, so theirs are repeated")
+    return n
+
+
+PYLATE = Export(
+    "pylate",
+    "PyLate, distillation",
+    "A Parquet file with query, documents and scores, as PyLate's Distillation reads them.",
+    ".parquet",
+    _write_lists,
+    order=27,
 )
 
 

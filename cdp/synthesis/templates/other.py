@@ -14,7 +14,7 @@ from itertools import chain, zip_longest
 
 from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.corpus.languages import FUNCTION_WORDS, guess_language, main_script
+from cdp.complexity.guessing import FUNCTION_WORDS, guess_language, main_script
 from cdp.synthesis.sentences import WIDE, balanced, plain, plain_title, read_sentences
 
 _DATA = tomllib.loads((SHIPPED_DATA / "words" / "pointing.toml").read_text(encoding="utf-8"))

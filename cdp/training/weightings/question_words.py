@@ -24,7 +24,7 @@ def with_question_words(queries: Sequence[str], language: str, kappa: float) -> 
 WEIGHTING = Weighting(
     "cw-question-words",
     "Content words with question words (CW)",
-    "As CW, with question words counted in languages whose stopword list has them (fr, zh).",
+    "As CW, with question words counted (en, ru, ar, fr, zh, ja, ko).",
     with_question_words,
     settings=("kappa",),
     order=25,

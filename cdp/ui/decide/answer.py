@@ -106,6 +106,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
                 values |= {name: value} if value else {}
     config = TrialConfig.from_dict(values)
     planned = trial.plan(workspace, config, chosen.api_key)
+    frame.remarks(filter(None, [planned.judged.splits.shared_note]), "warning")
     tables.figures(
         ("Time", f"about {duration(planned.plan.seconds)}"),
         ("Price", planned.price),

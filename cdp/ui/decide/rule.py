@@ -29,7 +29,7 @@ REAL = (
     "Queries of the task the retriever is meant for. Real ones work best: a benchmark's, or a sample of a search log."
 )
 DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
-OUTSIDE = ("no evidence for this type of task", "help", "orange")
+OUTSIDE = ("no evidence for these queries", "help", "orange")
 
 LEVELS = {
     "avoid": ("avoid diverse queries", "do_not_disturb_on", "orange"),
@@ -139,12 +139,13 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
     """The published rule in words, with the figures it rests on, how the measurement relates to it, and its limits."""
     outside = not found.by_rule
     title, icon, colour = OUTSIDE if outside else LEVELS[found.level]
+    title += ", if these are multi-hop questions" if found.scope.unknown else ""
     low, high = found.interval
     with st.container(border=True):
         st.markdown(f"**:{colour}[:material/{icon}:] Published rule: {title}**")
-        if known.rule:
-            st.markdown(md(known.rule))
         st.markdown(md(found.advice))
+        if known.rule and not outside:
+            st.markdown(md(known.rule))
         tables.figures(
             ("Mean CW", f"{found.mean_cw:.2f}", frame.DEFINITIONS["cw"]),
             ("95% interval", f"{low:.2f} to {high:.2f}", frame.DEFINITIONS["interval"]),

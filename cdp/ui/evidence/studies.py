@@ -87,5 +87,5 @@ def scaling(report: StudyReport, unit: str) -> None:
             figures.scaling(report, benchmark, unit),
             key="study_scaling",
             alt=f"NDCG@10 on {benchmark} by queries per {unit} for each way of training",
-            caption="Mean over seeds, ± their standard deviation; dashed: before training.",
+            caption="Mean over seeds, ± their standard deviation. Dashed: without training, each by its name.",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -113,11 +113,11 @@ def with_interval(value: Value | None, digits: int = 3) -> str:
     return shown
 
 
-def table(workspace: Workspace, rows: Sequence[Measured], results: Mapping[str, Value]) -> None:
+def table(workspace: Workspace, rows: Sequence[Measured]) -> None:
     """One row per set, one column per measure that one of them has, each with its interval."""
     if not rows:
         return
-    found = [metrics.values(measured, results.get(query_set.id)) for query_set, measured in rows]
+    found = [metrics.fitting(workspace, measured) for _, measured in rows]
     shown = {
         f"{measure.title} {ARROWS.get(measure.better, '')}".rstrip(): measure
         for measure in MEASURES.values()
@@ -174,18 +174,15 @@ def curve(workspace: Workspace, rows: Sequence[Measured]) -> None:
         st.info(f"Each {unit} has only one query; Self-BLEU and CE need at least two.", icon=":material/info:")
 
 
-def newest(workspace: Workspace, picked: Sequence[QuerySet]) -> dict[str, Value]:
-    """The newest result of a metric job by query set, for those that have one."""
-    return {q.id: rows[0] for q in picked if (rows := metrics.results(workspace, q.id))}
-
-
-def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mapping[str, Value], human: str) -> None:
+def model_based(workspace: Workspace, rows: Sequence[Measured], human: str) -> None:
     """What runs, and the button that measures Dist-Sim, the paraphrase ratio and embedding diversity."""
     st.subheader("Measure with models", anchor=False, help=frame.DEFINITIONS["paraphrase_ratio"])
+    picked = [query_set for query_set, _ in rows]
     ids = {q.id for q in picked}
+    measured = any(v["job_id"] for _, m in rows for v in metrics.fitting(workspace, m).values())
     running = [v for v in jobs.list_active(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
     job_views.running_note(workspace, running)
-    if not results and not running:
+    if not measured and not running:
         st.caption(
             "The paraphrase ratio needs a cross-encoder that compares pairs of queries; Dist-Sim needs an encoder "
             "and human queries. Both run in the background."
@@ -196,7 +193,7 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
         busy = {v.config.get("query_set") for v in running}
         wanted = [c for c in configs if c.query_set not in busy]
-        label = "Measure again" if results else "Measure with models"
+        label = "Measure again" if measured else "Measure with models"
         if forms.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
             for config in wanted:
                 jobs.start(workspace, "metrics", config)

@@ -9,10 +9,16 @@ import streamlit as st
 
 from cdp.charts import style
 
+CAMERA = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
 
-def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
-    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown."""
-    st.plotly_chart(figure, key=key, alt=alt, config={"displaylogo": False, "displayModeBar": False})
+
+def show(figure: Any, *, key: str, alt: str, caption: str = "", camera: bool = False) -> None:
+    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown; with a ``camera`` one click saves it
+    as PNG."""
+    buttons = {**CAMERA, "toImageButtonOptions": {"format": "png", "filename": key, "scale": 2}}
+    st.plotly_chart(
+        figure, key=key, alt=alt, config={"displaylogo": False, **(buttons if camera else {"displayModeBar": False})}
+    )
     where = "distribute" if caption else "right"
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment=where, key=f"below_{key}"):
         if caption:
@@ -31,9 +37,8 @@ def _export(figure: Any, key: str, alt: str) -> None:
     name = re.sub(r"\W+", "-", key).strip("-")
     with folded:
         st.caption("Click the camera in the upper right corner to save the figure.")
-        buttons = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
         saved = {"toImageButtonOptions": {"format": "svg", "filename": name}}
         st.plotly_chart(
             style.paper(figure), key=f"export_figure_{key}", alt=alt, theme=None, width="content",
-            config={"displaylogo": False, **buttons, **saved},
+            config={"displaylogo": False, **CAMERA, **saved},
         )  # fmt: skip

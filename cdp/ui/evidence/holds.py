@@ -1,0 +1,176 @@
+"""The tab "Does it hold here?": each published figure beside the same of one's own results, and who is right at rank 1.
+
+What cannot be drawn yet says which run it needs, with the button that leads there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.text import csv_text
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import Benchmark
+from cdp.charts.holds import FIGURES, Figure
+from cdp.complexity import content_words
+from cdp.principle.tables import TABLES, short_name
+from cdp.results import arms, board, numbers
+from cdp.results.arms import ArmPair, Case, FigureData
+from cdp.results.numbers import Numbers
+from cdp.services import benchmarks as stored_benchmarks
+from cdp.services import commands, queries, studies
+from cdp.ui.shell import charts, forms, frame, state, workbench
+from cdp.ui.shell.tables import md, moment
+
+OTHERS = "evaluations"
+SHOWN_CASES = 10
+
+
+def page(workspace: Workspace) -> None:
+    """The tab."""
+    evaluations = board.list_evaluations(workspace, state.scope(workspace))
+    chosen = _choose_results(workspace, evaluations)
+    sets = [q.id for q in state.of_project(workspace, "query_set", queries.list_query_sets(workspace))]
+    mine = arms.own(workspace, chosen, sets)
+    names = [b.name for b in state.of_project(workspace, "benchmark", stored_benchmarks.list_benchmarks(workspace))]
+    mine = replace(mine, stats=arms.statistics(workspace, names))
+    compared = arms.compared(workspace, chosen)
+    pair = _pair(workspace, compared)
+    mine = replace(mine, errors=pair[0].table() if pair else [])
+
+    axis = st.session_state.get("holds_axis") or "cw"
+    if axis != "cw":
+        mine = replace(mine, differences=arms.gains(mine.rows, axis), axis=axis)
+    drawn = {name: figure.numbers(mine) for name, figure in FIGURES.items()}
+    there = sum(map(bool, drawn.values()))
+    st.markdown(f"#### {there} of {len(FIGURES)} figures can be drawn from your results")
+    titles = {name: f"{figure.title}{'' if drawn[name] else ' (needs a run)'}" for name, figure in FIGURES.items()}
+    name = state.choose("Figure", titles, "figure", what="figure", width=420) or next(iter(FIGURES))
+    figure = FIGURES[name]
+    left, right = st.columns(2, gap="large")
+    with right:
+        _own(figure, mine, drawn[name], compared)
+    with left:
+        _published(figure)
+    if figure.name == "errors" and pair:
+        _cases(*pair)
+    forms.command(commands.line("published", "show", short_name(figure.tables[0])))
+
+
+def _choose_results(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The evaluations that the figures are drawn from: of studies, and all others."""
+    listed = state.of_project(workspace, "job", studies.list_studies(workspace))
+    with_rows = {str(row["settings"].get("study") or OTHERS) for row in evaluations}
+    names = {job.id: f"{job.name} · {moment(job.created)}" for job in listed if job.id in with_rows}
+    names |= {OTHERS: "Evaluations outside of studies"} if OTHERS in with_rows else {}
+    if not names:
+        return []
+    of = state.choose_many("Drawn from", names, "results", default=list(names))
+    return [row for row in evaluations if str(row["settings"].get("study") or OTHERS) in of]
+
+
+def _published(figure: Figure) -> None:
+    """The published side, from one of the tables that the figure stands beside."""
+    st.subheader("Published", anchor=False)
+    labels = {short_name(label): TABLES[label].title for label in figure.tables}
+    by_name = {short_name(label): label for label in figure.tables}
+    name = next(iter(labels))
+    if len(labels) > 1:
+        name = forms.pick("Published table", labels, key=f"holds_table_{figure.name}")
+    evidence = arms.published(by_name[name])
+    _draw(figure, figure.numbers(evidence), f"published_{figure.name}", TABLES[by_name[name]].about)
+
+
+def _own(figure: Figure, mine: FigureData, shown: Numbers, compared: Mapping[str, Any]) -> None:
+    """The own side, or which run it needs."""
+    st.subheader("Yours", anchor=False)
+    if not shown:
+        frame.empty(
+            "Nothing to draw yet", f"{figure.needs} is needed.", figure.page, "Set it up", **(figure.params or {})
+        )
+        return
+    if figure.name == "errors":
+        _choose_pair(compared)
+    if figure.name in ("cw", "correlation"):
+        forms.pick("Over", arms.AXES, key="holds_axis")
+    said = numbers.said(mine, shown)
+    if figure.name == "errors":
+        said = f"{shown[0]['value']:,} queries of one benchmark, one training of each arm."
+    _draw(figure, shown, f"own_{figure.name}", said)
+
+
+def _draw(figure: Figure, shown: Numbers, key: str, sentence: str) -> None:
+    """The figure with its sentence, and its numbers as CSV."""
+    charts.show(figure.draw(shown), key=f"holds_{key}", alt=f"{figure.title}: {sentence}", caption=md(sentence),
+                camera=True)  # fmt: skip
+    columns = list(dict.fromkeys(name for row in shown for name in row))
+    content = csv_text(columns, ([row.get(name) for name in columns] for row in shown))
+    forms.download("CSV", content, f"{key.replace('_', '-')}.csv", key=f"holds_csv_{key}", type="tertiary")
+
+
+# Who is right at rank 1.
+
+
+def _first_pair(arms_here: Mapping[str, Any]) -> tuple[str, str]:
+    """The arms that are compared at first: the fewest and the most queries per document, of the same kind."""
+    trained = {name: row["trained"] for name, row in arms_here.items() if row["trained"] is not None}
+    by_depth = sorted(trained, key=lambda name: (trained[name].source != "diverse", float(trained[name].per_doc)))
+    diverse = [name for name in by_depth if trained[name].source == "diverse"]
+    names = diverse if len(diverse) > 1 else [*by_depth, *(name for name in arms_here if name not in trained)]
+    return names[0], names[-1]
+
+
+def _choose_pair(compared: Mapping[str, Mapping[str, Any]]) -> None:
+    """The benchmark and the two arms of the two-way table."""
+    place = forms.pick("Benchmark", list(compared), key="errors_place")
+    names = list(compared[place])
+    first, second = _first_pair(compared[place])
+    with st.container(horizontal=True):
+        forms.pick("First arm", names, key=f"errors_first_{place}", first=first)
+        forms.pick("Second arm", names, key=f"errors_second_{place}", first=second)
+
+
+def _pair(workspace: Workspace, compared: Mapping[str, Mapping[str, Any]]) -> tuple[ArmPair, Benchmark] | None:
+    """The two arms as chosen, and their benchmark; None where no two arms can be compared."""
+    if not compared:
+        return None
+    place = st.session_state.get("errors_place")
+    here = compared[place if place in compared else next(iter(compared))]
+    keys = (f"errors_first_{place}", f"errors_second_{place}")
+    chosen = (st.session_state.get(key) for key in keys)
+    first, second = (name if name in here else usual for name, usual in zip(chosen, _first_pair(here), strict=True))
+    return arms.pair(workspace, here, (first, second))
+
+
+def _cases(of: ArmPair, benchmark: Benchmark) -> None:
+    """The queries that one arm alone has right, each with both passages; the query's content words are marked."""
+    st.subheader("Cases", anchor=False)
+    found: dict[tuple[int, bool], list[Case]] = defaultdict(list)
+    for case in of.cases():
+        found[case.right, case.same].append(case)
+    if not found:
+        st.caption("Both arms are right and wrong on the same queries.")
+        return
+
+    titles = {kind: f"{_kind(of.names, *kind)} ({len(found[kind])})" for kind in sorted(found, reverse=True)}
+    kind = forms.pick("Kind", titles, key="errors_kind", persistent=False)
+    texts = dict(zip(benchmark.query_ids, benchmark.queries, strict=True))
+    documents = {name: i for i, name in enumerate(benchmark.document_ids)}
+
+    for case in found[kind][:SHOWN_CASES]:
+        words = sorted(content_words(texts[case.query_id], benchmark.counted_language))
+        with st.container(border=True):
+            workbench.text("", texts[case.query_id], words)
+            sides = (("Relevant", case.relevant), ("Retrieved first", case.wrong))
+            for column, (title, name) in zip(st.columns(2), sides, strict=True):
+                with column:
+                    body = benchmark.documents[documents[name]] if name in documents else "Nothing was retrieved."
+                    workbench.text(f"{title}: {name}", body, words)
+
+
+def _kind(names: tuple[str, str], right: int, same: bool) -> str:
+    return f"Right only with {names[right - 1]}; the other had another {'passage of the file' if same else 'file'}"

@@ -1,0 +1,117 @@
+"""A workspace with a finished study whose figures follow from few numbers, and the same numbers by hand.
+
+On three benchmarks of 2, 4 and 6 content words, of 4 queries each, every query of an arm has one score: that of the
+untrained retriever, and what the arm adds. Seeds add -0.5 and +0.5.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cdp import query_sets
+from cdp.base.workspace import Workspace, write_json
+from cdp.benchmarks import add_benchmark, load_benchmark
+from cdp.corpus import read_documents, store
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import EQUAL_PAIRS, Cell, Condition, StudySource
+
+WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord")
+CW = {"short": 2, "middle": 4, "long": 6}
+UNTRAINED = {"short": 40.0, "middle": 50.0, "long": 60.0}
+# (method, Q/Doc, weighting, query source, held) → points above the untrained retriever, by benchmark.
+ADDED: dict[tuple[str, int, str, str, str], dict[str, float]] = {
+    ("diverse", 1, "none", "query-only", ""): {"short": 5, "middle": 5, "long": 5},
+    ("diverse", 3, "none", "query-only", ""): {"short": 3, "middle": 7, "long": 11},
+    ("diverse", 5, "none", "query-only", ""): {"short": 1, "middle": 8, "long": 10},
+    ("paraphrase", 1, "none", "query-only", ""): {"short": 5, "middle": 5, "long": 5},
+    ("paraphrase", 3, "none", "query-only", ""): {"short": 5, "middle": 6, "long": 8},
+    ("diverse", 3, "none", "query-only", EQUAL_PAIRS): {"short": 4, "middle": 4, "long": 4},
+    ("diverse", 3, "cw", "query-only", ""): {"short": 4, "middle": 8, "long": 12},
+    ("diverse", 3, "ri", "multi-query", ""): {"short": 6, "middle": 6, "long": 6},
+    ("diverse", 3, "none", "multi-query", ""): {"short": 4, "middle": 4, "long": 4},
+}
+# First documents at Q/Doc 1 and 3 on "short", whose queries are all answered by one#1.
+FIRST = {1: ("one#1", "one#2", "two#1", "one#2"), 3: ("two#2", "one#1", "one#1", "one#2")}
+DEV = {0.01: 30.0, 0.02: 35.0}
+
+
+def benchmark(workspace: Workspace, folder: Path, name: str) -> str:
+    """Four queries of as many content words as ``CW`` says, answered by the same passage."""
+    (folder / name / "qrels").mkdir(parents=True)
+    texts = {"one#1": "amber basalt", "one#2": "cedar delta", "two#1": "ember fjord", "two#2": "nothing of these"}
+    documents = "".join(json.dumps({"_id": id, "text": text}) + "\n" for id, text in texts.items())
+    text = " ".join(WORDS[: CW[name]])
+    queries = "".join(json.dumps({"_id": f"q{i}", "text": f"the {text}"}) + "\n" for i in range(4))
+    (folder / name / "corpus.jsonl").write_text(documents)
+    (folder / name / "queries.jsonl").write_text(queries)
+    judged = "".join(f"q{i}\tone#1\t1\n" for i in range(4))
+    (folder / name / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}")
+    return add_benchmark(folder / name, workspace, name)
+
+
+def sets(workspace: Workspace, folder: Path) -> dict[str, str]:
+    """A query set of each method over six documents with five queries each: {method: its id}."""
+    source = folder / "documents.jsonl"
+    source.write_text("".join(json.dumps({"_id": f"d{i}", "text": f"tide {i}"}) + "\n" for i in range(6)))
+    with read_documents(source) as result:
+        corpus = store(result, "tides", workspace).id
+    made = {}
+    for method in ("diverse", "paraphrase"):
+        pairs = [(f"d{i}", [f"{method} {j} of tide {i}" for j in range(5)]) for i in range(6)]
+        found = query_sets.import_queries(iter(pairs), workspace, corpus, method, kind="synthetic", method=method)
+        made[method] = query_sets.update(workspace, found.query_set.id, generator="template").id
+    return made
+
+
+def evaluations(workspace: Workspace, points: dict[str, float], per_doc: int) -> dict[str, Any]:
+    """The evaluations of a record: ``points`` by benchmark, for each of the four queries."""
+    found = {}
+    for name, value in points.items():
+        ids = load_benchmark(workspace.benchmarks / name, "test").query_ids
+        first = [[document] for document in FIRST.get(per_doc, FIRST[1])]
+        found[f"hash-{name}/test/published"] = {
+            "benchmark": name, "split": "test", "n_texts": 8, "query_ids": ids, "ndcg@10": [value / 100] * len(ids),
+            "measures": {"ndcg@10": value / 100}, "counts": {}, "settings": {}, "seconds": {},
+            "first_ten": records.numbered(first), "p@1": [int(documents[0] == "one#1") for documents in first],
+        }  # fmt: skip
+    return found
+
+
+def make(workspace: Workspace, folder: Path) -> dict[str, str]:
+    """The study ``study-1`` with all arms of ``ADDED``, and two learning rates; returns the query sets."""
+    for name in CW:
+        benchmark(workspace, folder, name)
+    written = sets(workspace, folder)
+    job = workspace.job("study-1")
+    config = StudyConfig.from_dict({"benchmarks": ", ".join(CW), "query_sets": ", ".join(written.values())})
+    sources = [StudySource(method, method, name, "", 6, (6,) * 5) for method, name in written.items()]
+    spec = {"id": "study-1", "kind": "study", "name": "small", "created": "2026-01-02T03:04:05+00:00", "sequence": 1,
+            "module": "cdp.workers.study", "launcher": "python", "device": {}, "config": config.to_dict(),
+            "inputs": {"sources": [asdict(source) for source in sources]}}  # fmt: skip
+    write_json(job / "spec.json", spec)
+
+    about = {"retriever": "tiny", "created": "2026-01-02T03:04:06+00:00"}
+    records.save(job, "untrained", None, {**about, "evaluations": evaluations(workspace, UNTRAINED, 1)})
+    arms = [(Cell("tiny", m, n, w, held, None, query_source=q), added) for (m, n, w, q, held), added in ADDED.items()]
+    rates = [(Cell("rated", "diverse", 1, rate=rate), dict.fromkeys(CW, 0.0)) for rate in DEV]
+    for number, (cell, added) in enumerate([*arms, *rates]):
+        for seed in (0, 1):
+            points = {name: UNTRAINED[name] + value + seed - 0.5 for name, value in added.items()}
+            documents = 2 if cell.held else 6
+            doubled = 2 if cell.query_source == "multi-query" else 1
+            curve = [{"step": 1, "ndcg@10": DEV[cell.rate] / 100}] if cell.rate is not None else []
+            training = {"pairs": documents * cell.per_doc * doubled, "documents": documents, "seconds": 1.0, "steps": 9,
+                        "evaluations": curve}  # fmt: skip
+            settings = {
+                "query_set": written[cell.source],
+                "learning_rate": cell.rate,
+                "query_source": cell.query_source,
+            }
+            record = {**about, "retriever": cell.retriever, "training": training, "settings": settings,
+                      "evaluations": evaluations(workspace, points, cell.per_doc)}  # fmt: skip
+            records.save(job, f"arm-{number}-{seed}", Condition(cell, seed), record)
+    return written
