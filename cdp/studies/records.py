@@ -219,8 +219,8 @@ def judged_now(
         e = scored.get(facts["place"])
         with suppress(CdpError, KeyError, OSError):
             folder = resolve_benchmark(facts["name"], workspace)
-            if e and "first_ten" in e and judged.is_judged(judged.whole(folder)):
-                run = dict(zip(e["query_ids"], e["first_ten"], strict=True))
+            run = firsts(e) if e else None
+            if e and run is not None and judged.is_judged(judged.whole(folder)):
                 now = scores_of(run, judged.grades_now(folder, facts["split"]))
                 scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
     if fused:
