@@ -164,7 +164,7 @@ def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
     with frame.guarded():
         view = jobs.show(workspace, job_id, with_size=False)
         if not view.active or str(view.state) != drawn:
-            st.rerun()
+            job_views.draw_again()
         shown = trial.at_work(workspace, view)
         st.progress(shown.fraction, text=f"**Test running** · {md(job_views.doing(shown))}")
         st.caption("It goes on if you close the page. The answer appears here when it ends.")

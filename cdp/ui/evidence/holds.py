@@ -105,8 +105,7 @@ def _own(figure: Figure, mine: FigureData, shown: Numbers, compared: Mapping[str
 
 def _draw(figure: Figure, shown: Numbers, key: str, sentence: str) -> None:
     """The figure with its sentence, and its numbers as CSV."""
-    charts.show(figure.draw(shown), key=f"holds_{key}", alt=f"{figure.title}: {sentence}", caption=md(sentence),
-                camera=True)  # fmt: skip
+    charts.show(figure.draw(shown), key=f"holds_{key}", alt=f"{figure.title}: {sentence}", caption=md(sentence))
     columns = list(dict.fromkeys(name for row in shown for name in row))
     content = csv_text(columns, ([row.get(name) for name in columns] for row in shown))
     forms.download("CSV", content, f"{key.replace('_', '-')}.csv", key=f"holds_csv_{key}", type="tertiary")

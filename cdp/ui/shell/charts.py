@@ -9,16 +9,15 @@ import streamlit as st
 
 from cdp.charts import style
 
-CAMERA = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
+CAMERA = {"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]}
 
 
-def show(figure: Any, *, key: str, alt: str, caption: str = "", camera: bool = False) -> None:
-    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown; with a ``camera`` one click saves it
-    as PNG."""
-    buttons = {**CAMERA, "toImageButtonOptions": {"format": "png", "filename": key, "scale": 2}}
-    st.plotly_chart(
-        figure, key=key, alt=alt, config={"displaylogo": False, **(buttons if camera else {"displayModeBar": False})}
-    )
+def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
+    """Draw a figure of ``cdp.charts``; its camera saves it as PNG with one click. ``caption`` is our own text, in
+    Markdown."""
+    name = re.sub(r"\W+", "-", key).strip("-")
+    png = {"format": "png", "filename": name, "scale": 2}
+    st.plotly_chart(figure, key=key, alt=alt, config={**CAMERA, "toImageButtonOptions": png})
     where = "distribute" if caption else "right"
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment=where, key=f"below_{key}"):
         if caption:
@@ -40,5 +39,5 @@ def _export(figure: Any, key: str, alt: str) -> None:
         saved = {"toImageButtonOptions": {"format": "svg", "filename": name}}
         st.plotly_chart(
             style.paper(figure), key=f"export_figure_{key}", alt=alt, theme=None, width="content",
-            config={"displaylogo": False, **CAMERA, **saved},
+            config={**CAMERA, **saved},
         )  # fmt: skip
