@@ -57,11 +57,13 @@ def run() -> list[Row]:
             for side in sides if turn % 2 == 0 else reversed(sides):
                 taken[side].append(measured(*sides[side]))
                 print(side, *(round(value, 1) for value in taken[side][-1]), flush=True)
+
     names = (
         "a test of minilm, CPU",
         "a test of minilm, CPU of one more training",
         "a test of minilm, anonymous memory",
     )
+
     rows = []
     for number, (name, goal) in enumerate(zip(names, (4.0, 4.0, 1 / 1.2), strict=True)):
         ours, peer = ([turn[number] for turn in taken[side]] for side in ("ours", "peer"))

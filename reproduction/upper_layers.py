@@ -9,8 +9,9 @@ A training that is there is never run again, so a second call goes on. ``--repor
 from __future__ import annotations
 
 import argparse
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.statistics import stdtrit
+from cdp.base.text import counted
 from cdp.base.workspace import REPOSITORY, Workspace, write_json
 from cdp.benchmarks import add_benchmark, subsets
 from cdp.benchmarks.benchmark import part
@@ -41,12 +44,17 @@ DRAWS = 2_000
 
 @dataclass(frozen=True)
 class Difference:
-    """One arm minus another on one collection, in points per query, seeds averaged: shape (n_queries,) each."""
+    """One arm minus another on one collection, in points by seed and query: shape (n_seeds, n_queries) each."""
 
     collection: str
     arms: str
     two: Floats
     whole: Floats
+
+    @property
+    def significant(self) -> tuple[int, int]:
+        """The signs of both means over the seeds, 0 where the 95% interval over the queries holds 0."""
+        return _sign(self.two.mean(axis=0)), _sign(self.whole.mean(axis=0))
 
 
 def prepare(workspace: Workspace, data: Path, name: str, documents: int, queries: int) -> dict[str, Any]:
@@ -66,7 +74,7 @@ def prepare(workspace: Workspace, data: Path, name: str, documents: int, queries
 
 
 def differences(workspace: Workspace) -> list[Difference]:
-    """The pairs of arms of every study of the plan that is there, those with both numbers of layers."""
+    """The pairs of arms of every study of the plan that is there, over the seeds that have both numbers of layers."""
     found = []
     for view in studies.list_studies(workspace):
         about = read_about(view.folder)
@@ -74,39 +82,71 @@ def differences(workspace: Workspace) -> list[Difference]:
             continue
         place = about["benchmarks"][0]["place"]
         scores, _ = read_scores(records.list_records(view.folder), {place: "here"})
-        means = {cell: np.mean(list(of["here"].values()), axis=0) for cell, of in scores.items() if cell.per_doc}
+        by_seed = {cell: of["here"] for cell, of in scores.items() if cell.per_doc}
         for first, second in combinations(ARMS, 2):
-            two, whole = (_minus(means, second, first, layers) for layers in (2, 0))
-            if two is not None and whole is not None:
+            two, whole = (_minus(by_seed, second, first, layers) for layers in (2, 0))
+            seeds = sorted({*two} & {*whole})
+            if seeds:
                 arms = f"{second[0]} {second[1]} - {first[0]} {first[1]}"
-                found.append(Difference(view.name.removeprefix(f"{PLAN} "), arms, two, whole))
+                of_seeds = (np.array([side[seed] for seed in seeds]) for side in (two, whole))
+                found.append(Difference(view.name.removeprefix(f"{PLAN} "), arms, *of_seeds))
     return found
 
 
-def _minus(means: dict[Cell, Floats], arm: tuple[str, int], other: tuple[str, int], layers: int) -> Floats | None:
-    def of(wanted: tuple[str, int]) -> Floats | None:
-        cells = (c for c in means if (method_of(c.source), c.per_doc, c.layers) == (*wanted, layers))
-        return next((means[cell] for cell in cells), None)
+def _minus(
+    by_seed: Mapping[Cell, Mapping[int, Floats]], arm: tuple[str, int], other: tuple[str, int], layers: int
+) -> dict[int, Floats]:
+    """One arm minus another by seed, for the seeds that have both."""
+
+    def of(wanted: tuple[str, int]) -> Mapping[int, Floats]:
+        cells = (c for c in by_seed if (method_of(c.source), c.per_doc, c.layers) == (*wanted, layers))
+        return next((by_seed[cell] for cell in cells), {})
 
     mine, theirs = of(arm), of(other)
-    return None if mine is None or theirs is None else mine - theirs
+    return {seed: mine[seed] - theirs[seed] for seed in mine if seed in theirs}
+
+
+def _sign(values: Floats) -> int:
+    half = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return int(np.sign(values.mean())) if abs(values.mean()) > half else 0
 
 
 def slope(found: Sequence[Difference]) -> tuple[float, float, float]:
-    """(slope of the differences with two layers on those with all, its 95% interval over queries)."""
+    """(slope of the differences with two layers on those with all, its 95% interval over queries).
+
+    Both are means of few trainings, and noise in what a line is fitted on draws its slope towards 0. The variance of
+    these means over the seeds, and their covariance, are taken off both moments (Fuller 1987, eq. 1.2.5). NaN where
+    the noise is all that there is, or with one seed.
+    """
     rng = np.random.default_rng(0)
-    drawn = {d.collection: rng.integers(0, len(d.two), (DRAWS, len(d.two))) for d in found}
-    two, whole = (
-        np.array([getattr(d, name)[drawn[d.collection]].mean(axis=1) for d in found]) for name in ("two", "whole")
-    )
-    low, high = np.percentile([_slope(x, y) for x, y in zip(whole.T, two.T, strict=True)], [2.5, 97.5])
-    point = _slope(np.array([d.whole.mean() for d in found]), np.array([d.two.mean() for d in found]))
-    return point, float(low), float(high)
+    drawn = {d.collection: rng.integers(0, d.two.shape[1], (DRAWS, d.two.shape[1])) for d in found}
+    two, whole = ([getattr(d, name)[:, drawn[d.collection]].mean(axis=2) for d in found] for name in ("two", "whole"))
+    slopes = _slopes(whole, two)
+    low, high = np.nanpercentile(slopes, [2.5, 97.5]) if np.isfinite(slopes).any() else (math.nan, math.nan)
+
+    means = ([getattr(d, name).mean(axis=1, keepdims=True) for d in found] for name in ("whole", "two"))
+    (point,) = _slopes(*means)
+    return float(point), float(low), float(high)
 
 
-def _slope(x: Floats, y: Floats) -> float:
-    centred = x - x.mean()
-    return float(centred @ (y - y.mean()) / (centred @ centred))
+def _slopes(x: Sequence[Floats], y: Sequence[Floats]) -> Floats:
+    """The slopes of y on x, shape (n_draws,), of each difference's means by seed and draw, without the seeds' noise."""
+    if min(map(len, x)) < 2:
+        return np.full(x[0].shape[1], math.nan)
+
+    xs, ys = (np.array([values.mean(axis=0) for values in side]) for side in (x, y))
+    noise, shared = np.zeros(xs.shape[1]), np.zeros(xs.shape[1])
+    for of_x, of_y in zip(x, y, strict=True):
+        n = len(of_x)
+        noise += of_x.var(axis=0, ddof=1) / n
+        shared += ((of_x - of_x.mean(axis=0)) * (of_y - of_y.mean(axis=0))).sum(axis=0) / (n - 1) / n
+
+    # Of n values about their mean, the noise of each counts (n - 1) / n times.
+    share = (len(xs) - 1) / len(xs)
+    centred = xs - xs.mean(axis=0)
+    spread = (centred**2).sum(axis=0) - share * noise
+    together = (centred * ys).sum(axis=0) - share * shared
+    return np.where(spread > 0, together / np.where(spread > 0, spread, 1.0), math.nan)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -129,7 +169,11 @@ def main(words: Sequence[str] | None = None) -> int:
         jobs.wait(workspace, studies.run(workspace, config).job_id)
     found = differences(workspace)
     for d in found:
-        print(f"{d.collection}: {d.arms}: two {d.two.mean():+.2f}, all {d.whole.mean():+.2f} ({len(d.two)} queries)")
+        seeds, queries = d.two.shape
+        means = f"two {d.two.mean():+.2f}, all {d.whole.mean():+.2f}"
+        print(f"{d.collection}: {d.arms}: {means} ({queries} queries, {counted(seeds, 'seed')})")
+        if math.prod(d.significant) < 0:
+            print("  significant with opposite signs")
     if len(found) > 2:
         point, low, high = slope(found)
         print(f"slope {point:.2f} (95% {low:.2f} to {high:.2f}), {len(found)} differences")

@@ -89,9 +89,10 @@ class _Data:
 
 
 class Study:
-    """One attempt at a study: ``execute`` runs what is not there yet."""
+    """One attempt at a study: ``execute`` runs what is not there yet. After ``first``, which evaluated what is not
+    trained, only the trainings are left."""
 
-    def __init__(self, job: Job, inputs: Inputs) -> None:
+    def __init__(self, job: Job, inputs: Inputs, first: Study | None = None) -> None:
         self.job, self.config = job, inputs.config
         self.sources = {source.label: source for source in inputs.sources}
         self._common = common_documents(job.workspace, inputs.sources)
@@ -103,21 +104,21 @@ class Study:
         self.store = EmbeddingStore(job.workspace)
         from cdp.retrievers.static import TokenMemo
 
-        self._memo = TokenMemo()
-        self.steps = inputs.steps
-        self.done = 0
-        self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0)
+        self._memo: TokenMemo = TokenMemo() if first is None else first._memo
+        self.steps = inputs.steps if first is None else list(inputs.conditions)
+        self.done: int = 0 if first is None else first.done
+        self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0) if first is None else first.counts
         self._data: _Data | None = None
         promised = job.spec.get("inputs", {}).get("promised", {}).get("work", {})
         kinds = [kind_of(step) for step in self.steps]
         if self.config.choose:  # the trainings that follow: of the slowest that may be chosen
             slowest = max(self.config.retrievers, key=lambda name: promised.get(name, 0.0))
             kinds += [slowest] * (len(conditions(self.config, inputs.sources)) // len(self.config.retrievers))
-        self._remaining, self._total = Remaining(kinds, promised), len(kinds)
+        self._remaining, self._total = Remaining(kinds, promised), self.done + len(kinds)
         self._began: tuple[str, float] = ("", 0.0)
-        self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
+        self._base: dict[str, tuple[ResolvedRetriever, str]] = {} if first is None else first._base
         self._negatives: dict[str, tuple[Mined, Labels]] = {}
-        self._lexical: dict[str, Evaluation] = {}
+        self._lexical: dict[str, Evaluation] = {} if first is None else first._lexical
         judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *self.dev]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,10 @@ from cdp.training.tokens import tokenise
 # its own size: most of its step is the table's, whatever it holds.
 TEXTS = 32
 
-# A step is repeated for so long, and at least so often, and the fastest counts: other work on the machine only adds.
+# A step is repeated for so long, and at least so often, and the median counts: on a busy machine the fastest one
+# promised half of what a test took.
 REPEAT_S = 2.0
-REPEATS = 2
+REPEATS = 3
 
 # Words of a document that stand for its query.
 WORDS = 12
@@ -50,18 +52,20 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     chosen = {"query_set": "any", "retriever": name, **({"trained_layers": layers} if layers else {})}
     settings = complete(TrainingConfig.from_dict(chosen), retriever)
     assert settings.learning_rate is not None
+
     model = base_model(retriever, settings, "cpu")
     static = StaticEngine.fits(model)
     texts = settings.loop.batch_size or TEXTS if static else TEXTS
     documents = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
     queries = [" ".join(text.split()[:WORDS]) for text in documents]
+
     prompt = model.prompts["query"] or ""
     read: list[Any] = [tokenise(model, queries, prompt), tokenise(model, documents)]
     encoding = Encoding("", "document", "", True, None, precision_for(model))
 
     def texts_per_second() -> float:
         model.eval()
-        return len(documents) / _fastest(lambda: encode(model, documents, encoding, batch_size=128))
+        return len(documents) / _typical(lambda: encode(model, documents, encoding, batch_size=128))
 
     whole = texts_per_second()
     with tempfile.TemporaryDirectory() as folder:
@@ -70,6 +74,7 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
             lower = LowerLayers(model, layers, Path(folder), key)
             read = [lower.states(queries, prompt, read[0]), lower.states(documents, "", read[1])]
             model.lower_layers = lower
+
         batches = Batches(read[0], read[1], np.arange(len(documents)), np.ones(len(documents)))
         loss = WeightedInfoNCE(settings.loop.scale or 20.0)
         engine: Engine = StaticEngine(model, batches, loss) if static else TransformerEngine(model, batches, loss)
@@ -82,20 +87,20 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
             engine.backward(rows)
             optimiser.step()
 
-        pairs = len(rows) / _fastest(step)
+        pairs = len(rows) / _typical(step)
         speeds = {key: Speed(pairs, texts_per_second())}
     return {**({name: Speed(pairs / 3, whole)} if layers else {}), **speeds}
 
 
-def _fastest(work: Callable[[], object]) -> float:
-    """Return the seconds of the fastest of several calls, after one that is not timed: it loads what is used first."""
+def _typical(work: Callable[[], object]) -> float:
+    """Return the median seconds of several calls, after one that is not timed: it loads what is used first."""
     work()
     took: list[float] = []
     while len(took) < REPEATS or sum(took) < REPEAT_S:
         began = time.perf_counter()
         work()
         took.append(time.perf_counter() - began)
-    return min(took)
+    return median(took)
 
 
 if __name__ == "__main__":

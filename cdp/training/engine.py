@@ -132,6 +132,9 @@ class TransformerEngine:
         self.device = model.device
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self._overhead = overhead_on(self.device)
+        # Gradient checkpointing repeats a pass within autograd, where no mode is entered: the masks would differ.
+        repeated = getattr(model.transformers_model, "is_gradient_checkpointing", False)
+        self._dropout: Autocast = FastDropout if self.device.type == "cpu" and not repeated else nullcontext
 
     def backward(self, rows: NDArray[np.int64]) -> Tensor:
         for parameter in self.parameters:
@@ -157,7 +160,7 @@ class TransformerEngine:
             key: value.to(self.device, non_blocking=True) if isinstance(value, Tensor) else value
             for key, value in store.features(which).items()
         }
-        with self.autocast(), FastDropout() if self.device.type == "cpu" else nullcontext():
+        with self.autocast(), self._dropout():
             if isinstance(store, StateStore):
                 return store.lower.forward(features)
             embedding: Tensor = self.model(features)["sentence_embedding"]

@@ -33,15 +33,21 @@ if TYPE_CHECKING:
 
 
 def main(job: Job) -> None:
+    from cdp.studies.run import Study
+
     inputs = Inputs.of(job)
     for path in (job.folder / records.FOLDER).glob("*.json"):
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
+    first: Study | None = None
     if inputs.config.choose:
-        inputs = chosen(job, inputs)
+        first = choose(job, replace(inputs, conditions=[]))
+        inputs = Inputs.of(job)
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
-    done = conducted(job, inputs)
+
+    # Tasks of a cluster are numbered by all steps; those that are done take no time.
+    done = conducted(job, Study(job, inputs, first if job.pool is None else None))
     job.result(
         "study",
         {"trained": done["trained"], "reused": done["reused"], "failed": done["failed"],
@@ -54,32 +60,30 @@ def main(job: Job) -> None:
         )
 
 
-def chosen(job: Job, inputs: Inputs) -> Inputs:
-    """Evaluate what is not trained, choose the retriever to train by it, and return the inputs of that plan."""
+def choose(job: Job, inputs: Inputs) -> Study:
+    """Evaluate what is not trained, write down the retriever to train by it, and return the study that did it."""
     from cdp.studies.run import Study
 
-    before = replace(inputs, conditions=[])
-    conducted(job, before)
+    study = Study(job, inputs)
+    conducted(job, study)
     if job.stop_requested():
         raise Stopped
-    best = Study(job, before).chosen()
+    best = study.chosen()
     job.result(CHOSEN, {"retriever": best})
     print(f"Trained is {best}: the best of {', '.join(inputs.config.retrievers)} untrained on dev.", flush=True)
-    return Inputs.of(job)
+    return study
 
 
-def conducted(job: Job, inputs: Inputs) -> Counter[str]:
+def conducted(job: Job, study: Study) -> Counter[str]:
     """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
-    from cdp.studies.run import Study
     from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
         keep_freed_memory()
-        study = Study(job, inputs)
         study.execute()
         return study.counts
     folder = job.folder / "steps"
-    files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(inputs.steps))]
+    files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(study.steps))]
     for path, _ in files:
         if (read_json_or_none(path) or {}).get("failed"):
             path.unlink()
@@ -90,7 +94,7 @@ def conducted(job: Job, inputs: Inputs) -> Counter[str]:
         total.update({name: counts[name] for name in ("trained", "reused", "failed")})
         if counts["figures"]:
             job.metric(done, **counts["figures"])
-        job.progress("conditions", done, len(inputs.steps), "conditions", next_within_s=STEP_S)
+        job.progress("conditions", done, len(study.steps), "conditions", next_within_s=STEP_S)
     return total
 
 

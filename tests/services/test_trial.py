@@ -273,6 +273,18 @@ def test_what_failed_first_is_what_is_said(workspace: Workspace, task: dict[str,
     assert "another model" in next_step
 
 
+def test_the_default_limit_allows_minilm_on_two_cores(workspace: Workspace, tmp_path: Path) -> None:
+    """At the speed of two cores that were busy with other work, and the largest test that is not asked for."""
+    manifest = corpus(workspace, tmp_path, own_test.MOST_DOCUMENTS)
+    human(workspace, manifest, 300)
+    write_json(workspace.root / studies.SPEEDS, {**SPEEDS, "minilm/2": [58, 240], "minilm": [17, 52]})
+    planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
+    splits = planned.judged.splits
+    assert (planned.documents, splits.n_test, splits.n_documents, planned.plan.trainings) == (1000, 200, 2000, 18)
+    assert planned.trained == "static-minilm or minilm (upper 2 layers), the best untrained on dev"
+    assert planned.problem == ""
+
+
 @pytest.mark.usefixtures("jobs_here")
 def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer_names_it(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -39,5 +39,5 @@ def test_the_training_and_the_learning_rate_are_those_of_dev() -> None:
 
 
 def test_without_one_dev_split_the_best_is_said_to_be_that_of_the_reported_queries() -> None:
-    assert report("").findings[1].startswith("Best on average over 3 benchmarks: tiny")
-    assert report("one:dev, two:dev").findings[1].startswith("Best on average over 3 benchmarks: tiny")
+    assert report("").findings[1].startswith("Best training on average over 3 benchmarks: tiny")
+    assert report("one:dev, two:dev").findings[1].startswith("Best training on average over 3 benchmarks: tiny")

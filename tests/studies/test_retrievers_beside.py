@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdp.base.worker import Job
-from cdp.base.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import studies
 from cdp.studies import records
 from cdp.studies.estimate import Remaining
@@ -18,11 +18,21 @@ from tests.studies.conftest import study_job
 from tests.support_models import tiny_retriever
 
 
-def run(workspace: Workspace, query_set: str, job: str = "study-1", **settings: Any) -> Path:
+def run(
+    workspace: Workspace,
+    query_set: str,
+    job: str = "study-1",
+    promised: dict[str, float] | None = None,
+    **settings: Any,
+) -> Path:
     from cdp.workers.study import main
 
     plan = {"dev": "middle:test", "bm25": True, "fusion": True, "seeds": "0", **settings}
     folder = study_job(workspace, job, query_set, ["short:test"], **plan)
+    if promised:
+        spec = read_json(folder / "spec.json")
+        spec["inputs"]["promised"] = {"work": promised}
+        write_json(folder / "spec.json", spec)
     main(Job(folder))
     return folder
 
@@ -36,10 +46,24 @@ def by_cell(folder: Path) -> dict[Cell, list[Any]]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("benchmarks")
 def test_the_best_untrained_on_dev_is_trained_and_all_stand_beside_it(
-    workspace: Workspace, query_set: str, tiny: str, tmp_path: Path
+    workspace: Workspace, query_set: str, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = str(tiny_retriever(tmp_path / "other"))
-    folder = run(workspace, query_set, retrievers=f"{tiny}, {other}", choose=True)
+    told: list[tuple[int, float]] = []
+    progress = Job.progress
+
+    def heard(job: Job, phase: str, done: int, *words: Any, **more: Any) -> None:
+        if more.get("left_s") is not None:
+            told.append((done, more["left_s"]))
+        progress(job, phase, done, *words, **more)
+
+    monkeypatch.setattr(Job, "progress", heard)
+    promised = {"untrained": 50.0, tiny: 30.0, other: 40.0}
+    folder = run(workspace, query_set, retrievers=f"{tiny}, {other}", choose=True, promised=promised)
+    # Over both phases: what is not trained, then the trainings of the chosen one.
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert [left for _, left in told] == sorted((left for _, left in told), reverse=True)
+    assert told[-1][1] == 0.0 < 40.0 < told[0][1] <= 90.0
     about, chosen = (read_json(folder / "results" / f"{name}.json") for name in ("about", "chosen"))
     found = by_cell(folder)
 
@@ -109,3 +133,28 @@ def test_the_remaining_time_counts_no_free_baseline_and_never_grows() -> None:
         left.done("minilm", None)
     assert left.seconds() == pytest.approx(60.0)
     assert Remaining(["minilm"], {}).seconds() is None
+
+
+def test_the_remaining_time_of_a_recorded_test_comes_true() -> None:
+    """The log of a real test to its answer, whose trainings took 206 to 413 seconds beside other work."""
+    log = read_json(Path(__file__).parent / "recorded" / "test-of-minilm.json")
+    kinds = [kind for kind, _ in log["done"]]
+    left = Remaining(kinds, log["promised"])
+    promised = left.seconds()
+    assert promised is not None
+    assert 0.7 <= promised / log["took"] <= 1.3
+
+    told, before = [promised], 0.0
+    for number, (kind, at) in enumerate(log["done"]):
+        halfway = left.seconds(kind, (at - before) / 2)
+        left.done(kind, at - before)
+        after = left.seconds()
+        assert halfway is not None
+        assert after is not None
+        told += [halfway, after]
+        before = at
+        # Within a quarter of the whole, from the first training on: the first two took twice as long as the third.
+        if kind != "untrained" and number < len(kinds) - 1:
+            assert abs(after - (log["took"] - at)) < log["took"] / 4, f"after {number + 1} steps"
+    assert told == sorted(told, reverse=True)
+    assert told[-1] == 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -80,3 +81,24 @@ def test_what_trains_draws_them_and_gradcache_replays_them(tmp_path: Path, monke
     TransformerEngine(model, batches, WeightedInfoNCE(20.0)).backward(ROWS)
     assert not drawn
     assert np.isfinite([float(p.grad.norm()) for p in model.parameters() if p.grad is not None]).all()
+
+
+@pytest.mark.slow
+def test_gradient_checkpointing_keeps_torchs_masks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It repeats a pass within autograd, where the mode is not entered: the two passes would not fit each other."""
+    monkeypatch.setattr("cdp.training.engine.FastDropout", nullcontext)
+    expected = gradient(tmp_path, checkpointing=False)
+    monkeypatch.undo()
+    torch.testing.assert_close(gradient(tmp_path, checkpointing=True), expected)
+
+
+def gradient(folder: Path, *, checkpointing: bool) -> torch.Tensor:
+    """The gradient of one step of a tiny transformer with dropout, from a fixed random state."""
+    model = SentenceTransformer(str(tiny_retriever(folder / "tiny", dropout=0.3)), device="cpu").train()
+    if checkpointing:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    batches = Batches(tokenise(model, QUERIES), tokenise(model, DOCUMENTS), DOCUMENT_OF, WEIGHTS)
+
+    torch.manual_seed(0)
+    TransformerEngine(model, batches, WeightedInfoNCE(20.0)).backward(ROWS)
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])

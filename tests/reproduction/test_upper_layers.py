@@ -1,0 +1,49 @@
+"""Two trained layers against all: the slope without the seeds' noise, and differences of opposite signs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from reproduction.upper_layers import Difference, slope
+
+ARMS = 60
+QUERIES = 50
+
+
+def drawn(share: float, seeds: int) -> list[Difference]:
+    """Differences of which two layers find ``share`` of what all find, each training with a luck of its own."""
+    rng = np.random.default_rng(3)
+
+    def arm(true: float, of_queries: np.ndarray) -> np.ndarray:
+        return true + of_queries + rng.normal(0, 3, (seeds, 1)) + rng.normal(0, 2, (seeds, QUERIES))
+
+    found = []
+    for number in range(ARMS):
+        true, queries = rng.normal(0, 3), rng.normal(0, 1, QUERIES)
+        found.append(Difference("all", str(number), arm(share * true, queries), arm(true, queries)))
+    return found
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_the_luck_of_trainings_does_not_draw_the_slope_towards_zero(share: float) -> None:
+    found = drawn(share, seeds=2)
+    x, y = (np.array([getattr(d, name).mean() for d in found]) for name in ("whole", "two"))
+    # The variance of a mean over two seeds is half of the truth's, so a plain line finds two thirds.
+    assert np.polyfit(x, y, 1)[0] < 0.85 * share
+    point, low, high = slope(found)
+    assert point == pytest.approx(share, abs=0.2)
+    assert low < point < high
+
+
+def test_one_seed_says_nothing_of_its_luck() -> None:
+    assert all(map(math.isnan, slope(drawn(1.0, seeds=1))))
+
+
+def test_signs_are_those_of_significant_differences() -> None:
+    rng = np.random.default_rng(0)
+    up, none = rng.normal(5, 1, (2, QUERIES)), rng.normal(0, 20, (2, QUERIES))
+    assert Difference("demo", "arms", up, -up).significant == (1, -1)
+    assert Difference("demo", "arms", up, none - none.mean()).significant == (1, 0)
