@@ -350,7 +350,7 @@ def doing(view: JobView) -> str:
     phase = view.phase if state == "running" and view.phase else state
     done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
     share = f"{view.fraction:.0%}" if view.total else ""
-    named = "" if done and phase == view.unit else phase  # a study's phase and unit are both conditions
+    named = "" if done and phase == view.unit else phase  # a study's phase and unit are both trainings
     left = "" if view.eta_s is None else f"about {duration(max(1.0, view.eta_s))} left"
     return " · ".join(part for part in (named, done, share, left) if part)
 

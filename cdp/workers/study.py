@@ -25,7 +25,7 @@ from cdp.complexity import content_words, count_content_words, language_of, prof
 from cdp.corpus import iter_documents
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource
+from cdp.studies.plan import CHOSEN, STEP_S, Condition, Inputs, StudySource
 from cdp.studies.records import licences, versions
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def choose(job: Job, inputs: Inputs) -> Study:
 
 def conducted(job: Job, study: Study) -> Counter[str]:
     """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
+    from cdp.studies.run import TRAININGS
     from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
@@ -88,13 +89,15 @@ def conducted(job: Job, study: Study) -> Counter[str]:
         if (read_json_or_none(path) or {}).get("failed"):
             path.unlink()
     total: Counter[str] = Counter()
+    trained = 0
     for done, path in enumerate(job.pool.map(do_step, files, job.stop_requested), 1):
         counts = read_json(path)
         job.n_failures += counts["failures"]
         total.update({name: counts[name] for name in ("trained", "reused", "failed")})
         if counts["figures"]:
             job.metric(done, **counts["figures"])
-        job.progress("conditions", done, len(study.steps), "conditions", next_within_s=STEP_S)
+        trained += isinstance(study.steps[int(path.stem)], Condition)
+        job.progress(TRAININGS, trained, study.total, TRAININGS, next_within_s=STEP_S)
     return total
 
 

@@ -57,7 +57,7 @@ def test_a_folder_that_is_not_the_benchmark_gives_one_box(
 def test_what_is_here_is_told(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     stored(workspace, "bright-biology", put(tmp_path, published.bright()))
     at = open_page("benchmarks", entry="bright-biology")
-    assert list(at.dataframe[0].value["Status"]).count("downloaded") == 1
+    assert list(at.dataframe[1].value["Status"]).count("downloaded") == 1
     at.session_state["command-benchmarks-sample"] = True
     at.run()
     assert not at.exception

@@ -186,7 +186,7 @@ def _failed(workspace: Workspace, corpus: str) -> None:
 def test_summary(workspace: Workspace, corpus: str) -> None:
     """For other pages: the test of a corpus in one line, running or to be started."""
     if (job := trial.running(workspace, corpus)) is not None:
-        frame.link("decide", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
+        frame.link("decide", f"Test running: {count(job.done, 'training')} done", corpus=corpus)
         return
     with st.container(horizontal=True):
         frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
