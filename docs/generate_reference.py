@@ -148,8 +148,9 @@ def definition(name: str, file: Path) -> ast.FunctionDef | ast.ClassDef:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return node
-        if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
+        if isinstance(node, ast.ImportFrom) and any(name in (alias.asname, alias.name) for alias in node.names):
             imported = node
+            name = next(alias.name for alias in node.names if name in (alias.asname, alias.name))
     assert imported is not None
     assert imported.module is not None
     module = REPOSITORY.joinpath(*imported.module.split("."))
@@ -157,7 +158,7 @@ def definition(name: str, file: Path) -> ast.FunctionDef | ast.ClassDef:
 
 
 def library(name: str) -> list[str]:
-    """One of the ten names: how it is called, and its docstring."""
+    """One of the eleven names: how it is called, and its docstring."""
     node = definition(name, Path(cdp.__file__))
     call = (
         next(x for x in node.body if getattr(x, "name", "") == "__init__") if isinstance(node, ast.ClassDef) else node
@@ -171,6 +172,20 @@ def library(name: str) -> list[str]:
     text = re.sub(r"^ {8}", "  ", text, flags=re.MULTILINE)
     signature = textwrap.fill(f"{name}({ast.unparse(call.args)}){returns}", 100, subsequent_indent="    ")
     return [f"### {name}", "", "```text", signature, "```", "", text, ""]
+
+
+def objects() -> list[str]:
+    """The methods of the objects that a workspace gives, with the first paragraph of each docstring."""
+    lines = []
+    for node in ast.parse((Path(cdp.__file__).parent / "notebook.py").read_text(encoding="utf-8")).body:
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
+            if not isinstance(method, ast.FunctionDef) or method.name.startswith("_"):
+                continue
+            text = " ".join((ast.get_docstring(method) or "").split("\n\n")[0].split()).replace("``", "`")
+            method.args.args = method.args.args[1:]
+            called = "" if method.decorator_list else f"({ast.unparse(method.args)})"
+            lines += [bullet(f"`{node.name}.{method.name}{called}`", text)] if text else []
+    return [*lines, ""]
 
 
 def build() -> str:
@@ -195,6 +210,7 @@ def build() -> str:
     lines += ["## The library", "", "`from cdp import …`, with examples in [LIBRARY.md](LIBRARY.md).", ""]
     for name in cdp.__all__:
         lines += library(name)
+    lines += ["### The objects of a workspace", "", "What `Workspace` and its methods return.", "", *objects()]
     return "\n".join(lines).rstrip() + "\n"
 
 

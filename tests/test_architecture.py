@@ -64,12 +64,13 @@ OPEN_FILES = {
 
 # Of every other file they may import records: classes and constants (names with a capital), never a function. What
 # changes a workspace, starts a job or asks a model goes through services, which hold who may do what.
-FACES = {"ui", "cli", "charts"}
+FACES = {"ui", "cli", "charts", "notebook"}
 
 LAYERS["services"] = BASE | ROOMS
 LAYERS["charts"] = BASE | OPEN | {"studies"}
 LAYERS["ui"] = BASE | OPEN | {"services", "charts"}
 LAYERS["cli"] = BASE | OPEN | {"services", "charts"}
+LAYERS["notebook"] = BASE | OPEN | {"services", "charts"}
 LAYERS["__main__"] = {"cli"}
 
 # Files of nouns and results, and the only rooms that write or read files of that name.

@@ -32,6 +32,12 @@ MAX_DOCUMENTS = option(
 )
 GPUS = option(None, "GPUs to use; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True)
 ONE_GPU = option(None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True)
+TRACKER = option(
+    "",
+    "Also log the settings, the loss and the dev scores to this tracker, where it is installed: trackio, wandb, "
+    "tensorboard or mlflow. Keys and offline modes come from its own environment variables.",
+    choices=("", "trackio", "wandb", "tensorboard", "mlflow"), advanced=True, holds="tracker",
+)
 BY = option(
     BM25,
     "What looks for the document: bm25, or a retriever (a preset, a training's id or name, a model's name or folder).",
@@ -619,6 +625,7 @@ class TrainingConfig(Config):
         (), "Further query sets (ids or names) that are trained on together with it: a mix of languages or methods.",
         advanced=True,
     )  # fmt: skip
+    tracker: str = TRACKER
 
     def check(self) -> None:
         if not self.beside:

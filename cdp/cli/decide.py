@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
-from cdp.base.text import counted, duration, interval, name_and_split
+from cdp.base.text import counted, interval, name_and_split
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
@@ -19,7 +19,6 @@ from cdp.services import corpora, queries, studies, trial
 from cdp.services import decide as service
 from cdp.studies import advice, own_test, target_queries
 from cdp.studies.config import StudyConfig, TrialConfig, read_plan, read_rates, ready_made
-from cdp.studies.own_test import Trial
 from cdp.studies.target_queries import Profiled
 from cdp.studies.text import plan_text, to_markdown
 
@@ -109,7 +108,7 @@ def cw_recommend(
     rule = profiled.recommend(domain=domain, task=task)
     answer = service.decide(run.workspace, corpus=corpus, target=profiled, domain=domain, task=task)
     value = {**_counted_as(profiled), **answers.plain(rule, answer=answer.to_dict())}
-    return run.say(value, f"{_answered(answer)}\n\n{_rule(profiled.name, rule)}")
+    return run.say(value, f"{answer.text}\n\n{_rule(profiled.name, rule)}")
 
 
 def _rule(name: str, r: Recommendation) -> str:
@@ -143,18 +142,7 @@ def decide(
     profiled = _profiled(run, target) if target.named else None
     corpus_id = corpora.resolve_corpus(run.workspace, corpus).id if corpus else ""
     answer = service.decide(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
-    return run.say(answer.to_dict(), f"{_answered(answer)}\n{_options(run, answer, corpus_id)}")
-
-
-def _answered(answer: Decision) -> str:
-    """Return the headline, what it rests on, its limits and the other findings."""
-    by = answer.basis.written_by if answer.basis else ""
-    lines = [answer.headline, f"[{answer.badge}{f'; training queries by {by}' if by else ''}]", answer.rests_on]
-    lines += [f"! {text}" for text in answer.limits]
-    lines += [answer.settling.text] if answer.settling else []
-    lines += [f"- {text}" for text in answer.findings]
-    lines += [answer.rule, f"Study: study report {answer.basis.study}" if answer.measured and answer.basis else ""]
-    return "\n".join(line for line in lines if line)
+    return run.say(answer.to_dict(), f"{answer.text}\n{_options(run, answer, corpus_id)}")
 
 
 def _options(run: Run, answer: Decision, corpus: str) -> str:
@@ -277,40 +265,17 @@ def study_test(
     trial.measure(run.workspace, config)
     planned = trial.plan(run.workspace, config)
     if not yes:
-        return run.say(planned.to_dict(), {**_planned(planned), "next": "start it with --yes"})
+        return run.say(planned.to_dict(), {**planned.told, "next": "start it with --yes"})
     if not run.json:
-        note(answers.shown(_planned(planned)))
+        note(answers.shown(planned.told))
     begun = trial.start(run.workspace, config, allow_leakage=allow_leakage)
     note(*(f"also queued: {job_id}" for job_id in begun.generations))
     done = run.started(begun.job_id, *begun.later)
     if run.wait and not run.json:
         judged = planned.judged
         target = target_queries.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
-        print(f"\n{_answered(service.decide(run.workspace, corpus=config.corpus, target=target))}")
+        print(f"\n{service.decide(run.workspace, corpus=config.corpus, target=target).text}")
     return done
-
-
-def _planned(planned: Trial) -> dict[str, Any]:
-    """Return what a test takes, for the terminal."""
-    plan, splits = planned.plan, planned.judged.splits
-    basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
-    fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
-    return {
-        "overlap": splits.shared_note,
-        "trainings": f"{plan.trainings} of {planned.trained}: {planned.config.numbers} "
-        f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}",
-        "beside": f"BM25, {planned.beside}, each also fused with BM25",
-        f"{planned.unit}s": f"{planned.documents:,} of {planned.documents_there:,}",
-        "steps": f"{' or '.join(f'{n:,}' for n in dict.fromkeys(plan.steps.values()))} for every training; the best "
-        f"NDCG@10 on "
-        f"{splits.n_dev:,} dev queries chooses the checkpoint",
-        "reported on": f"{planned.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
-        f"{splits.n_documents:,} documents",
-        "time": f"about {duration(plan.seconds)} ({basis})",
-        "price": f"{planned.price}{f' for {plan.requests:,} requests' if plan.requests else ''}",
-        "problem": planned.problem and f"{planned.problem} Allow more with --minutes or --spend{fewer}.",
-        "note": planned.notes,
-    }
 
 
 @command("study report")

@@ -174,6 +174,17 @@ class Decision:
         ]
         return " · ".join(part for part in parts if part)
 
+    @property
+    def text(self) -> str:
+        """The headline, what it rests on, its limits and the other findings, a line each."""
+        by = self.basis.written_by if self.basis else ""
+        lines = [self.headline, f"[{self.badge}{f'; training queries by {by}' if by else ''}]", self.rests_on]
+        lines += [f"! {text}" for text in self.limits]
+        lines += [self.settling.text] if self.settling else []
+        lines += [f"- {text}" for text in self.findings]
+        lines += [self.rule, f"Study: study report {self.basis.study}" if self.measured and self.basis else ""]
+        return "\n".join(line for line in lines if line)
+
     def over(self, against: Arm) -> list[ArmDifference]:
         """The differences of all options to this one, the cheapest first."""
         return [c for c in self.comparisons if c.against is against]

@@ -42,7 +42,7 @@ Families = Mapping[str, tuple[str, ...]]
 SIGNIFICANT = 0.05
 
 # Settings that say what a run is called or where it runs, or that its documents and pairs say better.
-NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget")
+NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget", "tracker")
 
 # Settings that a name has already, or that do not tell recipes apart.
 IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",

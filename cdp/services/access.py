@@ -72,6 +72,9 @@ def checked(workspace: Workspace, config: _C) -> _C:
             continue
         if holds == "endpoint":
             check_endpoint(value)
+        elif holds == "tracker":
+            # It writes outside of the workspace, or sends with the key of the server's account.
+            require(Action.ANY_ENDPOINT)
         else:
             check = {"model": model, "retriever": retriever, "benchmark": library.readable, "path": _path}[holds]
             given.setdefault(setting, []).append(value)

@@ -20,6 +20,7 @@ from cdp.corpus import (
     CorpusManifest,
     ReadOptions,
     delete_corpus,
+    iter_documents,
     list_corpora,
     read_documents,
     resolve_corpus,
@@ -32,7 +33,7 @@ from cdp.query_sets import deriving
 from cdp.services import access, projects
 from cdp.services.queries import take
 
-__all__ = ["list_corpora", "resolve_corpus"]
+__all__ = ["iter_documents", "list_corpora", "resolve_corpus"]
 
 
 @dataclass(frozen=True)

@@ -517,6 +517,8 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
             holds, value = "endpoint", named.url
         if holds == "endpoint":
             trusted = any(address.same(value, other) for other in known)
+        elif holds == "tracker":
+            trusted = value in allow
         else:
             trusted = _inside(workspace, spec, holds, value, allow)
         if not trusted:

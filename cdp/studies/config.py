@@ -9,7 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdp.base.config import CORPUS, MAX_DOCUMENTS, ONE_GPU, PROTOCOL, EndpointSettings, JudgedOn, Loop, TrainingConfig
+from cdp.base.config import (
+    CORPUS,
+    MAX_DOCUMENTS,
+    ONE_GPU,
+    PROTOCOL,
+    TRACKER,
+    EndpointSettings,
+    JudgedOn,
+    Loop,
+    TrainingConfig,
+)
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.registry import Names, registry
 from cdp.base.settings import REQUIRED, Config, altered, member, option
@@ -182,6 +192,7 @@ class StudyConfig(Config):
         (), "Peak learning rates to compare; the preset's own if empty.", minimum=1e-12, maximum=1.0, advanced=True,
     )  # fmt: skip
     gpus: int | None = ONE_GPU
+    tracker: str = TRACKER
 
     @property
     def rates(self) -> list[float | None]:
@@ -198,7 +209,7 @@ class StudyConfig(Config):
         # Those that came later stand in no plan of before.
         own = StudyConfig.settings()
         usual = {name: setting.default for name, setting in Loop.settings().items()}
-        usual |= {name: own[name].default for name in ("choose", "untrained", "layers", "fusion")}
+        usual |= {name: own[name].default for name in ("choose", "untrained", "layers", "fusion", "tracker")}
         values = {name: value for name, value in self.to_dict().items() if name not in usual or value != usual[name]}
         if self.losses == (INFONCE,):
             del values["teacher"]

@@ -261,6 +261,29 @@ class Trial:
         """The untrained retrievers."""
         return ", ".join(dict.fromkeys((*self.plan.config.retrievers, *self.plan.config.untrained)))
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the test takes, in words by name; empty ones do not apply."""
+        plan, splits = self.plan, self.judged.splits
+        basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
+        fewer = f", or test on fewer documents: --documents {self.fitting}" if self.fitting else ""
+        steps = " or ".join(f"{n:,}" for n in dict.fromkeys(plan.steps.values()))
+        return {
+            "overlap": splits.shared_note,
+            "trainings": f"{plan.trainings} of {self.trained}: {self.config.numbers} "
+            f"diverse queries and paraphrases per {self.unit}, {counted(self.config.seeds, 'seed')}",
+            "beside": f"BM25, {self.beside}, each also fused with BM25",
+            f"{self.unit}s": f"{self.documents:,} of {self.documents_there:,}",
+            "steps": f"{steps} for every training; the best NDCG@10 on {splits.n_dev:,} dev queries chooses the "
+            "checkpoint",
+            "reported on": f"{self.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
+            f"{splits.n_documents:,} documents",
+            "time": f"about {duration(plan.seconds)} ({basis})",
+            "price": f"{self.price}{f' for {plan.requests:,} requests' if plan.requests else ''}",
+            "problem": self.problem and f"{self.problem} Allow more with --minutes or --spend{fewer}.",
+            "note": self.notes,
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         splits = self.judged.splits

@@ -43,7 +43,7 @@ def key_of(facts: dict[str, Any]) -> str:
 # Settings that do not tell two results apart. The names of a query set and of a dev benchmark are among them, and how
 # its pairs are drawn: the content of both is in a condition's key, as the steps are in place of the epochs.
 NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "split", "per_doc", "max_documents", "pairs",
-                   "epochs")  # fmt: skip
+                   "epochs", "tracker")  # fmt: skip
 
 
 # Settings that came later. Empty ones are left out, so that the results of before are found.

@@ -58,6 +58,7 @@ from cdp.studies.plan import (
 from cdp.training.mining import Miner, mine, similarities
 from cdp.training.pairs import BatchOrder, PairSet, with_negatives, with_teacher
 from cdp.training.plan import complete, on_device, pair_weights
+from cdp.training.tracking import Tracker
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -93,10 +94,11 @@ class _Data:
 
 class Study:
     """One attempt at a study: ``execute`` runs what is not there yet. After ``first``, which evaluated what is not
-    trained, only the trainings are left."""
+    trained, only the trainings are left. ``tracker`` is its run on a tracker, if any."""
 
-    def __init__(self, job: Job, inputs: Inputs, first: Study | None = None) -> None:
+    def __init__(self, job: Job, inputs: Inputs, first: Study | None = None, tracker: Tracker | None = None) -> None:
         self.job, self.config = job, inputs.config
+        self.tracker, self.steps_before = tracker or Tracker(), 0  # of the trainings that are done
         self.sources = {source.label: source for source in inputs.sources}
         self._common = common_documents(job.workspace, inputs.sources)
         self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
@@ -322,7 +324,9 @@ class Study:
             self.counts["reused"] += 1
         records.save(self.job.folder, key, condition, record)
         values = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in judged]
-        self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
+        score = 100 * sum(values) / len(values)
+        self.job.metric(self.done + 1, ndcg_at_10=score, condition=str(condition))
+        self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{condition}/final")
 
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
@@ -400,6 +404,7 @@ class Study:
         )
         if trained.outcome.stopped:
             raise Stopped
+        self.steps_before += trained.outcome.step
         # Not after a resume whose best step came before it.
         at_best = evaluate is not None and evaluate.best == trained.outcome.best_score
         vectors = evaluate.vectors if evaluate is not None and at_best else None
@@ -473,7 +478,9 @@ class _Hooks:
         self.study, self.condition = study, condition
 
     def log(self, step: int, **values: float | int | None) -> None:
-        """A study shows scores, not losses: those of a single condition are in its record."""
+        """A study shows scores, not losses, which are in its records; a tracker shows both, each arm as a group."""
+        # W&B takes no step again, so those of the next arm follow on.
+        self.study.tracker.log(self.study.steps_before + step, values, str(self.condition))
 
     def progress(self, step: int, steps: int, message: str) -> None:
         self.study._report(f"{self.condition}: step {step} of {steps}")

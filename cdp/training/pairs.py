@@ -164,7 +164,8 @@ def check_set(workspace: Workspace, query_set: QuerySet) -> None:
     if first is None or query_set.hard_negatives:
         return
 
-    same, answers = query_sets.plain_form(first.queries[0]), {first.document_id, *first.together}
+    same = query_sets.plain_form(next(filter(str.strip, first.queries)))
+    answers = {first.document_id, *first.together}
     others = (line for line in lines if same not in map(query_sets.plain_form, line.queries))
     names = {first.document_id}
     names |= {line.document_id for line in islice(others, ENOUGH) if line.document_id not in answers}

@@ -325,7 +325,7 @@ def drawn_pairs(config: TrainingConfig, pairs: int, documents: int) -> tuple[int
 def plan_of(
     workspace: Workspace, config: TrainingConfig, retriever: ResolvedRetriever, query_set: QuerySet
 ) -> TrainingPlan:
-    """Return the plan of a training on a set with current counts; reads no model and no document."""
+    """Return the plan of a training on a set with current counts; reads no model, and of the documents the first."""
     settings = complete(config, retriever)
     if settings.loop.distil:
         check_teacher(query_set)
@@ -350,9 +350,10 @@ def plan_of(
             f"These queries are for one document only ({query_set.name}), so none has a negative to learn from.",
             hint="Training needs queries for at least two different documents.",
         )
-    path = query_sets.files(workspace, query_set.id).queries
-    ANSWERS.get(path, "negatives", lambda: check_set(workspace, query_set))
-    _check_weights(workspace, settings, query_set)
+    if not config.beside:  # of several sets together the pairs are checked when they are read
+        path = query_sets.files(workspace, query_set.id).queries
+        ANSWERS.get(path, "negatives", lambda: check_set(workspace, query_set))
+        _check_weights(workspace, settings, query_set)
     order = order_of(settings, pairs)
     notes = order_notes(order)
     if unreasoned:

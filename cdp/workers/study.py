@@ -27,6 +27,7 @@ from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import CHOSEN, STEP_S, Condition, Inputs, StudySource
 from cdp.studies.records import licences, versions
+from cdp.training.tracking import Tracker
 
 if TYPE_CHECKING:
     from cdp.studies.run import Study
@@ -40,6 +41,7 @@ def main(job: Job) -> None:
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
+    tracker = Tracker(inputs.config.tracker, str(job.spec.get("name") or job.id), job.folder, inputs.config.to_dict())
     first: Study | None = None
     if inputs.config.choose:
         first = choose(job, replace(inputs, conditions=[]))
@@ -47,7 +49,8 @@ def main(job: Job) -> None:
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
 
     # Tasks of a cluster are numbered by all steps; those that are done take no time.
-    done = conducted(job, Study(job, inputs, first if job.pool is None else None))
+    done = conducted(job, Study(job, inputs, first if job.pool is None else None, tracker))
+    tracker.finish()
     job.result(
         "study",
         {"trained": done["trained"], "reused": done["reused"], "failed": done["failed"],
@@ -75,7 +78,10 @@ def choose(job: Job, inputs: Inputs) -> Study:
 
 
 def conducted(job: Job, study: Study) -> Counter[str]:
-    """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
+    """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed.
+
+    Of tasks the study's tracker gets the scores alone.
+    """
     from cdp.studies.run import TRAININGS
     from cdp.training.engine import keep_freed_memory
 
@@ -96,6 +102,7 @@ def conducted(job: Job, study: Study) -> Counter[str]:
         total.update({name: counts[name] for name in ("trained", "reused", "failed")})
         if counts["figures"]:
             job.metric(done, **counts["figures"])
+            study.tracker.log(done, counts["figures"], f"{counts['figures'].get('condition')}/final")
         trained += isinstance(study.steps[int(path.stem)], Condition)
         job.progress(TRAININGS, trained, study.total, TRAININGS, next_within_s=STEP_S)
     return total

@@ -26,6 +26,7 @@ from cdp.retrievers import leakage, model_hash, spelling
 from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 from cdp.training.reasoning import resolved_reasoning
+from cdp.training.tracking import Tracker
 
 # Processes wait for the first while it evaluates on a dev benchmark, which may take longer than the libraries' ten
 # minutes. The launcher ends the others if a process dies.
@@ -37,10 +38,14 @@ LIBRARIES = ("sentence-transformers", "transformers", "torch")
 
 
 class JobHooks:
-    """The loop's reports, as the job's files."""
+    """The loop's reports, as the job's files and on the tracker."""
 
-    def __init__(self, job: Job) -> None:
-        self.job, self.log, self.stop_requested = job, job.metric, job.stop_requested
+    def __init__(self, job: Job, tracker: Tracker) -> None:
+        self.job, self.tracker, self.stop_requested = job, tracker, job.stop_requested
+
+    def log(self, step: int, **values: float | int | None) -> None:
+        self.job.metric(step, **values)
+        self.tracker.log(step, values)
 
     def progress(self, step: int, steps: int, message: str) -> None:
         self.job.progress("training", step, steps, "steps", message, next_within_s=120.0)
@@ -84,8 +89,11 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     base_hash = model_hash(model)
 
     stores = stores_of(model, pairs, lambda phase, done, total: job.progress(phase, done, total, "texts"))
+    tracker = Tracker()
+    if state.is_main_process:
+        tracker = Tracker(config.tracker, str(job.spec.get("name") or job.id), job.folder, config.to_dict())
     made = make_retriever(
-        model, config, pairs, stores, data.weights, JobHooks(job), job.folder / "checkpoints",
+        model, config, pairs, stores, data.weights, JobHooks(job, tracker), job.folder / "checkpoints",
         processes=state.num_processes, evaluate=dev_evaluation(config, job),
         states=States(job.workspace.layers, base_hash, job.advance),
     )  # fmt: skip
@@ -140,6 +148,9 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "leakage": job.spec.get("inputs", {}).get(leakage.LEAKAGE, []),
         "notes": own_notes + notes,
     }
+    final = {"best_ndcg_at_10": result["best_ndcg@10"], "loss_last": result["loss_last"]}
+    tracker.log(outcome.step, final, "final")
+    tracker.finish()
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
     source = pairs.query_set
     name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {source.name}")

@@ -1,4 +1,4 @@
-"""The tutorial as an outsider does it: an empty environment, the wheel, an empty folder, and nothing of a clone.
+"""Tutorial and notebook as an outsider does them: an empty environment, the wheel, an empty folder, nothing of a clone.
 
 make package        with the times and sizes, which it prints
 """
@@ -23,6 +23,7 @@ from tests.documents.examples import examples, run
 from tests.support import REPOSITORY, free_port
 
 TUTORIAL = REPOSITORY / "docs" / "TUTORIAL.md"
+NOTEBOOK = REPOSITORY / "docs" / "library.ipynb"
 
 
 class Stopwatch:
@@ -123,6 +124,9 @@ def test_the_tutorial_with_nothing_but_the_wheel(tmp_path: Path) -> None:
     with watch.step("the tutorial, every block"):
         told = run(examples(TUTORIAL), folder, environment, timeout=3600)
     assert "judged by people" in told
+    with watch.step("the notebook, every cell"):
+        words = (studio / "bin" / "python", REPOSITORY / "tests" / "documents" / "notebook.py", NOTEBOOK)
+        called(*words, folder=folder, environment=environment)
     for name in ("documents.jsonl", "questions.csv", "pairs.parquet", "python.zip"):
         assert (folder / name).stat().st_size > 0
     program = studio / "bin" / "cdp"

@@ -58,6 +58,7 @@ PEERS = (
                  "ir_measures==0.4.3", "pytrec_eval-terrier==0.5.11"),
         ("evaluators", "sentence_transformers", "onnx"),
     ),
+    Peer("trackio", ("trackio==0.43.0", "accelerate==1.15.0"), ("trackio",)),
 )  # fmt: skip
 
 
