@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -450,3 +452,36 @@ def test_prices_are_those_of_what_wrote_last(workspace: Workspace, task: dict[st
     wrote(task["corpus"], "template")
     whose, prices = priced(workspace, task["corpus"])
     assert (whose, prices["5 different queries"]) == ("the template generator", "free")
+
+
+def test_the_answer_is_one_page_to_send_without_code_or_address(
+    workspace: Workspace, task: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from cdp.charts.answer_page import answer_page
+    from cdp.cli import main
+
+    run_study(workspace, sets_of(task), diverse_helps)
+    out = tmp_path / "answer.html"
+    assert main(["decide", "--benchmark", "tales", "--corpus", task["corpus"], "--out", str(out)]) == 0
+    headline = capsys.readouterr().out.splitlines()[0]
+    page = ElementTree.fromstring(out.read_text().partition("<body>")[2].partition("</body>")[0].join(("<b>", "</b>")))
+    texts = ["".join(element.itertext()) for element in page.iter()]
+    assert headline in texts
+    answer = of_tales(workspace, task)
+    assert {*answer.findings, *answer.limits} <= set(texts)
+    rows, _ = advice.list_options(workspace, answer, task["corpus"])
+    assert {row.title for row in rows} <= set(texts)
+    assert len(page.findall(".//svg/circle")) == len([row for row in rows if row.over])
+
+    # What people named is text: it opens no element and loads nothing.
+    evil = '<script src="http://evil.example/x.js"></script><img src=x onerror=alert(1)>"\''
+    named = answer.evidence.basis if answer.evidence else None
+    assert named is not None
+    said = replace(answer, headline=evil, findings=(evil,), basis=replace(named, name=evil, study=evil))
+    for options in (rows, []):
+        text = answer_page(said, options, when=evil, task=evil)
+        assert not re.search(r"<(script|img|link|iframe|object|a)\b", text)
+        assert evil not in text
+        assert "default-src 'none'" in text
+    clean = out.read_text()
+    assert not re.search(r"https?:|//|url\(|@import", clean)

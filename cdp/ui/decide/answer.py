@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, now
+from cdp.charts.answer_page import answer_page
 from cdp.charts.results import GainPoint, gains
 from cdp.principle import Decision
 from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, name_of
 from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
+from cdp.services import corpora, jobs, queries, studies, trial
 from cdp.services import decide as service
-from cdp.services import jobs, queries, studies, trial
 from cdp.studies import advice, own_test
 from cdp.studies.config import GRID, TrialConfig
 from cdp.studies.own_test import Trial
@@ -268,6 +270,10 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
     rows, writes = advice.list_options(workspace, known, corpus)
     if not rows:
         return
+    if known.measured:
+        corpus_name = next((c.name for c in corpora.list_corpora(workspace) if c.id == corpus), "")
+        page = partial(answer_page, known, rows, when=now(), task=corpus_name)
+        forms.download("Answer as a page", page, "answer.html", key="decide_page", mime="text/html", type="tertiary")
     reference = advice.reference(known)
     over = [row.over for row in rows if row.over]
     against = f"Against {name_of(reference)}" if reference else "Difference"
