@@ -148,8 +148,8 @@ def decide(
     if out:
         options, _ = advice.list_options(run.workspace, answer, corpus_id)
         about = ", ".join(filter(None, [corpus, profiled.name if profiled else ""]))
-        with run.output(out, ".html") as target:
-            write_bytes(Path(target), answer_page(answer, options, when=now(), task=about).encode())
+        with run.output(out, ".html") as page:
+            write_bytes(Path(page), answer_page(answer, options, when=now(), task=about).encode())
     return run.say(answer.to_dict(), f"{answer.text}\n{_options(run, answer, corpus_id)}")
 
 

@@ -22,7 +22,7 @@ from cdp.synthesis import pricing
 from cdp.ui.shell import charts as drawn
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.frame import guarded
-from cdp.ui.shell.tables import count, duration, label_of, md, moment, size
+from cdp.ui.shell.tables import count, cut, duration, label_of, md, moment, size
 
 # How often a live view looks again; only while something runs.
 EVERY = "2s"
@@ -273,7 +273,8 @@ def one(workspace: Workspace, job: JobView) -> None:
     with st.container(border=True):
         live(_live, job.active, workspace, job.id, str(job.state))
     title = f"{count(job.n_failures, 'item')} failed; all others were processed"
-    forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}")
+    forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}",
+                 retry=partial(_retry, workspace, job) if jobs.may_retry(job) else None)  # fmt: skip
     if str(job.state) == "finished":
         _results(workspace, job)
     _log(workspace, job)
@@ -346,6 +347,21 @@ def _resume(workspace: Workspace, view: JobView) -> None:
         if forms.button(label, key=f"resume_{view.id}", disabled=not all(typed.values()), **about):
             jobs.resume(workspace, view.id, env_secrets=typed, allow=list(chain(*outside.values())))
             st.rerun()
+
+
+def _retry(workspace: Workspace, view: JobView, item: str) -> None:
+    """The button that tries the chosen failed item again, or all of them; with the keys that are never stored."""
+    typed = {
+        name: st.text_input("API key", type="password", key=f"retry_{name}_{view.id}")
+        for name in jobs.missing_secrets(workspace, view.id)
+    }
+    label = f"Try {cut(item, 40)} again" if item else "Try all of them again"
+    about = "What went well is kept, and not paid again."
+    ready = all(typed.values())
+    if forms.button(md(label), key=f"retry_{view.id}", icon=":material/replay:", help=about, disabled=not ready):
+        jobs.retry(workspace, view.id, [item] if item else [], env_secrets=typed)
+        st.rerun()
+    forms.command(commands.line("jobs", "retry", view.id, item=item, wait=True))
 
 
 def _where_next(workspace: Workspace, view: JobView) -> None:
