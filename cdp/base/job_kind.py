@@ -28,6 +28,9 @@ CORPUS, QUERY_SET, BENCHMARK = "corpus", "query set", "benchmark"
 # A query set whose job has ended normally.
 WHOLE_SET = "whole query set"
 
+# The kinds whose jobs hold a study: its records, its report, maybe the model of its winner.
+STUDIES = ("study", "answer")
+
 # What a job makes, beside these: an evaluation, in ``results/evaluation.json``.
 RESULT = "result"
 

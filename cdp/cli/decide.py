@@ -17,10 +17,10 @@ from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import STANDARD, count_content_words, language_of, profile
 from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
-from cdp.services import corpora, queries, studies, trial
+from cdp.services import answering, corpora, endpoints, queries, studies, trial
 from cdp.services import decide as service
-from cdp.studies import advice, own_test, target_queries
-from cdp.studies.config import StudyConfig, TrialConfig, read_plan, read_rates, ready_made
+from cdp.studies import advice, target_queries
+from cdp.studies.config import AnswerConfig, StudyConfig, TrialConfig, read_plan, read_rates, ready_made
 from cdp.studies.target_queries import Profiled
 from cdp.studies.text import plan_text, to_markdown
 
@@ -268,7 +268,7 @@ def study_test(
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
     if "generator" not in run.given:
-        last = own_test.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
+        last = endpoints.writer(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
     trial.measure(run.workspace, config)
     planned = trial.plan(run.workspace, config)
@@ -283,6 +283,29 @@ def study_test(
         judged = planned.judged
         target = target_queries.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
         print(f"\n{service.decide(run.workspace, corpus=config.corpus, target=target).text}")
+    return done
+
+
+@command("answer", project=("corpus",), job=True)
+def answer(run: Run, config: AnswerConfig, *, yes: Annotated[bool, "start it"] = False) -> int:
+    """From documents to the answer as one job: judging where it is missing, training queries, the test."""
+    corpus = corpora.resolve_corpus(run.workspace, config.corpus).id
+    if "generator" not in run.given:
+        first = endpoints.writer(run.workspace, corpus)
+        config = config.replace(**{name: value for name, value in first.items() if name not in run.given})
+    planned = answering.plan(run.workspace, config)
+    told = {
+        "takes": planned.sentence, "steps": [text for text, _ in planned.steps], "problem": planned.problem,
+        "note": list(planned.test.notes),
+    }  # fmt: skip
+    if not yes:
+        value = {**told, "seconds": planned.stages, "cost": planned.cost, "test": planned.test.to_dict()}
+        return run.say(value, {**told, "next": "start it with --yes"})
+    if not run.json:
+        note(answers.shown(told))
+    done = run.started(answering.start(run.workspace, config))
+    if run.wait and not run.json:
+        print(f"\n{service.decide(run.workspace, corpus=corpus).text}")
     return done
 
 

@@ -77,7 +77,8 @@ class Basis:
     than the reported ones chose the checkpoints, ``dev`` their benchmark/split, ``dev_shared`` how many did both;
     ``similarities`` is whether the untrained retriever was scored by another similarity than the trainings; ``stale``
     names what changed since, ``elsewhere`` what is not the task's own ("queries" or "documents"). Scores with the same
-    ``queries`` identity are aligned. ``first_look``: the retriever is one for trying things out.
+    ``queries`` identity are aligned. ``first_look``: the retriever is one for trying things out; ``recorded``: the
+    study came with the installation.
     """
 
     study: str = ""
@@ -112,6 +113,7 @@ class Basis:
     elsewhere: str = ""
     queries: str = ""
     first_look: bool = False
+    recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -349,6 +349,8 @@ def doing(view: JobView) -> str:
 
     phase = view.phase if state == "running" and view.phase else state
     done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
+    if view.unit == "%":  # of several stages: the one that is at work says how far it is
+        done = view.message
     share = f"{view.fraction:.0%}" if view.total else ""
     named = "" if done and phase == view.unit else phase  # a study's phase and unit are both trainings
     left = "" if view.eta_s is None else f"about {duration(max(1.0, view.eta_s))} left"
@@ -370,6 +372,9 @@ def sentence(view: JobView) -> str:
     if state == "running":
         runs = f"It runs in the background{failed} and continues when this window is closed."
         return f"{runs} {warning(view)}".strip()
+
+    if view.inputs.get("recorded"):
+        return "Recorded: it ran on another machine and came with the demo. Run the test on Decide to repeat it here."
 
     if state == "finished":
         return f"Finished{after}{failed}.{model_note}"
@@ -427,6 +432,8 @@ def rate(view: JobView) -> str:
 def missing_secrets(workspace: Workspace, job: str) -> list[str]:
     """Return the names of the keys that a job ran with and that this process lacks, or has for another address."""
     spec = load_spec(workspace, resolve_job(workspace, job))
+    if access.holds_key(spec.config):
+        return []
     return [
         name
         for name in _keys(spec)

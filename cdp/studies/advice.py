@@ -298,6 +298,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
                     dev_chosen=all(with_dev),
                     dev=config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
+                    recorded=records.is_recorded(view.folder),
                     first_look=retriever in PRESETS and PRESETS[retriever].kind == "static",
                     similarities=retriever in PRESETS
                     and PRESETS[retriever].similarity[config.protocol] != TRAINED_SIMILARITY,
@@ -401,8 +402,9 @@ class Step:
     settings: Mapping[str, Any]
 
 
-def next_step(answer: Decision, corpus: str) -> Step | None:
-    """Return the training that the answer names, or what stands in its place; None where only a test can follow."""
+def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | None:
+    """Return the training that the answer names, its model where the test kept it, or what stands in its place; None
+    where only a test can follow."""
     if not answer.measured or answer.basis is None:
         return None
     choice, basis = answer.choice, answer.basis
@@ -412,6 +414,10 @@ def next_step(answer: Decision, corpus: str) -> Step | None:
         if not choice.kind or choice.kind == RETRIEVER:
             return None
         return Step("search", "Try it on a query", f"search your documents with {name_of(choice)}.", params, {})
+    kept = records.kept(workspace.job(basis.study))
+    if kept is not None and (kept["query_set"], kept["per_doc"]) == (arm.query_set, arm.per_doc):
+        params["search_with"] = [bm25.NAME, basis.retriever, basis.study]
+        return Step("search", "Try the trained retriever", f"search with {name_of(choice)}.", params, {})
     params |= {"query_set": arm.query_set, "retriever": basis.retriever}
     params["benchmarks"] = [f"{basis.benchmark}/{basis.split}"]
     settings: dict[str, Any] = {"per_doc": choice.per_doc, "weighting": "none"}

@@ -251,6 +251,16 @@ def repeats(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
     return found
 
 
+def draw(workspace: Workspace, splits: Splits) -> None:
+    """Make the benchmark of these splits, where it is not there yet."""
+    if splits.of:
+        subsets.sample(
+            splits.of, workspace, queries=splits.n_test, documents=splits.n_documents, split=splits.test_from,
+            called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
+            repeats=repeats,
+        )  # fmt: skip
+
+
 def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, list[Splits]]:
     """A plan that names its dev splits; with the splits of its first benchmarks where they were found here."""
     if config.dev:

@@ -23,9 +23,9 @@ from cdp.benchmarks import Benchmark, manifests, registry
 from cdp.benchmarks.units import shared_units
 from cdp.complexity import content_words, count_content_words, language_of, profile
 from cdp.corpus import iter_documents
-from cdp.studies import records
-from cdp.studies.config import StudyConfig
-from cdp.studies.plan import CHOSEN, STEP_S, Condition, Inputs, StudySource
+from cdp.studies import kept, records
+from cdp.studies.config import NONE, StudyConfig
+from cdp.studies.plan import CHOSEN, STEP_S, Condition, Inputs, StudySource, alike
 from cdp.studies.records import licences, versions
 from cdp.training.tracking import Tracker
 
@@ -41,6 +41,9 @@ def main(job: Job) -> None:
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
+    # Of queries that were written for this study it is known only now.
+    if inputs.config.keep != NONE and (same := alike(job.workspace, inputs.sources, max(inputs.config.per_doc))):
+        raise ConfigError(same, hint="Have another model write them, or import sets that differ; then test again.")
     tracker = Tracker(inputs.config.tracker, str(job.spec.get("name") or job.id), job.folder, inputs.config.to_dict())
     first: Study | None = None
     if inputs.config.choose:
@@ -49,7 +52,12 @@ def main(job: Job) -> None:
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
 
     # Tasks of a cluster are numbered by all steps; those that are done take no time.
-    done = conducted(job, Study(job, inputs, first if job.pool is None else None, tracker))
+    study = Study(job, inputs, first if job.pool is None else None, tracker)
+    done = conducted(job, study)
+    if inputs.config.keep != NONE and not job.stop_requested():
+        job.progress("keeping the best model", 0, 0, "", next_within_s=STEP_S)
+        study.done = len(study.steps)  # what is trained now for its model is no step of the plan
+        kept.settle(job, inputs.config, inputs.sources[0].corpus, study.train_for_keeps)
     tracker.finish()
     job.result(
         "study",

@@ -13,7 +13,7 @@ from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 
 EMPTY = {
-    "home": "**Next:** upload files or a folder",
+    "home": "Answer my question",
     "documents": "No documents yet",
     "queries": "No documents yet",
     "queries/review": "No query sets yet",

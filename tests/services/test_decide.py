@@ -300,9 +300,9 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
 
 
 def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: dict[str, str]) -> None:
-    assert advice.next_step(of_tales(workspace, task), task["corpus"]) is None
+    assert advice.next_step(workspace, of_tales(workspace, task), task["corpus"]) is None
     run_study(workspace, sets_of(task), diverse_helps)
-    step = advice.next_step(of_tales(workspace, task), task["corpus"])
+    step = advice.next_step(workspace, of_tales(workspace, task), task["corpus"])
     assert step is not None
     assert (step.page, step.settings) == ("launch", {"per_doc": 5, "weighting": "none", "steps": 87})
     assert (step.params["query_set"], step.params["retriever"]) == (task["diverse"], "static-minilm")
@@ -314,12 +314,12 @@ def test_bm25_above_every_training_comes_first(workspace: Workspace, task: dict[
     alone = of_tales(workspace, task)
     assert alone.headline.startswith("A first look: test a retriever worth having (minilm or ")
     assert "se BM25" not in alone.headline
-    assert advice.next_step(alone, task["corpus"]) is None
+    assert advice.next_step(workspace, alone, task["corpus"]) is None
     run_study(workspace, sets_of(task), diverse_helps, lexical=60.0, untrained="minilm", beside={"minilm": 20.0})
     known = of_tales(workspace, task)
     assert known.headline.startswith("Use BM25: +4")
     assert any(text.startswith("If you train: write 5 different queries per document") for text in known.findings)
-    step = advice.next_step(known, task["corpus"])
+    step = advice.next_step(workspace, known, task["corpus"])
     assert step is not None
     assert step.page == "search"
 
@@ -342,7 +342,7 @@ def test_every_retriever_stands_among_the_options_with_the_fusions_that_dev_take
     assert (known.choice.kind, known.choice.retriever) == ("untrained", "minilm")
     assert known.headline.startswith("Keep minilm untrained: ")
     assert {row["retriever"] for row in known.to_dict()["options"]} == {"", "minilm", "static-minilm"}
-    step = advice.next_step(known, task["corpus"])
+    step = advice.next_step(workspace, known, task["corpus"])
     assert step is not None
     assert step.page == "search"
 
