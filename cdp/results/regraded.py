@@ -19,7 +19,7 @@ from cdp.studies import records
 _SCORES = FileCache(1024)
 
 # {query: {document: grade}}
-Grades = Mapping[str, Mapping[str, float]]
+JudgedNow = Mapping[str, Mapping[str, float]]
 
 MEASURE = "ndcg@10"
 UNJUDGED = "unjudged_in_first_ten"
@@ -45,7 +45,7 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
     return ANSWERS.get(_kept_in(workspace, evaluation), ("first ten", place), load)
 
 
-def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, Grades, Path] | None:
+def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, JudgedNow, Path] | None:
     """(what was retrieved, the grades as they are now, the benchmark's folder); None where people judged, or where the
     documents were not kept."""
     with suppress(CdpError, KeyError, OSError):

@@ -81,7 +81,7 @@ def test_a_training_goes_on_through_a_reload_and_in_two_tabs(serve: Serve, look:
     first.page.reload()
     first.see("attempt 2", seconds=90)
     until(lambda: max(jobs.curve(server.workspace, job, "loss")) > reached, "the training to go on")
-    first.menu("Documents").see("1 running", seconds=30)
+    first.menu("Documents").page.get_by_test_id("stSidebar").get_by_text("1 running").wait_for(timeout=60_000)
     jobs.stop(server.workspace, job)
     second.see("stopped", seconds=60)
 
