@@ -10,13 +10,16 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdp.base.text import public
 from cdp.base.workspace import Workspace
-from cdp.retrievers import model_files
+from cdp.retrievers import model_files, spelling
 from cdp.retrievers.presets import MULTI_VECTOR, PRESETS
-from cdp.retrievers.resolve import ResolvedRetriever, chain
+from cdp.retrievers.resolve import ResolvedRetriever, began_with, card_file, chain
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 # What a card calls the model where it is loaded; its name on the hub once it is there.
 FOLDER = "path/to/this/folder"
@@ -108,9 +111,27 @@ def model_card(
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n{body}"))
 
 
+def save_model(
+    model: SentenceTransformer,
+    folder: Path,
+    *,
+    result: Mapping[str, Any],
+    retriever: ResolvedRetriever,
+    queries: str,
+    languages: Sequence[str],
+    licences: Mapping[str, str],
+    workspace: Workspace,
+    title: str,
+) -> None:
+    """Fill a folder with a trained model and its card; arguments as of ``model_card``."""
+    readers = spelling.TESTED if spelling.save(model, folder) else ()
+    card = model_card(result, retriever, queries, languages, licences, workspace, title, readers)
+    card_file(folder).write_text(card, encoding="utf-8")
+
+
 def _hub_base(retriever: ResolvedRetriever, workspace: Workspace) -> str:
     """The hub's name of the model that a training starts from, however many trainings lie between; else empty."""
-    first = [str(spec["config"].get("retriever", "")) for _, spec in chain(workspace, retriever.name)][-1:]
+    first = [began_with(*training) for training in chain(workspace, retriever.name)][-1:]
     preset = retriever.preset or (PRESETS.get(first[0]) if first else None)
     source = preset.source if preset is not None else retriever.source if retriever.origin == "hub" else ""
     return source if re.fullmatch(r"[\w.\-]+/[\w.\-]+", source) else ""

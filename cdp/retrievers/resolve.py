@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cdp.base import records
 from cdp.base.errors import ConfigError, ModelError, NotFoundError
-from cdp.base.records import JOB_FACTS, TRAINING, whole
+from cdp.base.records import JOB_FACTS, whole
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace
 from cdp.retrievers import api, bm25, model_files
@@ -32,6 +33,9 @@ from cdp.retrievers.presets import (
 )
 
 CARD = "README.md"
+
+# The kind of job that makes a model; of other kinds, tests keep the one of their winner.
+TRAINING = "training"
 
 
 def model_folder(job_folder: Path) -> Path:
@@ -51,7 +55,7 @@ def card_file(model: Path) -> Path:
 
 def training_result(job_folder: Path) -> dict[str, Any] | None:
     """What a training wrote of itself (``results/training.json``); None where it did not come so far."""
-    return whole(TRAINING, job_folder / "results" / "training.json")
+    return whole(records.TRAINING, job_folder / "results" / "training.json")
 
 
 # Longest wait for the hub to say whether a model exists, name resolution included.
@@ -194,15 +198,17 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         return None
     job = workspace.job(name)
     spec = whole(JOB_FACTS, job / "spec.json") or {}
-    if spec.get("kind", "training") != "training":
-        raise ModelError(f"The job {name} is of kind {spec['kind']} and makes no model.", hint="Name a training job.")
+    if spec.get("kind", TRAINING) != TRAINING and not has_model(job):
+        raise ModelError(f"The job {name} is of kind {spec['kind']} and has no model.", hint="Name a training job.")
     if not has_model(job):
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
-    resolved = replace(_from_folder(name, model_folder(job), "job"), title=str(spec.get("name") or name))
+    title = str(spec.get("name") or name)
+    title = title if spec.get("kind", TRAINING) == TRAINING else f"Winner of {title}"
+    resolved = replace(_from_folder(name, model_folder(job), "job"), title=title)
     # However many trainings lie between.
-    begun_with = [_began_with(earlier) for _, earlier in chain(workspace, name)][-1:]
+    begun_with = [began_with(*earlier) for earlier in chain(workspace, name)][-1:]
     base = PRESETS.get(begun_with[0]) if begun_with else None
     if base is None:
         return resolved
@@ -218,22 +224,23 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
 
 
 def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """(folder, ``spec.json``) of the training that made a retriever, then of the one that it started from, and so on;
-    nothing for a retriever that was not trained here."""
+    """(folder, ``spec.json``) of the training, or the test, that made a retriever, then of the one that it started
+    from, and so on; nothing for a retriever that was not trained here."""
     seen: set[str] = set()
     while _JOB_ID.fullmatch(retriever) and retriever not in (*PRESETS, *seen):
         seen.add(retriever)
         folder = workspace.job(retriever)
         spec: Any = whole(JOB_FACTS, folder / "spec.json")
-        if spec is None or spec.get("kind", "training") != "training":
+        if spec is None or (spec.get("kind", TRAINING) != TRAINING and training_result(folder) is None):
             return
         yield folder, spec
-        retriever = _began_with(spec)
+        retriever = began_with(folder, spec)
 
 
-def _began_with(spec: dict[str, Any]) -> str:
+def began_with(folder: Path, spec: dict[str, Any]) -> str:
     """Return the name of the retriever that a training started from; "" where its record names none."""
-    return str(spec.get("config", {}).get("retriever", ""))
+    named = spec.get("config", {}).get("retriever") if spec.get("kind", TRAINING) == TRAINING else None
+    return str(named or (training_result(folder) or {}).get("retriever") or "")
 
 
 def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
