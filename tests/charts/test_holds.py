@@ -122,6 +122,7 @@ def test_the_demos_finished_test_fills_eight_figures_at_the_first_start(workspac
     drawn = {name for name, figure in FIGURES.items() if figure.numbers(mine)}
     assert len(drawn) >= 8, drawn
     assert {"qdoc", "best", "paraphrase", "retrievers", "methods", "matrix", "documents", "measures"} <= drawn
+    assert arms.compared(workspace, board.list_evaluations(workspace)), "what was retrieved is kept for error analysis"
 
 
 def by(rows: list[dict[str, Any]], value: str, *keys: str, **wanted: Any) -> dict[Any, float]:
