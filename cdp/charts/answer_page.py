@@ -24,7 +24,7 @@ h1 { font-size: 1.5rem; line-height: 1.3; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #d5dde4; }
-svg { width: 100%; height: auto; margin-top: 1.5rem; }
+svg { width: 100%; min-width: 32rem; height: auto; margin-top: 1.5rem; }
 @media (prefers-color-scheme: dark) { body { background: #12181e; color: #e6edf3; } .badge { background: #24405a; }
   .quiet, footer { color: #9fb0be; } svg { background: #e6edf3; border-radius: .4rem; } }
 """
@@ -120,7 +120,8 @@ def _figure(over: Sequence[ArmDifference]) -> str:
     label = f"NDCG@10 points over {against}, with simultaneous 95% intervals"
     drawn = "".join(lines) + ticks
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}" font-family="sans-serif">{drawn}</svg>'
+        f'<div class="wide"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}" '
+        f'font-family="sans-serif">{drawn}</svg></div>'
         f'<p class="quiet">{label}.</p>'
     )
 
