@@ -336,12 +336,12 @@ class DocumentSet(Drawn):
     def decide(self, *, benchmark: str = "", domain: str = "ood", task: str = "") -> Verdict:
         """Return what is best known: one query per document, paraphrases or different ones, and how many.
 
-        ``benchmark`` has the task's queries, the only one of these documents if omitted. Own studies come first, then
-        the published results.
+        ``benchmark`` (``name`` or ``name:split``) has the task's queries; it is the only one of these documents if
+        omitted. Own studies come first, then the published results.
         """
         own = self.benchmarks
-        benchmark = benchmark or (own[0] if len(own) == 1 else "")
-        target = target_queries.profile_benchmark(self.folder, benchmark) if benchmark else None
+        name, split = name_and_split(benchmark or (own[0] if len(own) == 1 else ""))
+        target = target_queries.profile_benchmark(self.folder, name, split=split) if name else None
         answer = deciding.decide(self.folder, corpus=self.id, target=target, domain=domain, task=task)
         return Verdict(self.folder, self.id, answer)
 

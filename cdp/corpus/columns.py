@@ -44,7 +44,7 @@ def _blocks(
     with source.open() as stream:
         rest = b""
         first = True
-        while data := source.read_block(stream, BLOCK_BYTES):
+        while data := stream.read(BLOCK_BYTES):
             if first:
                 data, first = data.removeprefix(codecs.BOM_UTF8), False
             data = rest + data
@@ -96,12 +96,15 @@ def in_columns(source: Source, layout: Layout, rows: Callable[[], Iterator[Row |
         if not block:
             return
         lines = ends_of_lines(block)
-        if ends is None or not is_utf8(block) or not _affordable(source, len(lines)):
+        # As they are counted singly.
+        cost = ROW_BYTES * len(lines) if source.packed else 0
+        if ends is None or not is_utf8(block) or source.budget.spent + cost > source.budget.limit:
             blocks.close()
             source.budget.spent = spent
             yield from itertools.islice(rows(), n, None)
             return
 
+        source.budget.spend(cost)
         begins = np.concatenate(([0], ends[:-1]))
         numbers = line + np.searchsorted(lines, begins, side="right")
         line += len(lines)
@@ -131,15 +134,6 @@ def _chunk(
         return found
 
     return Chunk(lines, columns, row)
-
-
-def _affordable(source: Source, n: int) -> bool:
-    """Count the lines of a packed source, as they are counted singly; False where they would be too many."""
-    cost = ROW_BYTES * n if source.packed else 0
-    if source.budget.spent + cost > source.budget.limit:
-        return False
-    source.budget.spend(cost)
-    return True
 
 
 def resolved(

@@ -7,8 +7,8 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
@@ -44,7 +44,6 @@ from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, FileList, contents_of, is_single
 from cdp.corpus.grades import Grades, grade_columns
-from cdp.corpus.losses import described
 from cdp.corpus.options import AUTO, PASSAGE_WORDS, ROWS_FOR_FIELDS, ReadOptions
 from cdp.corpus.passages import LONGEST_HEADING, cut
 from cdp.corpus.readers import (
@@ -57,6 +56,7 @@ from cdp.corpus.readers import (
     Report,
     Row,
     RowFormat,
+    described,
     format_of,
 )
 from cdp.corpus.repeats import NearDuplicates, RepeatedLines
@@ -233,9 +233,15 @@ class _Reading:
             contents = stack.enter_context(contents_of(self.path, self.options))
             for rejected in contents.rejected:
                 self._reject_file(rejected)
-            readable = self._each(contents.sources, self._spool, 0.0)
+            readable: list[Source] = []
+            for number, source in enumerate(contents.sources):
+                with self._taken(source, 0.5 * number / len(contents.sources), len(contents.sources)):
+                    self._spool(source)
+                    readable.append(source)
             self._find_stayed(readable, earlier)
-            self._each(readable, self._read, 0.5)
+            for number, source in enumerate(readable):
+                with self._taken(source, 0.5 + 0.5 * number / len(readable), len(readable)):
+                    self._read(source)
             self.notes += [*contents.notes, *self.repeated.notes([s.report.running for s in self.spooled.values()])]
             documents, content_hash = self.collector.finish()
         if not documents:
@@ -266,36 +272,31 @@ class _Reading:
             folder=self.folder,
         )
 
-    def _each(self, sources: Sequence[Source], read: Callable[[Source], None], begins: float) -> list[Source]:
-        """Read each file; return those that could be read. One that could not is rejected, with what stands behind the
-        fault where there were rows before it."""
-        fine = []
-        for number, source in enumerate(sources):
-            before = self.n_rows
-            self.place = (begins + 0.5 * number / len(sources), 0.5 / len(sources))
-            self._tell(0.0, source)
-            try:
-                read(source)
-            except RefusedValueError as refused:
-                self._reject_file(Rejected(source.name, None, refused.kind, refused.reason))
-            except Exception as error:
-                line = error.line if isinstance(error, InputError) else None
-                # Alone, or where the fault is the import's and not the file's, it ends the import.
-                if self.alone or (isinstance(error, InputError) and error.file is None):
-                    raise
-                reason = describe(error)
-                if isinstance(error, InputError):
-                    where = Path(str(error.file)).name + ("" if line is None else f", line {line}")
-                    reason = str(error).removeprefix(f"{where}: ")
-                else:
-                    self.failures.record(source.name, error, file=source.name)
-                kind, n = UNREADABLE, self.n_rows - before
-                if n:
-                    kind, reason = BROKEN_OFF, f"the {n:,} rows before were read; {reason}"
-                self._reject_file(Rejected(source.name, line, kind, reason))
+    @contextmanager
+    def _taken(self, source: Source, begins: float, n_files: int) -> Iterator[None]:
+        """Reject a file that cannot be read, with what stands behind the fault where there were rows before it."""
+        before = self.n_rows
+        self.place = (begins, 0.5 / n_files)
+        self._tell(0.0, source)
+        try:
+            yield
+        except RefusedValueError as refused:
+            self._reject_file(Rejected(source.name, None, refused.kind, refused.reason))
+        except Exception as error:
+            # Alone, or where the fault is the import's and not the file's, it ends the import.
+            if self.alone or (isinstance(error, InputError) and error.file is None):
+                raise
+            line, reason = None, describe(error)
+            if isinstance(error, InputError):
+                line = error.line
+                where = Path(str(error.file)).name + ("" if line is None else f", line {line}")
+                reason = str(error).removeprefix(f"{where}: ")
             else:
-                fine.append(source)
-        return fine
+                self.failures.record(source.name, error, file=source.name)
+            kind, n = UNREADABLE, self.n_rows - before
+            if n:
+                kind, reason = BROKEN_OFF, f"the {n:,} rows before were read; {reason}"
+            self._reject_file(Rejected(source.name, line, kind, reason))
 
     def _tell(self, share: float, source: Source) -> None:
         """Report what is done, with so much of this file."""

@@ -92,7 +92,7 @@ def _first_fault(source: Source, encoding: str, blocks: int = sys.maxsize) -> _F
     offset, line = 0, 1
     with probe.open() as stream:
         for _ in range(blocks):
-            block = probe.read_block(stream, BLOCK)
+            block = stream.read(BLOCK)
             pending = len(decoder.getstate()[0])
             try:
                 _decode(decoder, block, encoding == "utf-8" and not pending)
@@ -141,7 +141,7 @@ def _found_encoding(source: Source) -> str:
     probe = replace(source, packed=False)
     with suppress(InputError):
         with probe.open() as stream:
-            head = probe.read_block(stream, HEAD_BYTES)
+            head = stream.read(HEAD_BYTES)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
             return likely_encoding(head)
         if head.count(0) > len(head) // 10:
@@ -158,8 +158,8 @@ def _found_encoding(source: Source) -> str:
     return "utf-8"
 
 
-class _Counted(io.RawIOBase):
-    """The unpacked bytes of a source, counted against its budget."""
+class _Unpacked(io.RawIOBase):
+    """The unpacked bytes of a source: counted against its budget where they were packed, damage named."""
 
     def __init__(self, source: Source, stream: BinaryIO) -> None:
         self._source, self._stream = source, stream
@@ -167,17 +167,20 @@ class _Counted(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def seekable(self) -> bool:
+        return self._stream.seekable()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._stream.seek(offset, whence)
+
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        block = self._source.read_block(self._stream, len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
-
-
-@contextmanager
-def open_bytes(source: Source) -> Iterator[io.BufferedReader]:
-    """The unpacked bytes of a source, counted against its budget."""
-    with source.open() as stream:
-        yield io.BufferedReader(_Counted(source, stream), BLOCK)
+        try:
+            n = int(self._stream.readinto(buffer))  # type: ignore[attr-defined]
+        except (*DAMAGED, OSError) as error:
+            raise self._source.unreadable(error) from error
+        if self._source.packed:
+            self._source.budget.spend(n)
+        return n
 
 
 class _SourceText(io.TextIOWrapper):
@@ -194,7 +197,7 @@ def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator
     """
     source.encoding = (source.encoding or _found_encoding(source)) if encoding == AUTO else encoding
     is_utf8 = codecs.lookup(source.encoding).name in ("utf-8", "utf-8-sig")
-    with open_bytes(source) as data:
+    with source.open() as data:
         if is_utf8:
             _check_head(source, data.peek(1)[:HEAD_BYTES])
         with _SourceText(data, "utf-8-sig" if is_utf8 else source.encoding, newline=newline) as text:
@@ -282,13 +285,9 @@ class Budget:
         return cls(min(limit, max(FLOOR, LARGEST_RATIO * size)))
 
     def spend(self, n: int) -> None:
-        """Count what came out. Raises InputError if it is too much."""
+        """Count what came out, or what a file says will. Raises InputError if it is too much."""
         self.spent += n
-        self.expect(0)
-
-    def expect(self, n: int) -> None:
-        """Raise InputError if that much more, as a file says of itself, would be too much."""
-        if self.spent + n > self.limit:
+        if self.spent > self.limit:
             raise InputError(
                 f"It unpacks to more than {self.limit / 1e6:,.0f} MB, {ROW_BYTES} bytes counted for each line or row, "
                 "and was not read further.",
@@ -354,38 +353,23 @@ class Source:
     def stem(self) -> str:
         return PurePosixPath(self.plain_name).stem
 
+    def unreadable(self, error: Exception) -> InputError:
+        """Return the error that says why the file, or the rest of it, cannot be read."""
+        if isinstance(error, OSError) and not isinstance(error, DAMAGED):
+            return InputError(f"It cannot be read: {error.strerror or error}.", file=self.name)
+        problem = f"The compressed data cannot be unpacked: {shown_name(str(error)) or type(error).__name__}."
+        return InputError(problem, hint="Create or copy the file again.", file=self.name)
+
     @contextmanager
-    def _faults_named(self) -> Iterator[None]:
+    def open(self) -> Iterator[io.BufferedReader]:
+        """The unpacked bytes, counted against the budget. InputError for a damaged archive, also while it is read."""
         try:
-            yield
-        except DAMAGED as error:
-            problem = f"The compressed data cannot be unpacked: {shown_name(str(error)) or type(error).__name__}."
-            raise InputError(problem, hint="Create or copy the file again.", file=self.name) from error
-        except OSError as error:
-            raise InputError(f"It cannot be read: {error.strerror or error}.", file=self.name) from error
-
-    @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """The unpacked bytes. InputError for an archive that cannot be opened."""
-        with self._faults_named():
             raw = self.opener()
+        except (*DAMAGED, OSError) as error:
+            raise self.unreadable(error) from error
         with raw:
-            if self.compressed:
-                with gzip.open(raw) as unpacked:
-                    yield unpacked  # type: ignore[misc]
-            else:
-                yield raw
-
-    def read_block(self, stream: BinaryIO, size: int) -> bytes:
-        """Up to ``size`` bytes, counted against the budget; InputError where the archive is damaged."""
-        with self._faults_named():
-            block = stream.read(size)
-        self.spend(len(block))
-        return block
-
-    def spend(self, n: int) -> None:
-        """Count bytes that came out; see ``Budget``."""
-        self.budget.spend(n if self.packed else 0)
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if self.compressed else raw
+            yield io.BufferedReader(_Unpacked(self, stream), BLOCK)
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
@@ -397,7 +381,7 @@ class Source:
         try:
             copy = folder / "file"
             with self.open() as stream, open(copy, "wb") as target:
-                while block := self.read_block(stream, 1 << 20):
+                while block := stream.read(BLOCK):
                     target.write(block)
             yield copy
         finally:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -292,26 +293,25 @@ class OptionSet:
         self.options = sorted(arms, key=lambda a: (*cost(a), -a.mean))
         people = [arm.people for arm in self.options if arm.people is not None]
         self.corrected = len(people) == len(self.options) and lead.basis.labelled_units >= FEWEST_CLUSTERS
+
         self.differences = d = simultaneous(
             [arm.scores for arm in self.options],
             clusters=lead.clusters,
             people=people if self.corrected else (),
             draws=draws,
         )
-        level = "95%" if self.several_seeds else "over queries alone"
-        means = np.tile(d.estimates.means, (len(self.options), 1))
+
         # The chance (A, A) that the column is more than the margin better than the row.
+        means = np.tile(d.estimates.means, (len(self.options), 1))
         self.chances = d.estimates.chances(means, np.arange(len(means)), WORTH_POINTS)
+
+        level = "95%" if self.several_seeds else "over queries alone"
         self.all = []
-        for j, against in enumerate(self.options):
-            for i, option in enumerate(self.options):
-                if i == j:
-                    continue
-                points, reach = float(d.points[i, j]), float(d.reach[i, j])
-                comparable = _comparable(option, against)
-                self.all.append(
-                    ArmDifference(option, against, points, points - reach, points + reach, level, comparable)
-                )
+        for j, i in permutations(range(len(self.options)), 2):
+            option, against = self.options[i], self.options[j]
+            points, reach = float(d.points[i, j]), float(d.reach[i, j])
+            comparable = _comparable(option, against)
+            self.all.append(ArmDifference(option, against, points, points - reach, points + reach, level, comparable))
 
     @cached_property
     def bounds(self) -> Floats:

@@ -18,7 +18,7 @@ from cdp import benchmarks, catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
-from cdp.base.text import clustered, counted, signed
+from cdp.base.text import SEPARATOR, clustered, counted, recipe, signed
 from cdp.base.workspace import Workspace
 from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
@@ -34,7 +34,6 @@ from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 from cdp.training.reasoning import MULTI_QUERY
 
 MEASURE = regraded.MEASURE
-SEPARATOR = " · "
 
 # {run: all runs of its recipe, itself among them, by seed, the newest first}
 Families = Mapping[str, tuple[str, ...]]
@@ -84,7 +83,7 @@ class Trained:
             for key in ("weighting", "query_source")
             if self.settings.get(key) not in (None, "", getattr(usual, key))
         ]
-        return SEPARATOR.join([f"{self.source} × {self.per_doc}", *extras])
+        return recipe(self.source, self.per_doc, *extras)
 
     @property
     def dev(self) -> tuple[str, str]:

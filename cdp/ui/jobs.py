@@ -15,7 +15,7 @@ from cdp.base.job_kind import BENCHMARK, CORPUS, QUERY_SET, RESULT, JobKind
 from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
-from cdp.services import benchmarks, commands, corpora, evaluation, jobs, queries
+from cdp.services import benchmarks, commands, corpora, evaluation, jobs, queries, tuning
 from cdp.services.jobs import JobView
 from cdp.services.jobs import doing as doing
 from cdp.synthesis import pricing
@@ -164,8 +164,9 @@ def _curve(workspace: Workspace, job: str) -> bool:
 
 
 def start_another(workspace: Workspace) -> None:
-    """A form for the kinds of job that have no screen of their own; nothing where no plug-in adds one."""
-    offered = {name: kind for name, kind in jobs.kinds().items() if not kind.command}
+    """A form for the kinds of job that have no screen of their own and whose inputs are there; nothing without one."""
+    kinds = ((name, kind) for name, kind in jobs.kinds().items() if not kind.command or name in WITHOUT_SCREEN)
+    offered = {name: kind for name, kind in kinds if _has_inputs(workspace, kind)}
     if not offered:
         return
     with st.expander("Start another kind of job", icon=":material/add:", key="start_another"), frame.guarded():
@@ -178,12 +179,25 @@ def start_another(workspace: Workspace) -> None:
         config = kind.settings.from_dict({**chosen, **named})
         forms.command(jobs.command(kind, config))
         if pressed:
-            frame.go("jobs", job=jobs.start(workspace, name, config))
+            begin = WITHOUT_SCREEN.get(name)
+            frame.go("jobs", job=begin(workspace, config) if begin else jobs.start(workspace, name, config))
+
+
+def _has_inputs(workspace: Workspace, kind: JobKind) -> bool:
+    """Whether the project has one of each input that a kind of job needs."""
+    about = kind.settings.settings()
+    needed = [setting for setting in kind.inputs if about[setting].required]
+    return all(state.of_project(workspace, param, listed(workspace)) for param, listed in map(_listing(kind), needed))
+
+
+def _listing(kind: JobKind) -> Callable[[str], tuple[str, Callable[[Workspace], Sequence[Any]]]]:
+    """The kind of thing that a setting names, and its list."""
+    return lambda setting: LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
 
 
 def _named(workspace: Workspace, kind: JobKind, setting: str) -> str:
     """The choice of an input among those of the project."""
-    param, listed = LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+    param, listed = _listing(kind)(setting)
     things = state.of_project(workspace, param, listed(workspace))
     titles = {getattr(thing, "id", thing.name): thing.name for thing in things}
     about, key = kind.settings.settings()[setting], f"start_{kind.name}_{setting}"
@@ -196,6 +210,9 @@ LISTED_INPUTS: dict[str, tuple[str, Callable[[Workspace], Sequence[Any]]]] = {
     CORPUS: ("corpus", corpora.list_corpora),
     BENCHMARK: ("benchmark", benchmarks.list_benchmarks),
 }
+
+# Kinds with a command and no screen: choosing a prompt (Algorithm 1), which starts several jobs, and hard negatives.
+WITHOUT_SCREEN: dict[str, Callable[..., str] | None] = {"prompts": tuning.start, "mining": None}
 
 RESUMABLE = ("stopped", "failed", "lost")
 # How many jobs the list to choose from holds; the table below it holds all.

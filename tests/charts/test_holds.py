@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
+from cdp import query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.charts.holds import FIGURES
 from cdp.principle import correlation_table, differences
 from cdp.principle.tables import TABLES
 from cdp.results import arms, board, numbers
 from cdp.results.arms import FigureData
-from cdp.services import metrics
+from cdp.services import demo, metrics
+from cdp.studies import records
+from cdp.studies.plan import Cell, Condition
 from tests.catalog.support import add_job
 from tests.charts import small_study
 from tests.charts.small_study import CW, DEV, UNTRAINED
@@ -110,6 +113,36 @@ def test_nothing_is_drawn_from_nothing() -> None:
     assert {name for name, figure in FIGURES.items() if figure.numbers(FigureData())} == set()
 
 
+def test_a_finished_test_of_the_demo_fills_eight_figures(workspace: Workspace) -> None:
+    """Diverse and paraphrase queries at one and five per document on the demo, as its test leaves them."""
+    demo.load(workspace)
+    sets = {q.method: q.id for q in query_sets.list_query_sets(workspace) if q.method in ("diverse", "paraphrase")}
+    for query_set in sets.values():
+        metrics.quick(workspace, query_set)
+    job = workspace.job("study-demo")
+    write_json(job / "spec.json", {"id": "study-demo", "kind": "study", "name": "test", "created": "2026-01-02"})
+    scores = small_study.evaluations(workspace, {"demo": 40.0}, 1)
+    records.save(job, "untrained", None, {"retriever": "static-minilm", "created": "1", "evaluations": scores})
+    for method, query_set in sets.items():
+        for per_doc in (1, 5):
+            training = {"pairs": 96 * per_doc, "documents": 96, "seconds": 1.0, "steps": 9}
+            record = {"retriever": "static-minilm", "created": "1", "training": training,
+                      "settings": {"query_set": query_set},
+                      "evaluations": small_study.evaluations(workspace, {"demo": 40.0 + per_doc}, per_doc)}  # fmt: skip
+            condition = Condition(Cell("static-minilm", method, per_doc), 0)
+            records.save(job, f"{per_doc}-{method}", condition, record)
+
+    evaluations = board.list_evaluations(workspace)
+    found = arms.own(workspace, evaluations, sets.values())
+    (here,) = arms.compared(workspace, evaluations).values()
+    pair, _ = arms.pair(workspace, here, ("diverse × 1", "diverse × 5"))
+    stats = arms.statistics(workspace, ["demo"])
+    mine = FigureData(found.rows, found.measures, stats, pair.table(), found.differences)
+    drawn = {name for name, figure in FIGURES.items() if figure.numbers(mine)}
+    assert len(drawn) >= 8, drawn
+    assert {"qdoc", "best", "paraphrase", "retrievers", "methods", "matrix", "errors", "measures", "datasets"} <= drawn
+
+
 def by(rows: list[dict[str, Any]], value: str, *keys: str, **wanted: Any) -> dict[Any, float]:
     """{values of ``keys``: rounded ``value``} of the rows that have what is ``wanted``."""
     chosen = [row for row in rows if all(row[name] == given for name, given in wanted.items())]
@@ -162,6 +195,13 @@ def test_documents_against_diversity_has_fewer_documents_at_more_queries(held: F
     assert by(found, "ndcg", "documents", benchmark="short", method="diverse") == {6: 45.0, 2: 44.0}
     assert by(found, "ndcg", "benchmark", method="untrained")["short"] == UNTRAINED["short"]
     assert by(found, "requests", "documents", benchmark="short", method="diverse") == {6: 6, 2: 2}
+
+
+def test_documents_by_queries_say_what_they_cost(held: FigureData) -> None:
+    found = numbers.documents_by_qdoc(held)
+    grid = by(found, "ndcg", "documents", "per_doc", retriever="tiny", method="diverse")
+    assert grid == {(6, 1): 55.0, (6, 3): 57.0, (6, 5): 56.33, (2, 3): 54.0}
+    assert "tiny · diverse · 2 documents (2 requests)" in {row["arm"] for row in found}
 
 
 def test_q_d_measures_and_scores_over_ce(held: FigureData) -> None:

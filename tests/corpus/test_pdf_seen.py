@@ -251,6 +251,27 @@ def test_words_of_a_justified_line_are_no_cells(tmp_path: Path) -> None:
         assert text_of(found) == " ".join(lines)
 
 
+@pytest.mark.parametrize("gap", [12, 5, 3])
+def test_words_of_a_narrow_table_stand_in_their_columns(gap: float, tmp_path: Path) -> None:
+    """Where a row fills two columns to their edges, and where one leaves a cell empty."""
+    rows = [
+        ("Team of the year", "Won", "Drawn"),
+        ("Harbour", "13", "0"),
+        ("Mill and quay", "", "1"),
+        ("Lighthouse keepers", "30", "11"),
+    ]
+    page = canvas(tmp_path / "a.pdf")
+    widths = [max(page.stringWidth(row[at], "Helvetica", 10) for row in rows) for at in range(3)]
+    page.drawString(60, 760, prose(1, 12))
+    for n, row in enumerate(rows):
+        page.drawString(60, 720 - 14 * n, row[0])
+        for at in (1, 2):
+            page.drawRightString(60 + sum(widths[: at + 1]) + at * gap, 720 - 14 * n, row[at])
+    page.save()
+    with read_documents(tmp_path / "a.pdf") as found:
+        assert text_of(found).split("\n")[2:] == [" | ".join(row) for row in rows]
+
+
 def _spans(text: str) -> list[range]:
     spans, start = [], 0
     for word in text.split(" "):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.extraction import blocks_of, reading_process
-from cdp.corpus.losses import described, missing, words
-from cdp.corpus.readers import Report
+from cdp.corpus.readers import Block, Report, described, missing, words
+from cdp.corpus.readers import text as text_reader
 from tests.support import install_plugins
 
 LOSSY = """
@@ -51,6 +53,27 @@ def test_what_came_twice_makes_up_for_nothing_and_is_lost_where_most_of_it_is() 
     assert described(8, {"notes": 2}) == "2 of 8 words (25%) did not come out: notes (2)"
     assert described(100, {"notes": 2}) == ""
     assert described(0, {}) == ""
+
+
+def test_words_of_a_text_are_counted_one_by_one_only_where_some_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("The fee is 45 euros.\nIt is gone.\n\n" * 50, encoding="utf-8")
+    with read_documents(path, ReadOptions(keep_repeated=True)) as found:
+        assert (found.files[0].n_words, found.files[0].missing) == (400, {})
+
+    class Losing(text_reader._Paragraph):
+        """A fault that loses a line of each paragraph."""
+
+        def flush(self, more: bool = False) -> Iterator[Block]:
+            self.lines = [line for line in self.lines if "gone" not in line]
+            return super().flush(more)
+
+    monkeypatch.setattr(text_reader, "_Paragraph", Losing)
+    with read_documents(path, ReadOptions(keep_repeated=True)) as found:
+        assert found.files[0].missing == {"text": 150}
+        assert found.files[0].loss
 
 
 @pytest.mark.slow

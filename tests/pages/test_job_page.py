@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -304,3 +304,24 @@ def test_a_resume_replaces_what_came_after_its_checkpoint(workspace: Workspace, 
     path.unlink()
     write_metrics(workspace, 3)
     assert len(jobs.curve(workspace, trained_job, "loss")) == 3, "another file of the same name is read anew"
+
+
+def test_choosing_a_prompt_and_mining_hard_negatives_start_from_the_page(
+    filled: Workspace, open_page: Open, in_process: Callable[[], list[str]]
+) -> None:
+    at = open_page("jobs")
+    assert {"Tuning prompts", "Mining hard negatives"} <= set(at.selectbox(key="start_kind").options)
+    at.selectbox(key="start_kind").select("mining").run(timeout=60)
+    assert at.button(key="start_mining_button")
+    assert not at.exception
+    at.selectbox(key="start_kind").select("prompts").run(timeout=60)
+    assert not at.exception
+    at.button(key="start_prompts_button").click().run(timeout=60)
+    assert not at.exception
+    assert {view.kind for view in jobs.list_jobs(filled)} >= {"prompts", "synthesis"}
+
+
+def test_nothing_is_offered_whose_inputs_are_not_there(workspace: Workspace, open_page: Open) -> None:
+    at = open_page("jobs")
+    assert not at.error
+    assert not [box for box in at.selectbox if box.key == "start_kind"]

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from cdp.corpus.extraction import blocks_of, reading_process
-from cdp.corpus.losses import words
-from cdp.corpus.readers import READERS, DocumentFormat, Report
+from cdp.corpus.readers import READERS, DocumentFormat, Report, words
 from tests.support import REPOSITORY
 from tests.writers import sources
 

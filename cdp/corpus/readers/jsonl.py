@@ -6,7 +6,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -32,53 +33,57 @@ _DECODER = json.JSONDecoder()
 
 
 def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
-    """Yield a row per line, blank ones skipped; of an array one per entry, numbered from 1; of objects that are written
-    over several lines one per object, numbered by its first line."""
-    yield from _read(source, options, _head(source, options))
+    """Return a row per line, blank ones skipped; of an array one per entry, numbered from 1; of objects over several
+    lines one per object, numbered by its first."""
+    return _reader_of(source, options)(open_text(source, options.encoding), source)
 
 
-def _head(source: Source, options: ReadOptions) -> str:
+Text = AbstractContextManager[io.TextIOBase]
+
+
+def _reader_of(source: Source, options: ReadOptions) -> Callable[[Text, Source], Iterator[Row | BadRow]]:
     with open_text(source, options.encoding) as text:
-        return text.read(4096).lstrip()
+        head = text.read(4096).lstrip()
+    if head.startswith("["):
+        return _entries
+    return _objects if _INDENTED.match(head) else _lines
 
 
-def _read(source: Source, options: ReadOptions, head: str) -> Iterator[Row | BadRow]:
-    with open_text(source, options.encoding) as text:
-        if head.startswith("["):
-            for number, value in enumerate(_entries(source, text), start=1):
-                yield _row(number, value)
-        elif _INDENTED.match(head):
-            yield from _objects(source, text)
-        else:
-            yield from _lines(text)
+def _lines(opened: Text, _: Source | None = None, first: int = 1) -> Iterator[Row | BadRow]:
+    with opened as text:
+        for number, line in numbered_lines(text):
+            at = first - 1 + number
+            if line is None:
+                yield BadRow(at, "too long", f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
+                continue
+            if not line.strip():
+                continue
 
-
-def _lines(text: io.TextIOBase, first: int = 1) -> Iterator[Row | BadRow]:
-    for number, line in numbered_lines(text):
-        if line is None:
-            reason = f"the line is longer than {MAX_LINE_CHARACTERS:,} characters"
-            yield BadRow(first - 1 + number, "too long", reason)
-        elif line.strip():
-            yield _row_of_line(first - 1 + number, line)
+            try:
+                value = json.loads(line.rstrip("\r\n"))
+            except (ValueError, RecursionError) as error:
+                place = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+                yield BadRow(at, "broken JSON", _problem(error) + place, excerpt(line))
+            else:
+                yield Row(at, value) if isinstance(value, dict) else _no_object(at, value, line)
 
 
 def stream(source: Source, options: ReadOptions) -> Iterator[Item]:
-    """Yield what ``json_rows`` does, lines that Arrow can parse as columns."""
-    start = _head(source, options)
-    rows = partial(_read, source, options, start)
-    if start.startswith("[") or _INDENTED.match(start):
-        yield from rows()
-        return
-    head, fields = resolved(source, options, rows)
+    """Return what ``json_rows`` does, lines that Arrow can parse as columns."""
+    read = _reader_of(source, options)
+
+    def rows() -> Iterator[Row | BadRow]:
+        return read(open_text(source, options.encoding), source)
+
+    head, fields = resolved(source, options, rows) if read is _lines else ([], None)
     if fields is None:
-        yield from rows()
-        return
+        return rows()
     wanted = {name: pa.string() for name in (fields.id, fields.title, fields.text) if name}
     if fields.id and all(type(row.values.get(fields.id)) is int for row in head):
         wanted[fields.id] = pa.int64()
     parse = partial(_parsed, pa.schema(list(wanted.items())))
-    singly = lambda block, line: _lines(io.StringIO(block.decode(), newline="\n"), line)  # noqa: E731
-    yield from in_columns(source, Layout(ends_of_lines, parse, singly), rows)
+    singly = lambda block, line: _lines(io.StringIO(block.decode(), newline="\n"), first=line)  # noqa: E731
+    return in_columns(source, Layout(ends_of_lines, parse, singly), rows)
 
 
 def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[str, pa.StringArray] | None:
@@ -114,41 +119,45 @@ def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[st
     return {name: texts for name, texts in columns.items() if texts is not None}
 
 
-def _objects(source: Source, text: io.TextIOWrapper) -> Iterator[Row | BadRow]:
+def _objects(opened: Text, source: Source) -> Iterator[Row | BadRow]:
     """The objects of a file, each over several lines. Where one is broken the next begins at a line's ``{``."""
-    values = _Array(text)
-    while values.peek():
-        begins = values.line
-        try:
-            yield _row(begins, values.value())
-            source.spend(ROW_BYTES)
-        except (ValueError, RecursionError) as error:
-            shown = excerpt(values.buffer[values.at : values.at + 1000])
-            yield BadRow(begins, "broken JSON", f"{_problem(error)}, in the object that begins here", shown)
-            if not values.skip():
-                return
+    with opened as text:
+        values = _Array(text)
+        while values.peek():
+            begins = values.line
+            try:
+                value = values.value()
+                yield Row(begins, value) if isinstance(value, dict) else _no_object(begins, value)
+                source.budget.spend(ROW_BYTES * source.packed)
+            except (ValueError, RecursionError) as error:
+                shown = excerpt(values.buffer[values.at : values.at + 1000])
+                yield BadRow(begins, "broken JSON", f"{_problem(error)}, in the object that begins here", shown)
+                if not values.skip():
+                    return
 
 
-def _entries(source: Source, text: io.TextIOWrapper) -> Iterator[Any]:
+def _entries(opened: Text, source: Source) -> Iterator[Row | BadRow]:
     """The entries of an array, one after the other. InputError where one is too long, and where it breaks off."""
-    array = _Array(text)
-    try:
-        array.past("[")
-        more = array.peek() != "]"
-        while more:
-            yield array.value()
-            source.spend(ROW_BYTES)
+    with opened as text:
+        array, number = _Array(text), 0
+        try:
+            array.past("[")
             more = array.peek() != "]"
-            if more:
-                array.past(",")
-        array.past("]")
-        if array.peek():
-            raise json.JSONDecodeError("Extra data", array.buffer, array.at)
-    except (ValueError, RecursionError) as error:
-        line = array.lines + error.lineno if isinstance(error, json.JSONDecodeError) else None
-        hint = "Is the file whole? Of JSON Lines, one object per line, only the broken line would be lost."
-        problem = f"The JSON array cannot be read: {_problem(error)}."
-        raise InputError(problem, hint=hint, file=source.name, line=line) from None
+            while more:
+                value, number = array.value(), number + 1
+                yield Row(number, value) if isinstance(value, dict) else _no_object(number, value)
+                source.budget.spend(ROW_BYTES * source.packed)
+                more = array.peek() != "]"
+                if more:
+                    array.past(",")
+            array.past("]")
+            if array.peek():
+                raise json.JSONDecodeError("Extra data", array.buffer, array.at)
+        except (ValueError, RecursionError) as error:
+            line = array.lines + error.lineno if isinstance(error, json.JSONDecodeError) else None
+            hint = "Is the file whole? Of JSON Lines, one object per line, only the broken line would be lost."
+            problem = f"The JSON array cannot be read: {_problem(error)}."
+            raise InputError(problem, hint=hint, file=source.name, line=line) from None
 
 
 def _problem(error: ValueError | RecursionError) -> str:
@@ -163,7 +172,7 @@ def _problem(error: ValueError | RecursionError) -> str:
 class _Array:
     """What is read of an array: ``buffer`` from ``at``, behind so many ``lines``. Memory: twice the longest entry."""
 
-    def __init__(self, text: io.TextIOWrapper) -> None:
+    def __init__(self, text: io.TextIOBase) -> None:
         self._text = text
         self.buffer, self.at, self.lines, self._ended = "", 0, 0, False
         # Of the buffer: how far line breaks were counted, and how many there were.
@@ -229,17 +238,7 @@ class _Array:
             self._more()
 
 
-def _row_of_line(number: int, line: str) -> Row | BadRow:
-    try:
-        return _row(number, json.loads(line.rstrip("\r\n")), line)
-    except (ValueError, RecursionError) as error:
-        place = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        return BadRow(number, "broken JSON", _problem(error) + place, excerpt(line))
-
-
-def _row(line: int, value: Any, text: str = "") -> Row | BadRow:
-    if isinstance(value, dict):
-        return Row(line, value)
+def _no_object(line: int, value: Any, text: str = "") -> BadRow:
     what = "text" if isinstance(value, str) else type_name(value)
     return BadRow(line, "not an object", f"the line is {what}, not a JSON object", excerpt(text or json.dumps(value)))
 

@@ -101,7 +101,9 @@ def _batches(
             unpacked = process.columns(NAME, path)
             names = list(unpacked)
             columns = wanted(names)
-            source.budget.expect(sum(unpacked[name] for name in columns))
+            before = source.budget.spent
+            source.budget.spend(sum(unpacked[name] for name in columns))
+            source.budget.spent = before  # what it says of itself; what comes is counted
             others = dict.fromkeys(name for name in names if name not in columns)
             for batch in process.batches(NAME, path, columns):
                 source.budget.spend(cost(batch))

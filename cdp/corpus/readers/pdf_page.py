@@ -177,7 +177,8 @@ class Page:
 
         joined: list[tuple[_Line, list[Letter]]] = []
         for line in found:
-            letters = [self._letter(at) for at in range(line.at, line.at + len(line.text))]
+            size = self._size(line.at)  # asking for each letter's takes a third of the time
+            letters = [self._letter(at, size) for at in range(line.at, line.at + len(line.text))]
             near = (other for _, other in reversed(joined[-LINES_BACK:]) if letters and _goes_on(other, letters))
             if (before := next(near, None)) is not None:
                 before += letters
@@ -191,14 +192,14 @@ class Page:
             lines.append(_Line(line.at, *as_drawn(letters, ink)) if is_vocalised(text) else line)
         return lines
 
-    def _letter(self, at: int) -> Letter:
+    def _letter(self, at: int, size: float) -> Letter:
         from pypdfium2 import raw
 
         x, y = ctypes.c_double(), ctypes.c_double()
         raw.FPDFText_GetCharOrigin(self._text.raw, at, x, y)
         left, bottom, *_ = self._turned((x.value, y.value, x.value, y.value))
         ink = self._turned(self._text.get_charbox(at))
-        return Letter(self.whole[at], left, bottom, self._size(at), self._box(at), ink)
+        return Letter(self.whole[at], left, bottom, size, self._box(at), ink)
 
     def _in_columns(self, n: int, n_lines: int) -> list[PageLine]:
         """The lines of a page whose columns were written line by line across the page; none for any other.
@@ -243,6 +244,9 @@ class Page:
         ]
         if not any(tabled):
             return lines
+        for is_table, numbers in itertools.groupby(range(len(rows)), key=lambda i: tabled[i]):
+            if is_table:
+                self._align(list(numbers), [line.text for line in lines], starts, rows)
         bottoms = [self._box(at)[1] for at in starts]
         steps = [0.0, *(above - below for above, below in itertools.pairwise(bottoms))]
         usual = median([step for step in steps if step > 0] or [0.0])
@@ -250,8 +254,36 @@ class Page:
         for (text, size), row, is_row, step in zip(lines, rows, tabled, steps, strict=True):
             # Far above is the next column, which continues the paragraph.
             apart = step > 1.4 * usual or -10 * usual < step < 0
-            found.append(PageLine("\t".join(row) if is_row else "\n" + text if apart else text, size))
+            found.append(PageLine("\t".join(row).rstrip("\t") if is_row else "\n" + text if apart else text, size))
         return found
+
+    def _align(
+        self, numbers: Sequence[int], texts: Sequence[str], starts: Sequence[int], rows: list[list[str]]
+    ) -> None:
+        """Put the words of a table's rows into its columns: some leave a cell empty, or fill two to their edges."""
+        places = {n: self._words(texts[n], starts[n]) for n in numbers}
+        most = max(len(rows[n]) for n in numbers)
+        edges: list[list[tuple[float, float]]] = []
+        for n in numbers:
+            if len(rows[n]) == most:
+                ends = list(itertools.accumulate(len(cell.split()) for cell in rows[n]))[:-1]
+                edges.append([(places[n][at - 1][2], places[n][at][1]) for at in ends])
+        gaps = [(max(left for left, _ in gap), min(right for _, right in gap)) for gap in zip(*edges, strict=True)]
+        if any(right <= left for left, right in gaps):
+            return
+
+        for n, words in places.items():
+            if any(left < gap[0] and right > gap[1] for _, left, right in words for gap in gaps):
+                continue  # a title across the table
+            cells: list[list[str]] = [[] for _ in range(most)]
+            for word, left, right in words:
+                cells[sum(left + right > sum(gap) for gap in gaps)].append(word)
+            rows[n] = [" ".join(cell) for cell in cells]
+
+    def _words(self, text: str, at: int) -> list[tuple[str, float, float]]:
+        """The words of a line, each with its left and right edge."""
+        found = re.finditer(r"\S+", text)
+        return [(m[0], self._box(at + m.start())[0], self._box(at + m.end() - 1)[2]) for m in found]
 
     def _fill_in(self, lines: list[PageLine], starts: list[int]) -> None:
         """Put what is written into the page's form, and on it, behind the text to its left."""

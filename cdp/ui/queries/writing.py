@@ -14,6 +14,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
+from cdp.complexity import content_words
 from cdp.corpus import looking
 from cdp.llm.prices import dollars
 from cdp.services import access, commands, completeness, endpoints, jobs, queries
@@ -23,7 +24,7 @@ from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, cut, md, number
+from cdp.ui.shell.tables import count, cut, md, md_marked, number
 
 # Of the widgets that ask what writes queries: what was chosen on Queries stands on Decide, too.
 FORM = "generate"
@@ -271,10 +272,12 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
             previews = ask()
     if previews is not None:
         _comparison(previews, titles)
+        people = queries.of_people(workspace, manifest.id, document.id)
+        previews = {**previews, **({"human": people} if people is not None else {})}
         with st.grid(2, min_column_width=340):
             for name, one in previews.items():
                 with st.container(border=True, height="stretch"):
-                    _draw(one, titles.get(name, name))
+                    _draw(one, titles.get(name, "Written by people"), manifest.counted_language)
     with st.expander("Document text", icon=":material/article:", expanded=previews is None):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
@@ -320,8 +323,8 @@ def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> N
     st.markdown(f"#### For this document, {answer}\nSelf-BLEU {lowest:.3f} against {values}; lower is more diverse.")
 
 
-def _draw(preview: Preview, title: str) -> None:
-    """One method's queries, each with its CW, and what they look like together."""
+def _draw(preview: Preview, title: str, language: str) -> None:
+    """One method's queries, each with its CW and content words in bold, and what they look like together."""
     st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
     cw = "–" if not preview.cw else f"{sum(preview.cw) / len(preview.cw):.1f}"
     bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
@@ -331,7 +334,7 @@ def _draw(preview: Preview, title: str) -> None:
         ("This preview", dollars(preview.cost)) if preview.usage.get("requests") else None,
     )
     if preview.queries:
-        st.markdown("\n".join(_line(preview, index) for index in range(len(preview.queries))))
+        st.markdown("\n".join(_line(preview, index, language) for index in range(len(preview.queries))))
     elif not preview.error:
         st.caption("The model's answer contained no usable query.")
     if preview.error:
@@ -346,7 +349,9 @@ def _draw(preview: Preview, title: str) -> None:
             st.code(preview.prompt, language=None, wrap_lines=True)
 
 
-def _line(preview: Preview, index: int) -> str:
-    """One query with its CW."""
+def _line(preview: Preview, index: int, language: str) -> str:
+    """One query with its CW, its content words in bold."""
+    query = preview.queries[index]
+    text = md_marked(query, sorted(content_words(query, language)))
     from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]" if preview.sources else ""
-    return f"{index + 1}. {md(preview.queries[index])} :small[:gray[CW\u00a0{preview.cw[index]}]]{from_query}"
+    return f"{index + 1}. {text} :small[:gray[CW\u00a0{preview.cw[index]}]]{from_query}"
