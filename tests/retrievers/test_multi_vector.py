@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.workspace import Workspace, read_json, write_json
@@ -15,7 +17,7 @@ from cdp.evaluation.evaluate import evaluate_bm25, evaluate_model, protocol_for
 from cdp.retrievers import MULTI_VECTOR, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, embed
 from tests.benchmarks.folders import write_benchmark
-from tests.support_models import tiny_multi_vector, tiny_retriever
+from tests.support_models import tiny_bert, tiny_multi_vector, tiny_retriever
 
 pytestmark = pytest.mark.slow
 
@@ -130,3 +132,42 @@ def test_a_sparse_model_is_refused_in_a_sentence(tmp_path: Path, workspace: Work
     write_json(facts, {**read_json(facts), "model_type": "SparseEncoder"})
     with pytest.raises(ModelError, match="a sparse retriever, which cannot be searched here yet"):
         load(resolve(str(folder), workspace), "cpu")
+
+
+def as_pylate(folder: Path) -> Path:
+    """The folder as PyLate 1 saves it: Transformer and its own projection; prefixes beside the prompts."""
+    first, second, *_ = read_json(folder / "modules.json")
+    former = {"type": "sentence_transformers.models.Transformer"}
+    write_json(folder / "modules.json", [{**first, **former}, {**second, "type": "pylate.models.Dense.Dense"}])
+    head = folder / second["path"] / "config.json"
+    kept = ("in_features", "out_features", "bias", "activation_function")
+    write_json(head, {name: value for name, value in read_json(head).items() if name in kept})
+    facts = folder / "config_sentence_transformers.json"
+    told = {"query_prefix": "[Q] ", "document_prefix": "[D] ", "query_length": 8, "do_query_expansion": False}
+    write_json(facts, {**read_json(facts), "model_type": "ColBERT", **told})
+    return folder
+
+
+def as_stanford(folder: Path) -> Path:
+    """The folder of a BERT as Stanford's ColBERT saves it: the projection among the encoder's weights."""
+    weights = load_file(folder / "model.safetensors")
+    save_file({**weights, "linear.weight": torch.eye(8, 32)}, folder / "model.safetensors", {"format": "pt"})
+    write_json(folder / "config.json", {**read_json(folder / "config.json"), "architectures": ["HF_ColBERT"]})
+    write_json(folder / "artifact.metadata", {"query_maxlen": 8, "doc_maxlen": 40, "attend_to_mask_tokens": False})
+    return folder
+
+
+@pytest.mark.parametrize("by", ["pylate", "stanford"])
+def test_folders_of_other_programs_are_read_as_they_were_meant(by: str, tmp_path: Path) -> None:
+    pylate = by == "pylate"
+    folder = as_pylate(tiny_multi_vector(tmp_path, dim=8)) if pylate else as_stanford(tiny_bert(tmp_path / "bert"))
+    resolved = resolve(str(folder), Workspace(tmp_path / "workspace"))
+    assert resolved.kind == MULTI_VECTOR
+    model = load(resolved, "cpu")
+    assert [type(module).__name__ for module in model][1:] == ["Dense", "MultiVectorMask", "Normalize"]
+
+    plain, dotted = (embed(model, [text], DOCUMENT).tokens for text in ("tea and water", "tea, and water."))
+    assert plain.dim == 8
+    assert len(dotted.rows) == len(plain.rows)  # both leave punctuation out
+    small = load_benchmark(write_benchmark(tmp_path / "small"))
+    assert evaluate_model(model, small, top_k=10).settings["max_tokens"] == (128 if pylate else 40)
