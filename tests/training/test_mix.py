@@ -117,3 +117,9 @@ def test_passages_beside_each_other_are_no_negatives_also_where_each_has_a_set(
         "first: manual.pdf#1?": [pairs.documents.index("Text of manual.pdf#2.")], "first: other.pdf#1?": [-1],
         "second: manual.pdf#2?": [pairs.documents.index("Text of manual.pdf#1.")], "second: other.pdf#1?": [-1],
     }  # fmt: skip
+
+
+def test_a_set_that_is_named_twice_is_refused(workspace: Workspace, sets: dict[str, str]) -> None:
+    for beside in (["ru"], [sets["zh"], "zh"]):
+        with pytest.raises(ConfigError, match="is named twice"):
+            training.plan(workspace, config_of(sets).replace(beside=beside))
