@@ -509,9 +509,10 @@ class Model(Made):
 
     def curve(self, measure: str = "loss") -> go.Figure:
         """Return a live measure by step: loss, learning_rate, gradient_norm, or ndcg_at_10 on dev, in percent."""
-        from cdp.charts.results import LABELS, curve
+        from cdp.charts.results import LABELS, curves
 
-        return curve(jobs.curve(self.folder, self.id, measure), LABELS.get(measure, measure))
+        values = jobs.curve(self.folder, self.id, measure)
+        return curves({self.id: values}, LABELS.get(measure, measure))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return its newest scores: benchmark, protocol, ndcg (percent), queries, badges, remark."""

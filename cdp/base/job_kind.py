@@ -84,6 +84,7 @@ class JobKind(Registered):
     asks: bool = True  # the worker asks the endpoint that the settings name
     command: str = ""  # words of its own command; a kind without has ``jobs start`` and a form on the Jobs page
     word: str = ""  # the setting that stands among these words
+    retries: bool = False  # a further attempt of a finished job asks once more about what failed
     repeats: bool = True  # the command with the job's settings does the same again
 
     @property

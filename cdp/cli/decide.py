@@ -10,6 +10,8 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
 from cdp.base.text import counted, interval, name_and_split
+from cdp.base.workspace import now, write_bytes
+from cdp.charts.answer_page import answer_page
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
@@ -131,6 +133,7 @@ def decide(
     corpus: Annotated[str, "the corpus that queries are to be written for"] = "",
     domain: Domain = "ood",
     task: Task = "",
+    out: Annotated[str, "also write it as one HTML file to send; - for standard output"] = "",
 ) -> int:
     """One query, paraphrases or different queries, how many: what is best known, own studies first."""
     if not (corpus or target.named) and run.scope.project is not None:
@@ -142,6 +145,11 @@ def decide(
     profiled = _profiled(run, target) if target.named else None
     corpus_id = corpora.resolve_corpus(run.workspace, corpus).id if corpus else ""
     answer = service.decide(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
+    if out:
+        options, _ = advice.list_options(run.workspace, answer, corpus_id)
+        about = ", ".join(filter(None, [corpus, profiled.name if profiled else ""]))
+        with run.output(out, ".html") as page:
+            write_bytes(Path(page), answer_page(answer, options, when=now(), task=about).encode())
     return run.say(answer.to_dict(), f"{answer.text}\n{_options(run, answer, corpus_id)}")
 
 

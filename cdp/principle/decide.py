@@ -559,6 +559,15 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     return tuple(q.of(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1))
 
 
+def differences_of(e: Evidence) -> tuple[ArmDifference, ...]:
+    """Return every difference that an answer from this evidence states; none where too few documents are judged."""
+    arms = [arm for arm in e.arms if not arm.held and arm.kind != RERANKED]
+    if not _answers(e) or max(arm.unjudged for arm in arms) > MOST_UNJUDGED:
+        return ()
+    lead = _labelled(e, arms)
+    return (*OptionSet(lead, arms).all, *_at_equal_pairs(lead))
+
+
 def _small_sample(b: Basis) -> bool:
     return b.documents < min(FEW_DOCUMENTS, b.of_documents / 2)
 

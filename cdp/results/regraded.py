@@ -11,7 +11,7 @@ from typing import Any
 from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
-from cdp.evaluation.results import FirstTen, first_ten, scores_of
+from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
 from cdp.principle.decide import MOST_UNJUDGED
 from cdp.studies import records
 
@@ -19,10 +19,16 @@ from cdp.studies import records
 _SCORES = FileCache(1024)
 
 # {query: {document: grade}}
-Grades = Mapping[str, Mapping[str, float]]
+JudgedNow = Mapping[str, Mapping[str, float]]
 
 MEASURE = "ndcg@10"
 UNJUDGED = "unjudged_in_first_ten"
+
+
+def _kept_in(workspace: Workspace, evaluation: Mapping[str, Any]) -> Path:
+    """Return the file of what an evaluation or a study's training retrieved."""
+    folder, settings = workspace.jobs / evaluation["job_id"], evaluation["settings"]
+    return records.path_of(folder, settings.get("key")) if settings.get("study") else run_file(folder)
 
 
 def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen | None:
@@ -36,10 +42,10 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
         found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
         return records.firsts(found) if found else None
 
-    return ANSWERS.get(records.path_of(folder, key), ("first ten", place), load)
+    return ANSWERS.get(_kept_in(workspace, evaluation), ("first ten", place), load)
 
 
-def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, Grades, Path] | None:
+def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, JudgedNow, Path] | None:
     """(what was retrieved, the grades as they are now, the benchmark's folder); None where people judged, or where the
     documents were not kept."""
     with suppress(CdpError, KeyError, OSError):
@@ -56,7 +62,8 @@ def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, 
     if found is None:
         return None
     run, grades, folder = found
-    return _SCORES.get(judged.whole(folder) / "grades.jsonl", evaluation["id"], lambda: scores_of(run, grades))
+    question = (evaluation["id"], folder, judged.version(folder, evaluation["split"]))
+    return _SCORES.get(_kept_in(workspace, evaluation), question, lambda: scores_of(run, grades))
 
 
 def if_relevant(

@@ -18,7 +18,7 @@ from cdp.benchmarks.units import units_of
 from cdp.jobs import JobView
 from cdp.retrievers import leakage, resolve
 from cdp.services import access, completeness, jobs, projects
-from cdp.studies import planning, records
+from cdp.studies import advice, planning, records
 from cdp.studies.config import StudyConfig, grid
 from cdp.studies.estimate import StudyPlan, measured_speeds, speed_key
 from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synthesis_of, with_dev
@@ -116,7 +116,9 @@ def report(workspace: Workspace, study: str) -> StudyReport:
         if units is not None:
             facts["units_of"] = dict(zip(queries, units, strict=bool(units)))
 
-    return build_report(view.id, view.name, str(view.state), about, found, leaks)
+    found = [records.judged_now(workspace, record, about["benchmarks"]) for record in found]
+    stated = advice.stated(workspace, view, about)
+    return build_report(view.id, view.name, str(view.state), about, found, leaks, stated)
 
 
 def _study(workspace: Workspace, name: str) -> JobView:

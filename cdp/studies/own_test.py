@@ -191,7 +191,10 @@ def _made(
     name = _name(manifest, kind)
     n_dev = max(1, min(planning.MOST_DEV, int(queries * planning.DEV_SHARE)))
     splits = Splits(name, queries - n_dev, n_dev, min(manifest.n_documents, MOST_DOCUMENTS))
-    return JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
+    judged = JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
+    # Some documents give no query: what is said is what the benchmark will hold.
+    n = queries if judged.there else len(queries_of(workspace, manifest, judged))
+    return judged if n == queries else _made(workspace, manifest, kind, n, note=note, of=of, held_out=held_out)
 
 
 def facts(

@@ -10,21 +10,22 @@ import json
 import logging
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import NotFoundError
+from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.job_kind import STUDIES
 from cdp.base.records import JOB_FACTS, Count, Real, fields, whole
 from cdp.base.redaction import cleaned
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, checked_name, read_json_or_none, sha256_text, write_json
-from cdp.benchmarks import judged
+from cdp.benchmarks import judged, resolve_benchmark
 from cdp.corpus import load_manifest
-from cdp.evaluation.results import FirstTen, first_ten, read_result
+from cdp.evaluation.results import FirstTen, first_ten, read_result, scores_of
 from cdp.retrievers import TRAINED_SIMILARITY
 from cdp.retrievers.resolve import has_model
 from cdp.studies.plan import Condition, StudySource, flat
@@ -218,6 +219,24 @@ def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
     if not found:
         raise NotFoundError("evaluation or study", f"{job_folder.name} on {benchmark.name}")
     return found
+
+
+def judged_now(
+    workspace: Workspace, record: Mapping[str, Any], benchmarks: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return a record with its scores by all that a model judged until now, where what was retrieved was kept."""
+    fused, scored = record.get("fused"), dict(record.get("evaluations") or {})
+    for facts in benchmarks:
+        e = scored.get(facts["place"])
+        with suppress(CdpError, KeyError, OSError):
+            folder = resolve_benchmark(facts["name"], workspace)
+            run = firsts(e) if e else None
+            if e and run is not None and judged.is_judged(judged.whole(folder)):
+                now = scores_of(run, judged.grades_now(folder, facts["split"]))
+                scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
+    if fused:
+        fused = {**fused, **judged_now(workspace, {"evaluations": fused["evaluations"]}, benchmarks)}
+    return {**record, "evaluations": scored, "fused": fused}
 
 
 # ``results/kept.json``: which option's model the job has.

@@ -76,6 +76,9 @@ LOADING_S = 300.0
 # BM25's rankings that are kept, one per split: for the test and its dev, with room for a study on two.
 MOST_KEPT = 4
 
+# Phases of a study; the second is also what its progress counts.
+BASELINES, TRAININGS = "what is not trained", "trainings"
+
 # Kinds of failure that the next condition would meet as well: the study ends at once.
 FATAL = ("disk", "host_out_of_memory")
 
@@ -116,7 +119,8 @@ class Study:
         if self.config.choose:  # the trainings that follow: of the slowest that may be chosen
             slowest = max(self.config.retrievers, key=lambda name: promised.get(name, 0.0))
             kinds += [slowest] * (len(conditions(self.config, inputs.sources)) // len(self.config.retrievers))
-        self._remaining, self._total = Remaining(kinds, promised), self.done + len(kinds)
+        # Counted are trainings, as the plan counts them: what is not trained takes part in the time alone.
+        self._remaining, self.total = Remaining(kinds, promised), sum(kind != UNTRAINED for kind in kinds)
         self._began: tuple[str, float] = ("", 0.0)
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {} if first is None else first._base
         self._negatives: dict[str, tuple[Mined, Labels]] = {}
@@ -161,7 +165,7 @@ class Study:
         found = condition is not None and self.counts["trained"] == worked
         self._remaining.done(kind, None if found else took)
         self._began = ("", 0.0)
-        self.done += 1
+        self.done += condition is not None
         self._report("")
 
     def _watch(self, what: str, phase: str, done: int, total: int) -> None:
@@ -172,9 +176,8 @@ class Study:
     def _report(self, message: str, *, next_within_s: float = STEP_S) -> None:
         kind, began = self._began
         left = self._remaining.seconds(kind, time.monotonic() - began if kind else 0.0)
-        self.job.progress(
-            "conditions", self.done, self._total, "conditions", message, next_within_s=next_within_s, left_s=left
-        )
+        phase = BASELINES if kind == UNTRAINED else TRAININGS
+        self.job.progress(phase, self.done, self.total, TRAININGS, message, next_within_s=next_within_s, left_s=left)
 
     def base(self, name: str) -> tuple[ResolvedRetriever, str]:
         """A retriever and the hash of its untrained weights."""

@@ -35,7 +35,7 @@ from cdp.training.plan import Speed
 from cdp.workers import judging, study, synthesis
 
 # The phase of each stage that counts its work; in the others the stage's share stands still.
-COUNTING = {JUDGING: "judging", WRITING: "generating", TESTING: "conditions", CLOSING: "judging"}
+COUNTING = {JUDGING: "judging", WRITING: "generating", TESTING: "trainings", CLOSING: "judging"}
 
 
 class Stages:

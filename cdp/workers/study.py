@@ -25,7 +25,7 @@ from cdp.complexity import content_words, count_content_words, language_of, prof
 from cdp.corpus import iter_documents
 from cdp.studies import kept, records
 from cdp.studies.config import NONE, StudyConfig
-from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource, alike
+from cdp.studies.plan import CHOSEN, STEP_S, Condition, Inputs, StudySource, alike
 from cdp.studies.records import licences, versions
 from cdp.training.tracking import Tracker
 
@@ -90,6 +90,7 @@ def conducted(job: Job, study: Study) -> Counter[str]:
 
     Of tasks the study's tracker gets the scores alone.
     """
+    from cdp.studies.run import TRAININGS
     from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
@@ -102,6 +103,7 @@ def conducted(job: Job, study: Study) -> Counter[str]:
         if (read_json_or_none(path) or {}).get("failed"):
             path.unlink()
     total: Counter[str] = Counter()
+    trained = 0
     for done, path in enumerate(job.pool.map(do_step, files, job.stop_requested), 1):
         counts = read_json(path)
         job.n_failures += counts["failures"]
@@ -109,7 +111,8 @@ def conducted(job: Job, study: Study) -> Counter[str]:
         if counts["figures"]:
             job.metric(done, **counts["figures"])
             study.tracker.log(done, counts["figures"], f"{counts['figures'].get('condition')}/final")
-        job.progress("conditions", done, len(study.steps), "conditions", next_within_s=STEP_S)
+        trained += isinstance(study.steps[int(path.stem)], Condition)
+        job.progress(TRAININGS, trained, study.total, TRAININGS, next_within_s=STEP_S)
     return total
 
 

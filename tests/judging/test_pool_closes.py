@@ -90,7 +90,7 @@ def test_a_budget_that_does_not_reach_leaves_bounds_on_every_face(
     assert "budget" in later.failure["message"]
     answer = answered(workspace, corpus)
     assert answer.headline.startswith("Withheld: ")
-    assert "if these are irrelevant" in answer.headline
+    assert "if all are irrelevant" in answer.headline
     assert not answer.settled
     assert not answer.choice.kind
     assert main(["decide", "--corpus", corpus.id]) == 0

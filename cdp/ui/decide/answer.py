@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, now
+from cdp.charts.answer_page import answer_page
 from cdp.charts.results import GainPoint, gains
 from cdp.complexity import language_of
 from cdp.principle import Decision, card
 from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, RETRIEVER, name_of
 from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
-from cdp.services import commands, endpoints, jobs, queries, studies, trial
+from cdp.services import commands, corpora, endpoints, jobs, queries, studies, trial
 from cdp.services import decide as service
 from cdp.studies import advice, own_test, records
 from cdp.studies.config import GRID, TrialConfig
@@ -168,7 +170,7 @@ def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
     with frame.guarded():
         view = jobs.show(workspace, job_id, with_size=False)
         if not view.active or str(view.state) != drawn:
-            st.rerun()
+            job_views.draw_again()
         shown = trial.at_work(workspace, view)
         st.progress(shown.fraction, text=f"**Test running** · {md(job_views.doing(shown))}")
         st.caption("It goes on if you close the page. The answer appears here when it ends.")
@@ -311,6 +313,10 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
     rows, writes = advice.list_options(workspace, known, corpus)
     if not rows:
         return
+    if known.measured:
+        corpus_name = next((c.name for c in corpora.list_corpora(workspace) if c.id == corpus), "")
+        page = partial(answer_page, known, rows, when=now(), task=corpus_name)
+        forms.download("Answer as a page", page, "answer.html", key="decide_page", mime="text/html", type="tertiary")
     reference = advice.reference(known)
     over = [row.over for row in rows if row.over]
     against = f"Against {name_of(reference)}" if reference else "Difference"

@@ -127,7 +127,6 @@ def _draw(figure: Figure, shown: Numbers, key: str, sentence: str) -> None:
     content = csv_text(columns, ([row.get(name) for name in columns] for row in shown))
     with st.container(horizontal=True, vertical_alignment="center"):
         forms.download("CSV", content, f"{key.replace('_', '-')}.csv", key=f"holds_csv_{key}", type="tertiary")
-        charts.save(f"holds_{key}")
 
 
 # Who is right at rank 1.

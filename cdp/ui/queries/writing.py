@@ -190,18 +190,29 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
         forms.command(commands.line("queries", "export", query_set.id, format=form))
 
 
+# Offered at once; the others behind "More".
+FIRST, MORE = ("diverse", "paraphrase", OWN), "more"
+
+
+def _method(methods: Sequence[Method], key: str) -> str:
+    """Ask for a method: three side by side, the others in a list behind "More"."""
+    titles, about = method_titles(methods), {method.name: method.help for method in methods}
+    shown = {name: titles[name] for name in FIRST}
+    helped = "  \n".join(f"**{md(titles[name])}**: {md(about[name])}" for name in FIRST if name in about)
+    chosen = str(forms.segments("Method", {**shown, MORE: "More"}, default="diverse", key=f"{key}_method", help=helped))
+    if chosen != MORE:
+        return chosen
+    others = {name: title for name, title in titles.items() if name not in FIRST}
+    chosen = str(forms.pick("Other method", others, key=f"{key}_other_method"))
+    st.caption(md(about[chosen]))
+    return chosen
+
+
 def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet], generator: Chosen, key: str) -> None:
     """The form, what it comes to, and the button that starts the job."""
     st.subheader("Write queries for all documents", anchor=False)
     all_methods = list(METHODS.values())
-    titles = method_titles(all_methods)
-    method = forms.segments(
-        "Method",
-        titles,
-        default="diverse",
-        key=f"{key}_method",
-        help="  \n".join(f"**{md(m.title)}**: {md(m.help)}" for m in all_methods),
-    )
+    method = _method(all_methods, key)
     extras = method_extras([method], all_methods, sets, key)
     without_llm = any(m.name == method and m.generator for m in all_methods)
     chosen = Chosen("template", {}) if without_llm else generator

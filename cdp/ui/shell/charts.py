@@ -13,12 +13,13 @@ from cdp.charts import style
 
 
 def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
-    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown."""
+    """Draw a figure of ``cdp.charts`` with the ways to save it. ``caption`` is our own text, in Markdown."""
     st.plotly_chart(figure, key=key, alt=alt, config={"displaylogo": False, "displayModeBar": False})
     where = "distribute" if caption else "right"
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment=where, key=f"below_{key}"):
         if caption:
             st.caption(caption, width="stretch")
+        _save(key)
         _export(figure, key, alt)
 
 
@@ -52,6 +53,6 @@ def _saver() -> Any:
     )
 
 
-def save(key: str) -> None:
+def _save(key: str) -> None:
     """Buttons that save the figure of this key as SVG or PNG, in one click."""
     _saver()(key=f"save_{key}", data={"key": key}, width="content")
