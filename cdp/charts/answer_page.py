@@ -24,13 +24,13 @@ h1 { font-size: 1.5rem; line-height: 1.3; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #d5dde4; }
-svg { width: 100%; height: auto; }
+svg { width: 100%; min-width: 32rem; height: auto; margin-top: 1.5rem; }
 @media (prefers-color-scheme: dark) { body { background: #12181e; color: #e6edf3; } .badge { background: #24405a; }
   .quiet, footer { color: #9fb0be; } svg { background: #e6edf3; border-radius: .4rem; } }
 """
 
-# Pixels of the figure: its width, the part for names, the height of a row.
-WIDTH, NAMES, ROW = 720, 300, 26
+# Pixels of the figure: its width, the part for names, the height of a row, and room for half a number at each end.
+WIDTH, NAMES, ROW, MARGIN = 720, 300, 26, 20
 
 
 def answer_page(answer: Decision, options: Sequence[Option], *, when: str, task: str = "") -> str:
@@ -96,10 +96,10 @@ def _figure(over: Sequence[ArmDifference]) -> str:
     """Differences to one option with their intervals, a row each, as SVG."""
     ends = [0.0, *(end for c in over for end in (c.low, c.high))]
     low, high = min(ends), max(ends)
-    scale = (WIDTH - NAMES - 20) / (high - low or 1.0)
+    scale = (WIDTH - NAMES - 2 * MARGIN) / (high - low or 1.0)
 
     def at(points: float) -> str:
-        return f"{NAMES + 10 + (points - low) * scale:.1f}"
+        return f"{NAMES + MARGIN + (points - low) * scale:.1f}"
 
     height = ROW * (len(over) + 1)
     lines = [f'<line x1="{at(0)}" x2="{at(0)}" y1="0" y2="{height - ROW}" stroke="#7a8894" stroke-dasharray="4 3"/>']
@@ -113,13 +113,15 @@ def _figure(over: Sequence[ArmDifference]) -> str:
         ]
     ticks = "".join(
         f'<text x="{at(end)}" y="{height - 8}" font-size="12" text-anchor="middle">{signed(end, 1)}</text>'
-        for end in dict.fromkeys((low, 0.0, high))
+        for end in (low, 0.0, high)
+        if end == 0.0 or abs(end) * scale > 2 * MARGIN  # not over the zero
     )
     against = escape(name_of(over[0].against))
     label = f"NDCG@10 points over {against}, with simultaneous 95% intervals"
     drawn = "".join(lines) + ticks
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}" font-family="sans-serif">{drawn}</svg>'
+        f'<div class="wide"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}" '
+        f'font-family="sans-serif">{drawn}</svg></div>'
         f'<p class="quiet">{label}.</p>'
     )
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from cdp.base.text import public
 from cdp.base.workspace import Workspace
-from cdp.retrievers import spelling
-from cdp.retrievers.presets import PRESETS
+from cdp.retrievers import model_files, spelling
+from cdp.retrievers.presets import MULTI_VECTOR, PRESETS
 from cdp.retrievers.resolve import ResolvedRetriever, began_with, card_file, chain
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ READERS = "\nFolders in this spelling were tested in sentence-transformers {}: t
 _BODY = """
 # {title}
 
-{warnings}A dense retriever trained with CDP Studio from **{base}** on queries for documents of the corpus `{corpus}`.
+{warnings}A {kind} retriever trained with CDP Studio from **{base}** on queries for documents of the corpus `{corpus}`.
 
 ```python
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import {reader}
 
-model = SentenceTransformer("{folder}")
+model = {reader}("{folder}")
 queries = model.encode_query(["your query"])
 documents = model.encode_document(["your document"])
-scores = model.similarity(queries, documents)   # cosine
+scores = model.similarity(queries, documents)   # {similarity}
 ```
 {readers}
 ## Training
@@ -90,11 +90,14 @@ def model_card(
         base_model=base or None,
         library_name="sentence-transformers",
         pipeline_tag="sentence-similarity",
-        tags=["sentence-transformers", "dense-retrieval", "cdp-studio", f"dataset_size:{result['pairs']}"],
+        tags=["sentence-transformers", f"{retriever.kind}-retrieval", "cdp-studio", f"dataset_size:{result['pairs']}"],
     )
     body = _BODY.format(
         title=title,
         warnings="".join(f"> {note}\n\n" for note in notes if note.startswith("**")),
+        kind=retriever.kind,
+        reader=model_files.READERS[retriever.kind],
+        similarity="MaxSim" if retriever.kind == MULTI_VECTOR else "cosine",
         base=public(retriever.name),
         queries=queries,
         readers=READERS.format(", ".join(readers)) if readers else "",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,17 @@ from cdp.base.records import JOB_FACTS, whole
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace
 from cdp.retrievers import api, bm25, model_files
-from cdp.retrievers.presets import COSINE, GENERAL_DEFAULTS, PRESETS, Default, Retriever, minilm_folder
+from cdp.retrievers.presets import (
+    COSINE,
+    DENSE,
+    GENERAL_DEFAULTS,
+    MAXSIM,
+    MULTI_VECTOR,
+    PRESETS,
+    Default,
+    Retriever,
+    minilm_folder,
+)
 
 CARD = "README.md"
 
@@ -77,6 +87,20 @@ class ResolvedRetriever:
     licence_id: str = ""
     """As the hub's metadata writes it; empty where it is not known."""
     preset: Retriever | None = None
+    kind: str = DENSE
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it is a preset without layers: one vector per token, whatever stands beside it."""
+        return self.preset is not None and self.preset.architecture == "static"
+
+    def require(self, kinds: Sequence[str], what: str) -> None:
+        """Raise ConfigError unless this retriever is of one of the ``kinds``, which ``what`` needs."""
+        if self.kind not in kinds:
+            raise ConfigError(
+                f"{self.name} is a {self.kind} retriever, and {what} needs a {' or '.join(kinds)} one.",
+                hint=f"Name another, such as {next(p.name for p in PRESETS.values() if p.kind in kinds)}.",
+            )
 
 
 def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> ResolvedRetriever:
@@ -165,6 +189,7 @@ def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
         licence=preset.licence,
         licence_id=preset.licence_id,
         preset=preset,
+        kind=preset.kind,
     )
 
 
@@ -190,7 +215,7 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
     return replace(
         resolved,
         # It was trained with cosine, even if its base is evaluated with another similarity.
-        similarity=COSINE,
+        similarity=MAXSIM if resolved.kind == MULTI_VECTOR else COSINE,
         max_length=base.max_length if base.max_length is None else resolved.max_length,
         defaults=base.defaults,
         licence=base.licence,
@@ -232,6 +257,8 @@ def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
 def _described(name: str, source: str, folder: Path | None, local: bool, origin: str) -> ResolvedRetriever:
     """What the small files beside a model say about its use."""
     prompts, published, max_length = model_files.usage(folder) if folder is not None else ({}, None, None)
+    kind = model_files.kind_of(folder) if folder is not None else DENSE
+    single = {"published": "dot" if published == "dot" else "cosine", "paper": "cosine"}
     return ResolvedRetriever(
         name=name,
         title=name,
@@ -239,10 +266,11 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
         local=local,
         origin=origin,
         prompts={"query": prompts.get("query") or "", "document": prompts.get("document") or ""},
-        similarity={"published": "dot" if published == "dot" else "cosine", "paper": "cosine"},
+        similarity=MAXSIM if kind == MULTI_VECTOR else single,
         max_length=max_length,
         defaults=GENERAL_DEFAULTS,
         licence="See the model's own page.",
+        kind=kind,
     )
 
 

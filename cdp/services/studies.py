@@ -136,6 +136,11 @@ def _about(view: JobView) -> dict[str, Any]:
     return about
 
 
+def kept(workspace: Workspace, study: str) -> dict[str, Any] | None:
+    """Return which option's model a study's job has: ``option`` in words; None where it kept none."""
+    return records.kept(workspace.job(study))
+
+
 def speeds(workspace: Workspace) -> dict[str, Speed]:
     """How fast each retriever was here, from its newest training and evaluation, or the newest study."""
     pairs: dict[str, float] = {}

@@ -40,7 +40,7 @@ from cdp.principle.evidence import (
     Task,
 )
 from cdp.principle.options import Choice, name_of
-from cdp.retrievers import PRESETS, api, bm25, leakage
+from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.gains import BySeed, read_scores
@@ -299,8 +299,9 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     dev_chosen=all(with_dev),
                     dev=config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
                     recorded=records.is_recorded(view.folder),
-                    first_look=retriever in PRESETS and PRESETS[retriever].kind == "static",
+                    first_look=retriever in PRESETS and PRESETS[retriever].architecture == "static",
                     similarities=retriever in PRESETS
+                    and PRESETS[retriever].kind == DENSE
                     and PRESETS[retriever].similarity[config.protocol] != TRAINED_SIMILARITY,
                     equal_steps=max(steps) <= SAME_STEPS * min(steps),
                     finished=len(finished),

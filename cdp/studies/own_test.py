@@ -25,7 +25,7 @@ from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, api, in_cache, leakage, sending
+from cdp.retrievers import DENSE, PRESETS, api, in_cache, leakage, sending
 from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
@@ -275,7 +275,8 @@ class Trial:
         """What is trained, or among what the test chooses: ``static-minilm or minilm, the best untrained on dev``."""
         study = self.plan.config
         layers = f" (upper {study.training.trained_layers} layers)" if study.training.trained_layers else ""
-        named = [f"{n}{layers if n not in PRESETS or PRESETS[n].kind != 'static' else ''}" for n in study.retrievers]
+        static = {preset.name for preset in PRESETS.values() if preset.architecture == "static"}
+        named = [name if name in static else f"{name}{layers}" for name in study.retrievers]
         return " or ".join(named) + (", the best untrained on dev" if study.choose else "")
 
     @property
@@ -413,7 +414,8 @@ MOST_OWN = 3
 def at_hand(workspace: Workspace, manifest: CorpusManifest) -> list[str]:
     """The retrievers that a test can load without a download: presets that read the language (without one, those that
     come with the installation), then the newest trained on the corpus's queries."""
-    here = [p for p in PRESETS.values() if p.embedded or Path(p.source).is_dir() or in_cache(p.source)]
+    dense = [p for p in PRESETS.values() if p.kind == DENSE]
+    here = [p for p in dense if p.embedded or Path(p.source).is_dir() or in_cache(p.source)]
     reading = [p for p in here if not p.languages or manifest.main_language in (*p.languages, "unknown")]
     own = []
     for folder in sorted(workspace.jobs.glob("training-*"), reverse=True):
@@ -438,7 +440,7 @@ def _together(costs: Sequence[float | None]) -> float | None:
 
 
 def _first_look(study: StudyConfig) -> Iterator[str]:
-    if all(name in PRESETS and PRESETS[name].kind == "static" for name in study.retrievers):
+    if all(name in PRESETS and PRESETS[name].architecture == "static" for name in study.retrievers):
         yield f"A first look: {study.retrievers[0]} is made for trying things out, and answers for no other retriever."
 
 

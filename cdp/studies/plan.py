@@ -292,7 +292,7 @@ def loop_of(config: StudyConfig, retriever: str, layers: int | None = None) -> L
     """The loop of a retriever's trainings. A static one has no layers, so it trains what it has."""
     preset = PRESETS.get(retriever)
     chosen = config.training.trained_layers if layers is None else layers
-    static = preset is not None and preset.kind == "static"
+    static = preset is not None and preset.architecture == "static"
     return config.training.replace(trained_layers=None if static else chosen or None)
 
 

@@ -27,7 +27,7 @@ def writes_and_judges(prompt: str, n: int) -> str:
     if "<passage>" in prompt:
         return f'{{"reason": "As it says.", "grade": {grade(marked(prompt, "query"), marked(prompt, "passage"))}}}'
     about = document_of(prompt).split()[1]
-    word = "where" if "paraphrase" in prompt.lower() else "when"
+    word = "where" if "different words" in prompt else "when"
     return "\n".join(f"{'' if i == 1 else f'{i}. '}{word} does the {about} {i}" for i in range(1, n + 1))
 
 

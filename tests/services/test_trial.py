@@ -56,6 +56,21 @@ def human(workspace: Workspace, manifest: CorpusManifest, n: int = 60) -> str:
     ).query_set.id
 
 
+def two_sets(workspace: Workspace, manifest: CorpusManifest, same: int = 0) -> list[str]:
+    """Diverse queries and paraphrases of sixty documents, ``same`` of which have the same in both; their ids."""
+    found = []
+    for method in ("diverse", "paraphrase"):
+        lines = {
+            f"d{i}": [f"{'one' if i < same else method} {WORDS[n]} of {1700 + i}" for n in range(5)] for i in range(60)
+        }
+        imported = query_sets.import_queries(
+            lines.items(), workspace, manifest.id, method, kind="synthetic", method=method, language="en"
+        )
+        query_sets.update(workspace, imported.query_set.id, generator="template")
+        found.append(imported.query_set.id)
+    return found
+
+
 SPEEDS = {"static-minilm": [2000, 2000], "minilm/2": [60, 200], "minilm": [20, 50]}
 
 
@@ -291,6 +306,7 @@ def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer
 ) -> None:
     manifest = corpus(workspace, tmp_path)
     human(workspace, manifest)
+    two_sets(workspace, manifest)  # of texts as short as these templates write the same twice
     own = {}
     for name, seed in (("tiny-one", 0), ("tiny-two", 1)):
         source = str(tiny_retriever(tmp_path / name, layers=3, seed=seed))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from cdp import query_sets
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
@@ -15,7 +13,7 @@ from cdp.services import trial
 from cdp.studies.config import TrialConfig
 from cdp.studies.plan import StudySource, alike, counted
 from cdp.synthesis.generators.template import TemplateGenerator
-from tests.services.test_trial import corpus, human
+from tests.services.test_trial import corpus, human, two_sets
 
 pytestmark = pytest.mark.slow
 
@@ -24,17 +22,8 @@ def written(workspace: Workspace, folder: Path, same: int) -> list[StudySource]:
     """Diverse queries and paraphrases of sixty documents, ``same`` of which have the same in both."""
     manifest = corpus(workspace, folder)
     human(workspace, manifest)
-    sources = []
-    for method in ("diverse", "paraphrase"):
-        lines: Mapping[str, list[str]] = {
-            f"d{i}": [f"{'one' if i < same else method} {n} of {i}" for n in range(5)] for i in range(60)
-        }
-        found = query_sets.import_queries(
-            lines.items(), workspace, manifest.id, method, kind="synthetic", method=method, language="en"
-        ).query_set
-        query_sets.update(workspace, found.id, generator="template")
-        sources.append(counted(workspace, StudySource(method, method, found.id)))
-    return sources
+    ids = zip(("diverse", "paraphrase"), two_sets(workspace, manifest, same), strict=True)
+    return [counted(workspace, StudySource(method, method, name)) for method, name in ids]
 
 
 @pytest.mark.parametrize(("same", "refused"), [(6, False), (7, True), (60, True)])

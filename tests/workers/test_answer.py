@@ -53,7 +53,7 @@ def writes_and_judges(prompt: str, n: int) -> str:
     if "<passage>" in prompt:
         return by_animal(prompt, n)
     about = document_of(prompt).split()[1]
-    word = "where" if "paraphrase" in prompt.lower() else "when"
+    word = "where" if "different words" in prompt else "when"
     return "\n".join(f"{'' if i == 1 else f'{i}. '}{word} is the {about} at hour {i}" for i in range(1, n + 1))
 
 

@@ -19,7 +19,7 @@ from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
 from cdp.services import commands, corpora, endpoints, jobs, queries, studies, trial
 from cdp.services import decide as service
-from cdp.studies import advice, own_test, records
+from cdp.studies import advice, own_test
 from cdp.studies.config import GRID, TrialConfig
 from cdp.studies.own_test import Trial
 from cdp.ui import jobs as job_views
@@ -261,7 +261,7 @@ def _untested(known: Decision, request: AdviceRequest) -> None:
 def _kept(workspace: Workspace, known: Decision) -> None:
     """What can be done with the winner's model, where the test kept it."""
     study = known.basis.study if known.measured and known.basis else ""
-    about = records.kept(workspace.job(study)) if study else None
+    about = studies.kept(workspace, study) if study else None
     if about is None:
         return
     option = str(about["option"])
