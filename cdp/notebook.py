@@ -277,8 +277,8 @@ class OpenWorkspace(Drawn):
         }
 
 
-def _named(retriever: Model | str) -> str:
-    return retriever.id if isinstance(retriever, Model) else retriever
+def _named(made: Made | str) -> str:
+    return made.id if isinstance(made, Made) else made
 
 
 class DocumentSet(Drawn):
@@ -427,17 +427,21 @@ class WrittenQueries(Made):
         return cw_histogram(target_queries.profile_query_set(self.folder, self.id).profile.histogram)
 
     def train(
-        self, retriever: str = "static-minilm", *, benchmarks: Sequence[str] = (), wait: bool = True,
-        allow_incomplete: bool = False, allow_leakage: bool = False, **settings: Any,
+        self, retriever: Model | str = "static-minilm", *, beside: Sequence[WrittenQueries | str] | WrittenQueries = (),
+        benchmarks: Sequence[str] = (), wait: bool = True, allow_incomplete: bool = False,
+        allow_leakage: bool = False, **settings: Any,
     ) -> Model:  # fmt: skip
-        """Train a retriever on these queries. On each of ``benchmarks`` it is evaluated before and after, as is BM25.
+        """Train a retriever on these queries, and on those of ``beside`` with them. On each of ``benchmarks`` it is
+        evaluated before and after, as is BM25.
 
         InputError for a set that nothing can be learnt from, ConfigError for an incomplete one or one that holds judged
         queries, unless that is allowed.
 
             model = diverse.train("minilm", epochs=2, tracker="trackio")
         """
-        config = TrainingConfig.from_dict({"query_set": self.id, "retriever": retriever, **settings})
+        others = [beside] if isinstance(beside, str | WrittenQueries) else beside
+        named = {"retriever": _named(retriever), "beside": ", ".join(map(_named, others))}
+        config = TrainingConfig.from_dict({"query_set": self.id, **named, **settings})
         begun = training.start(
             self.folder, config, benchmarks=[name_and_split(name) for name in benchmarks],
             allow_incomplete=allow_incomplete, allow_leakage=allow_leakage,

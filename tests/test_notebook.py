@@ -103,6 +103,8 @@ def test_errors_are_the_services_sentences(ws: Workspace, docs: DocumentSet) -> 
     same = docs.write("paraphrase", per_doc=1)
     with pytest.raises(CdpError, match="'epochs' must be at least 1"):
         same.train(epochs=0)
+    with pytest.raises(CdpError, match="is named twice"):
+        same.train(beside=[same])
     with pytest.raises(CdpError, match="colour"):
         docs.write("diverse", colour="red")
     assert all(query_set.complete for query_set in queries.list_query_sets(ws.folder))

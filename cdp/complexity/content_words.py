@@ -111,7 +111,7 @@ def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
 def _own(path: Path) -> frozenset[str]:
     """The words of a file, one per line, as texts are normalised; ConfigError where it cannot be read."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"The stopword list {path} cannot be read.", hint="Give a UTF-8 file, a word per line."

@@ -17,7 +17,7 @@ from cdp.base.text import counted, duration
 from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.benchmarks import library
 from cdp.corpus import resolve_corpus
-from cdp.jobs import JobView
+from cdp.jobs import JobView, State
 from cdp.llm.prices import dollars
 from cdp.services import access, commands, decide, jobs, judging, studies, trial
 from cdp.services.judging import JudgePlan
@@ -146,8 +146,11 @@ def _decides(workspace: Workspace, config: AnswerConfig) -> bool:
 
 
 def _free_name(workspace: Workspace, corpus: str) -> str:
-    """Return a name for the judged benchmark that none has."""
-    stem, taken = f"{slug(corpus, fallback='documents')}-judged", library.list_names(workspace)
+    """Return a name for the judged benchmark that none has, nor will have by a job that may yet run or go on."""
+    unfinished = [view for view in room.list_jobs(workspace, [KIND, "judging"]) if view.state is not State.FINISHED]
+    promised = {view.config.get("benchmark") or view.config.get("name") for view in unfinished}
+    taken = {*library.list_names(workspace), *promised}
+    stem = f"{slug(corpus, fallback='documents')}-judged"
     return next(name for n in range(1, len(taken) + 2) if (name := stem if n == 1 else f"{stem}-{n}") not in taken)
 
 

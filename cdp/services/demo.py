@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import benchmarks, query_sets
-from cdp.base.errors import InputError
+from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.locks import staging
 from cdp.base.workspace import SHIPPED_DATA, Workspace, parse_json, read_json, read_jsonl, write_bytes, write_json
 from cdp.services import access, corpora, projects
@@ -84,7 +84,12 @@ def _add_test(workspace: Workspace) -> bool:
     with staging(workspace.jobs) as hidden:
         for name, value in files.items():
             write_json(hidden / TEST / name, value)
-        (hidden / TEST).rename(workspace.job(TEST))
+        try:
+            (hidden / TEST).rename(workspace.job(TEST))
+        except OSError as error:
+            if workspace.job(TEST).exists():  # another process was first
+                return False
+            raise WorkspaceError.refused(workspace.job(TEST), "made", error) from error
     return True
 
 
@@ -102,7 +107,9 @@ def record(folder: Path, target: Path = RESULTS) -> int:
     for path in sorted(folder.glob("results/**/*.json")):
         if path.stem != "training":  # of a model that is not here
             files[path.relative_to(folder).as_posix()] = _marked(read_json(path))
-    packed = gzip.compress(json.dumps(files, ensure_ascii=False).encode(), mtime=0)
+    # Its results name their job, in the command of the report.
+    text = json.dumps(files, ensure_ascii=False).replace(folder.name, TEST)
+    packed = gzip.compress(text.encode(), mtime=0)
     write_bytes(target, packed)
     return len(packed)
 

@@ -17,7 +17,7 @@ from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
 from cdp.retrievers.presets import KINDS
 from cdp.retrievers.resolve import is_reserved, training_result
 from cdp.services import access, completeness, evaluation, jobs, metrics
-from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on
+from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on, with_ids
 from cdp.training.reasoning import resolved_reasoning
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
@@ -79,7 +79,7 @@ def _plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     if WEIGHTINGS.named(config.weighting).needs == "column" and config.weights:
         ANSWERS.get(permission.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
 
-    config = config.replace(beside=tuple(query_sets.resolve_query_set(workspace, name).id for name in config.beside))
+    config = with_ids(workspace, config)
     found = plan_of(workspace, resolved_reasoning(workspace, config, query_set), retriever, query_set)
     if config.dev.benchmark:
         evaluation.checked(workspace, retriever.name, config.dev.benchmark, found.settings.dev.split)

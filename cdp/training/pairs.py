@@ -260,9 +260,13 @@ def _never(
     query_ids: Sequence[str], unfit: Mapping[str, frozenset[str]], index: Mapping[str, int]
 ) -> NDArray[np.int64] | None:
     """``PairSet.never`` from the index of each document's id; None where it would be empty."""
-    rows = [sorted({index[name] for name in unfit.get(query_id, ()) if name in index}) for query_id in query_ids]
+    return _padded([{index[name] for name in unfit.get(query_id, ()) if name in index} for query_id in query_ids])
+
+
+def _padded(rows: Sequence[Collection[int]]) -> NDArray[np.int64] | None:
+    """These indices as an array, each row in order and -1 where it is shorter; None where all are empty."""
     width = max(map(len, rows), default=0)
-    return np.array([row + [-1] * (width - len(row)) for row in rows], dtype=np.int64) if width else None
+    return np.array([sorted(row) + [-1] * (width - len(row)) for row in rows], dtype=np.int64) if width else None
 
 
 def draw_pairs(
@@ -298,37 +302,43 @@ def draw_pairs(
 
 
 def joined(parts: Sequence[PairSet]) -> PairSet:
-    """The pairs of several sets as one, without hard negatives; equal documents of two sets are one document."""
+    """The pairs of several sets as one, without hard negatives; equal documents of two sets are one document.
+
+    Documents that answer a query, or lie beside one that does, are no negatives of it, whichever set they come from.
+    """
     index: dict[str, int] = {}
     maps = [np.array([index.setdefault(text, len(index)) for text in part.documents], dtype=np.int64) for part in parts]
-    never = [part.never for part in parts]
-    width = max((rows.shape[1] for rows in never if rows is not None), default=0)
-    apart = np.full((sum(map(len, parts)), width), -1, dtype=np.int64)
+    document_of = [places[part.document_of] for part, places in zip(parts, maps, strict=True)]
 
-    start = 0
-    for part, places in zip(parts, maps, strict=True):
-        if part.never is not None:
-            rows = np.where(part.never < 0, -1, places[part.never])
-            apart[start : start + len(part), : rows.shape[1]] = rows
-        start += len(part)
+    # Of each corpus the documents by id, and of each question those that it was asked of.
+    named: dict[str, dict[str, int]] = {}
+    asked: dict[str, set[int]] = {}
+    for part, own in zip(parts, document_of, strict=True):
+        of_corpus = named.setdefault(part.query_set.corpus_id, {})
+        for query_id, query, place in zip(part.query_ids, part.queries, own.tolist(), strict=True):
+            of_corpus[query_sets.document_of(query_id)] = place
+            asked.setdefault(query_sets.plain_form(query) or query, set()).add(place)
+
+    never: list[set[int]] = []
+    for part, own in zip(parts, document_of, strict=True):
+        of_corpus = named[part.query_set.corpus_id]
+        for query_id, query, place in zip(part.query_ids, part.queries, own.tolist(), strict=True):
+            near = {of_corpus[name] for name in part.unfit.get(query_id, ()) if name in of_corpus}
+            never.append((near | asked[query_sets.plain_form(query) or query]) - {place})
 
     first = parts[0].query_set
     names, hashes = ([getattr(part.query_set, key) for part in parts] for key in ("name", "content_hash"))
     complete = all(part.query_set.complete for part in parts)
     mixed = replace(first, name=" + ".join(names), content_hash=sha256_text(*hashes)[:16], complete=complete)
     dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
-    unfit: dict[str, frozenset[str]] = {}
-    for part in parts:
-        unfit |= part.unfit
     return PairSet(
         queries=[query for part in parts for query in part.queries],
         documents=list(index),
-        document_of=np.concatenate([places[part.document_of] for part, places in zip(parts, maps, strict=True)]),
+        document_of=np.concatenate(document_of),
         query_set=mixed,
         dropped=dict(dropped),
         query_ids=[name for part in parts for name in part.query_ids],
-        unfit=unfit,
-        never=apart if width else None,
+        never=_padded(never),
         languages=[part.language for part in parts for _ in range(len(part))],
     )
 

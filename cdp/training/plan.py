@@ -371,6 +371,15 @@ def plan_of(
     return TrainingPlan(pairs, documents, order.steps, seen, query_set, settings, licences, notes=notes)
 
 
+def with_ids(workspace: Workspace, config: TrainingConfig) -> TrainingConfig:
+    """Return the settings with the further query sets by id. ConfigError for one that is named twice."""
+    beside = [query_sets.resolve_query_set(workspace, name) for name in config.beside]
+    ids = [query_sets.resolve_query_set(workspace, config.query_set).id, *(found.id for found in beside)]
+    if twice := [found.name for found in beside if ids.count(found.id) > 1]:
+        raise ConfigError(f"The query set {twice[0]} is named twice.", hint="Its pairs would count double.")
+    return config.replace(beside=tuple(ids[1:]))
+
+
 def trained_on(config: TrainingConfig) -> list[str]:
     """Return the query sets that a training reads."""
     reasoning = [config.reasoning] if config.reasoning and uses_reasoned(config) else []

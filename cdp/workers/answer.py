@@ -15,12 +15,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from cdp import query_sets
+from cdp.base.errors import ConfigError
 from cdp.base.job_kind import CORPUS, Device, JobKind, PreparedJob
 from cdp.base.settings import Config
 from cdp.base.text import counted
 from cdp.base.worker import SILENT_FOR_S, Job, Stopped, run
 from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.benchmarks import judged, library, resolve_benchmark
+from cdp.benchmarks import judged, library, manifests, resolve_benchmark
 from cdp.corpus import load_manifest
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import price_of
@@ -161,8 +162,18 @@ def judge(parts: Stages) -> None:
     """Have a model judge what is found for the target queries, unless the benchmark is there."""
     parts.enter(JUDGING)
     workspace, name = parts.job.workspace, parts.config.judged.benchmark
-    if not parts.config.judge or name in library.list_names(workspace):
+    if not parts.config.judge:
         return
+    if name in library.list_names(workspace):
+        # Of before, a benchmark does not name its job.
+        made_by = manifests.read(resolve_benchmark(name, workspace)).source.get("job", parts.job.id)
+        if made_by == parts.job.id:
+            return
+        raise ConfigError(
+            f"Another job has made a benchmark called {name!r} meanwhile.",
+            hint="Start it again: it takes a free name, and no answer of the model is paid for twice.",
+        )
+
     part = parts.part(parts.config.judging(name).replace(budget=parts.left()))
     judging.main(part)
     parts.ended(part)

@@ -90,10 +90,14 @@ def read_results(path: Path, benchmark: Benchmark) -> tuple[str, dict[str, Any]]
     """Return a file's form and what it holds: a run {query: {document: score}}, or of MTEB's results the means."""
     # MTEB writes predictions as one line, however long.
     with open_text(source_of(path), "utf-8") as text:
-        if text.read(1) != "{":
+        head = text.read(1)
+        while head and head.isspace():
+            head = text.read(1)
+        if head != "{":
             return TREC_RUN, read_run(path, set(benchmark.query_ids))
+
         try:
-            value = json.loads("{" + text.read())
+            value = json.loads(head + text.read(), parse_int=float)
         except (ValueError, RecursionError) as error:
             raise InputError(f"This is no JSON: {error}.", hint=_FORMS, file=path) from error
 
@@ -116,9 +120,13 @@ def _mteb_means(scores: Mapping[str, Any], split: str, path: Path) -> dict[str, 
         raise InputError("It holds several subsets, and a benchmark is one.", hint="Import predictions.", file=path)
 
     found = {ours: subsets[0].get(theirs) for theirs, ours in MTEB_MEASURES.items()}
-    means = {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
-    if not 0 <= means.get("ndcg@10", math.nan) <= 1:
-        raise InputError("It has no ndcg_at_10 between 0 and 1.", hint="Is it a retrieval task?", file=path)
+    means = {name: value for name, value in found.items() if isinstance(value, float)}
+    if "ndcg@10" not in means:
+        raise InputError("It has no ndcg_at_10.", hint="Is it a retrieval task?", file=path)
+    for name, value in means.items():
+        if not 0 <= value <= 1:  # NaN lies nowhere
+            problem = f"Its {name} is {value:g}, not between 0 and 1."
+            raise InputError(problem, hint="MTEB writes shares, not percent.", file=path)
     return means
 
 
@@ -136,9 +144,9 @@ def _mteb_run(value: Mapping[str, Any], benchmark: Benchmark, path: Path) -> dic
         if query not in judged:
             continue
         for document, score in documents.items() if isinstance(documents, dict) else ():
-            if not isinstance(score, int | float) or not math.isfinite(score):
+            if not isinstance(score, float) or not math.isfinite(score):
                 raise InputError(f"{shown(repr(score))} is no score, of the query {shown(query)}.", file=path)
-            taken[document] = float(score)
+            taken[document] = score
     return run
 
 

@@ -158,7 +158,7 @@ def read_target(job: Job, config: JudgeConfig, file: Path) -> Target:
     queries = {f"q{number}": line for number, line in enumerate(lines, start=1)}
     source = {
         "kind": judged.KIND, "corpus": corpus.id, "unit": corpus.unit, "hash": corpus.content_hash,
-        "written_by": config.written_by,
+        "written_by": config.written_by, "job": job.id,
     }  # fmt: skip
     manifest = manifests.Manifest(
         title=config.name, licence=corpus.licence, language=corpus.counted_language, source=source,

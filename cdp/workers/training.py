@@ -24,7 +24,7 @@ from cdp.base.workspace import Workspace
 from cdp.evaluation.card import save_model
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.resolve import model_folder
-from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
+from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare, with_ids
 from cdp.training.reasoning import resolved_reasoning
 from cdp.training.record import record_of, written_of
 from cdp.training.tracking import Tracker
@@ -126,12 +126,13 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
     name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {pairs.query_set.name}")
     licences = licence_notes(retriever, pairs.query_set, job.workspace)
-    for other in (query_sets.load(job.workspace, beside) for beside in config.beside):
+    sets = [query_sets.load(job.workspace, id) for id in (config.query_set, *config.beside)]
+    for other in sets[1:]:
         more = licence_notes(retriever, other, job.workspace)
         licences |= {what: f"{licences[what]}; {more[what]}" for what in licences if more[what] != licences[what]}
     save = partial(
         save_model, model, result=result, retriever=retriever, workspace=job.workspace, title=name, licences=licences,
-        languages=sorted({*pairs.languages} or {pairs.language}), queries=written_of(pairs.query_set),
+        languages=sorted({*pairs.languages} or {pairs.language}), queries="; ".join(map(written_of, sets)),
     )  # fmt: skip
     write_folder(model_folder(job.folder), save)
     job.result("training", result)
@@ -151,9 +152,8 @@ def leaked_notes(job: Job) -> list[str]:
 def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> PreparedJob:
     query_set = query_sets.load(workspace, config.query_set)
     name = config.name or f"{public(config.retriever)} trained on {query_set.name}"
-    others = [query_sets.resolve_query_set(workspace, other) for other in config.beside]
-    config = config.replace(beside=tuple(other.id for other in others))
-    inputs = {"corpus": query_set.corpus_id, **({"beside": [other.id for other in others]} if others else {})}
+    config = with_ids(workspace, config)
+    inputs = {"corpus": query_set.corpus_id, **({"beside": list(config.beside)} if config.beside else {})}
     return PreparedJob(resolved_reasoning(workspace, config, query_set), name, inputs)
 
 

@@ -103,6 +103,8 @@ def test_a_list_of_ones_own_is_a_file_with_a_word_per_line(tmp_path: Path) -> No
     own = tmp_path / "own.txt"
     own.write_text("Tides\n\nthe\n", encoding="utf-8")
     assert content_words("Why do the tides turn?", stopwords=str(own)) == {"why", "do", "turn"}
+    own.write_text("Tides\n\nthe\n", encoding="utf-8-sig")  # as Windows saves it
+    assert content_words("Why do the tides turn?", stopwords=str(own)) == {"why", "do", "turn"}
     with pytest.raises(ConfigError, match="cannot be read"):
         content_words("a", stopwords=str(tmp_path / "none.txt"))
 

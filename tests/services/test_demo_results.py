@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,28 @@ def test_what_was_recorded_stands_in_every_table_and_says_so(loaded: Workspace) 
     assert studies.report(loaded, view.id).finished == 18
     assert read_json(view.folder / "results" / "kept.json")["settings"]["retriever"] == "static-minilm"
     assert demo.RESULTS.stat().st_size < 150_000
+    assert jobs.outcome(loaded, view.id)["report"].endswith(f"study report {demo.TEST}")
+
+
+def test_a_record_names_the_job_that_it_becomes(loaded: Workspace, tmp_path: Path) -> None:
+    folder = loaded.job(demo.TEST).rename(loaded.job("study-once"))
+    result = read_json(folder / "results" / "study.json")
+    write_json(folder / "results" / "study.json", {**result, "report": "python -m cdp study report study-once"})
+    demo.record(folder, tmp_path / "test.json.gz")
+    assert b"study-once" not in gzip.decompress((tmp_path / "test.json.gz").read_bytes())
+
+
+def test_two_processes_that_load_it_at_once_do_no_harm(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = demo.write_json
+
+    def overtaken(path: Path, value: Any) -> None:
+        monkeypatch.setattr(demo, "write_json", write)
+        demo.load(workspace)  # another process, while this one writes
+        write(path, value)
+
+    monkeypatch.setattr(demo, "write_json", overtaken)
+    assert f"recorded test {demo.TEST}" not in demo.load(workspace)
+    assert studies.report(workspace, demo.TEST).finished == 18
 
 
 def test_nothing_is_taken_from_it_when_the_test_runs_here(loaded: Workspace) -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.benchmarks import load_benchmark
 from cdp.corpus import sources
 from cdp.results import board, differences
 from cdp.services import evaluation
-from cdp.workers.importing import read_run
+from cdp.workers.importing import read_results, read_run
 from tests.cli.support import refusal, run
 from tests.support import work
 
@@ -152,6 +153,36 @@ def test_ids_with_a_number_sign_are_no_passages_of_a_file(
     assert not [name for name in measures if "file" in name]
 
 
+HUGE = int("9" * 400)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"ndcg_at_10": HUGE}, "ndcg@10 is inf, not between 0 and 1"),
+        ({"ndcg_at_10": 0.5, "mrr_at_10": 7}, "mrr@10 is 7, not between"),
+        ({"ndcg_at_10": 0.5, "map_at_100": float("nan")}, "map@100 is nan, not"),
+    ],
+)
+def test_means_of_mteb_that_are_none_are_named(
+    benchmark: Path, tmp_path: Path, row: dict[str, float], problem: str
+) -> None:
+    path = tmp_path / "sea.json"
+    path.write_text(json.dumps({"task_name": "sea", "scores": {"test": [row]}}))
+    with pytest.raises(InputError, match=problem):
+        read_results(path, load_benchmark(benchmark, "test"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("score", "problem"), [(HUGE, "'inf' is no score, of the query 'q0'"), (True, "'True' is no")])
+def test_scores_of_mteb_that_are_none_are_named(benchmark: Path, tmp_path: Path, score: float, problem: str) -> None:
+    path = tmp_path / "sea.json"
+    path.write_text("\n " + json.dumps({"default": {"test": {"q0": {"d0": score}}}}))
+    with pytest.raises(InputError, match=problem):
+        read_results(path, load_benchmark(benchmark, "test"))
+
+
 BROKEN = {
     " \n": "The file is empty",
     "q0 Q0 d0 1 0.5\n": "It has 5 fields, not six",
@@ -162,7 +193,7 @@ BROKEN = {
     "q0 Q0 d0 1 0.5 x\nq1 Q0 nowhere 1 0.5 x\n": "1 of its documents are not in sea (first: 'nowhere')",
     "q99 Q0 d0 1 0.5 x\n": "Not one of its 1 queries is judged",
     '{"task_name": "sea", "scores": {}}': "It has no scores of the split 'test'. There is: no split.",
-    '{"task_name": "sea", "scores": {"test": [{"accuracy": 0.5}]}}': "no ndcg_at_10 between 0 and 1",
+    '{"task_name": "sea", "scores": {"test": [{"accuracy": 0.5}]}}': "no ndcg_at_10",
     '{"task_name": "sea", "scores": {"test": [{"ndcg_at_10": 0.5}, {"ndcg_at_10": 0.6}]}}': "several subsets",
     '{"default": {"dev": {"q0": {"d0": 1.0}}}}': "It holds 0 subsets with the split 'test'",
     '{"default": {"test": {"q0": {"d0": "high"}}}}': "is no score",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,43 @@ def test_the_same_document_in_two_sets_is_one(workspace: Workspace, sets: dict[s
 def test_what_is_of_one_set_is_refused(sets: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="pairs and 'beside'"):
         config_of(sets, pairs=4)
+
+
+def test_a_question_in_two_sets_has_the_documents_of_both(workspace: Workspace, sets: dict[str, str]) -> None:
+    corpus = query_sets.load(workspace, sets["ru"]).corpus_id
+    again = query_sets.import_queries(
+        iter([("d0", ["Где столица?"]), ("d1", [QUERIES["ru"][0]])]), workspace, corpus, "again"
+    )
+    config = TrainingConfig.from_dict({"query_set": sets["ru"], "beside": [again.query_set.id]})
+    pairs = prepare(config, workspace).pairs
+    assert pairs.never is not None
+    assert pairs.never.tolist() == [[1], [-1], [-1], [0]]
+
+
+def test_passages_beside_each_other_are_no_negatives_also_where_each_has_a_set(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    source = tmp_path / "manual.jsonl"
+    ids = ["manual.pdf#1", "manual.pdf#2", "other.pdf#1"]
+    source.write_text("".join(json.dumps({"_id": id, "text": f"Text of {id}."}) + "\n" for id in ids))
+    with read_documents(source) as result:
+        corpus = store(replace(result, n_cut=2), "manual", workspace).id
+    asked = {"first": ["manual.pdf#1", "other.pdf#1"], "second": ["manual.pdf#2", "other.pdf#1"]}
+    made = {
+        name: query_sets.import_queries(iter([(id, [f"{name}: {id}?"]) for id in of]), workspace, corpus, name)
+        for name, of in asked.items()
+    }
+    first, second = (done.query_set.id for done in made.values())
+    pairs = prepare(TrainingConfig.from_dict({"query_set": first, "beside": [second]}), workspace).pairs
+    assert pairs.never is not None
+    named = {pairs.queries[row]: pairs.never[row].tolist() for row in range(len(pairs))}
+    assert named == {
+        "first: manual.pdf#1?": [pairs.documents.index("Text of manual.pdf#2.")], "first: other.pdf#1?": [-1],
+        "second: manual.pdf#2?": [pairs.documents.index("Text of manual.pdf#1.")], "second: other.pdf#1?": [-1],
+    }  # fmt: skip
+
+
+def test_a_set_that_is_named_twice_is_refused(workspace: Workspace, sets: dict[str, str]) -> None:
+    for beside in (["ru"], [sets["zh"], "zh"]):
+        with pytest.raises(ConfigError, match="is named twice"):
+            training.plan(workspace, config_of(sets).replace(beside=beside))

@@ -10,8 +10,10 @@ import pytest
 
 from cdp import query_sets
 from cdp.base.errors import ConfigError
+from cdp.base.records import Document
+from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.benchmarks import judged
+from cdp.benchmarks import judged, library, manifests
 from cdp.cli import main
 from cdp.corpus import CorpusManifest
 from cdp.jobs import JobView
@@ -19,6 +21,7 @@ from cdp.llm.prices import Price
 from cdp.services import answering, decide, jobs, projects, studies
 from cdp.studies import own_test, records
 from cdp.studies.config import AnswerConfig
+from cdp.workers import answer
 from tests.judging.conftest import ANIMALS, _no_keys, _short_backoff, by_animal, corpus, judge, log, server
 from tests.support import write_prices
 from tests.support_models import tiny_static
@@ -136,6 +139,24 @@ def test_a_stop_keeps_grades_and_queries_and_a_resume_pays_for_nothing_twice(
 
 def answering_bodies(server: ChatServer) -> list[Any]:
     return [body.get("messages") for body in server.bodies]
+
+
+def test_two_answers_at_once_judge_benchmarks_of_their_own(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, writer: ChatServer, tiny: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("cdp.jobs._start_supervisor", lambda *_, **__: None)
+    ids = [answering.start(workspace, asked(corpus, log, tiny), api_key=KEY) for _ in range(2)]
+    named = [jobs.show(workspace, id).config["benchmark"] for id in ids]
+    assert named == ["animals-judged", "animals-judged-2"]
+
+    # Where one has the name all the same, its judgments are not taken for those of this job.
+    manifest = manifests.Manifest(source={"kind": judged.KIND, "job": ids[1]})
+    documents = [Document(f"d{n}", "", f"Text {n}.") for n in range(2)]
+    library.make(workspace, named[0], documents, {"q1": "a"}, {judged.SPLIT: {"q1": {"d0": 3}}}, manifest)
+    with pytest.raises(ConfigError, match="Another job has made a benchmark called 'animals-judged'"):
+        answer.judge(answer.Stages(Job(workspace.job(ids[0]))))
+    assert not writer.bodies
 
 
 def test_a_log_without_a_model_that_judges_is_refused(
