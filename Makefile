@@ -19,6 +19,7 @@
 # make reproduction  docs/REPRODUCTION.md with every figure and verdict from the kept scores, in a minute
 # make reproduction-long  run the paper's experiment (hours on two cores, resumable), keep its scores, then the same
 # make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes
+# make demo-results  run the demo's test once more, and keep its scores for cdp demo to load: minutes on two cores
 # make bench  measure speed against peers in under 20 minutes, write perf/results/<kind of machine>.json
 # make bench-changed  the parts whose rooms the branch touched, in turns with the commit where it left main (or REV=…)
 
@@ -34,7 +35,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints writers interop cluster audit bench bench-changed gpu docs site images lock clean
+.PHONY: install install-dev chromium app test check coverage soak package gauntlet endpoints writers interop cluster audit bench bench-changed gpu docs site images demo-results lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -140,6 +141,10 @@ reproduction-long: install
 
 reproduction-small: install
 	$(BIN)/python -m reproduction small
+
+# The demo's finished test, which cdp demo loads: run once more, and packed into data/demo/test.json.gz.
+demo-results: install
+	$(BIN)/python -m reproduction.demo
 
 reproduction-full: install
 	$(BIN)/python -m reproduction full

@@ -22,6 +22,7 @@ from cdp.ui.shell import router
 for package in (cdp.services, cdp.ui):
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(info.name)
+importlib.import_module("scipy.special")  # a quarter of Decide's first paint, paid before anyone waits
 for kind in HOMES:
     with suppress(CdpError):  # a plug-in that cannot be loaded: the page that needs it says so
         len(registry(kind))

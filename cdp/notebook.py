@@ -336,12 +336,12 @@ class DocumentSet(Drawn):
     def decide(self, *, benchmark: str = "", domain: str = "ood", task: str = "") -> Verdict:
         """Return what is best known: one query per document, paraphrases or different ones, and how many.
 
-        ``benchmark`` has the task's queries, the only one of these documents if omitted. Own studies come first, then
-        the published results.
+        ``benchmark`` (``name`` or ``name:split``) has the task's queries; it is the only one of these documents if
+        omitted. Own studies come first, then the published results.
         """
         own = self.benchmarks
-        benchmark = benchmark or (own[0] if len(own) == 1 else "")
-        target = target_queries.profile_benchmark(self.folder, benchmark) if benchmark else None
+        name, split = name_and_split(benchmark or (own[0] if len(own) == 1 else ""))
+        target = target_queries.profile_benchmark(self.folder, name, split=split) if name else None
         answer = deciding.decide(self.folder, corpus=self.id, target=target, domain=domain, task=task)
         return Verdict(self.folder, self.id, answer)
 
@@ -505,9 +505,10 @@ class Model(Made):
 
     def curve(self, measure: str = "loss") -> go.Figure:
         """Return a live measure by step: loss, learning_rate, gradient_norm, or ndcg_at_10 on dev, in percent."""
-        from cdp.charts.results import LABELS, curve
+        from cdp.charts.results import LABELS, curves
 
-        return curve(jobs.curve(self.folder, self.id, measure), LABELS.get(measure, measure))
+        values = jobs.curve(self.folder, self.id, measure)
+        return curves({self.id: values}, LABELS.get(measure, measure))
 
     def to_pandas(self) -> pd.DataFrame:
         """Return its newest scores: benchmark, protocol, ndcg (percent), queries, badges, remark."""

@@ -185,7 +185,7 @@ def demo_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from cdp.services import demo
 
     root = tmp_path_factory.mktemp("demo") / "workspace"
-    demo.load(Workspace(root))
+    demo.load(Workspace(root), tested=False)  # pages and commands begin without results
     return root
 
 

@@ -142,3 +142,17 @@ def tiny_static(folder: Path, *, dimension: int = 16, seed: int = 0) -> Path:
     table = torch.randn(tokenizer.get_vocab_size(), dimension, generator=torch.Generator().manual_seed(seed))
     StaticModel(tokenizer, table, "cpu").save(str(folder / "model"))
     return folder / "model"
+
+
+@_made_once
+def tiny_multi_vector(folder: Path, *, dim: int | None = None, seed: int = 0) -> Path:
+    """A tiny BERT's token vectors, as sentence-transformers saves a multi-vector model; ``dim``: projected to it."""
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    transformer = Transformer(str(tiny_bert(folder / "base", seed=seed)))
+    head = [] if dim is None else [Dense(32, dim, bias=False, module_input_name="token_embeddings")]
+    modules = [transformer, *head, MultiVectorMask(), Normalize("token_embeddings")]
+    MultiVectorEncoder(modules=modules, device="cpu").save(str(folder / "model"), create_model_card=False)
+    return folder / "model"

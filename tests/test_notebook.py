@@ -12,7 +12,7 @@ import pytest
 
 from cdp import Workspace, jobs
 from cdp.base.errors import CdpError
-from cdp.notebook import DocumentSet
+from cdp.notebook import DataTest, DocumentSet
 from cdp.services import queries, studies
 from tests.cli.support import answer
 from tests.documents import notebook
@@ -145,6 +145,15 @@ def test_without_judged_queries_a_test_says_what_it_takes_and_starts_nothing(ws:
     assert planned.answer.headline == docs.decide().headline
     assert studies.list_studies(ws.folder) == []
     assert not list(ws.folder.jobs.glob("*"))
+
+
+def test_the_answer_of_a_test_is_about_its_own_queries(ws: Workspace) -> None:
+    docs = ws.demo()
+    planned = docs.test(start=False)
+    assert planned.plan.judged.there
+    begun = DataTest(docs, planned.plan, ["study-1"])
+    assert begun.answer.headline == docs.decide(benchmark="demo:test").headline
+    assert list(begun.answer.to_pandas()) == ["option", "ndcg@10", "to the choice", "price", "training"]
 
 
 def test_progress_is_drawn_on_a_terminal_and_not_into_a_log(

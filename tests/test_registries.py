@@ -39,7 +39,7 @@ def test_there_is_a_file_for_each_registry() -> None:
 
 
 def test_an_unknown_name_is_told_the_nearest_and_all_that_there_are() -> None:
-    with pytest.raises(NotFoundError, match=r"Did you mean static-minilm\? There is: static-minilm, minilm, contri"):
+    with pytest.raises(NotFoundError, match=r"Did you mean static-minilm\? There is: static-minilm, minilm, minilm-m"):
         registry("preset").named("static-miniln")
 
 

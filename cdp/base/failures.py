@@ -20,7 +20,7 @@ import os
 import socket
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FILE = "failures.jsonl"
+# In a job's folder: the ids of the failed items that its newest attempt is a retry of.
+RETRY = "retry.json"
 IN_A_ROW = 20  # failed items in a row that end the run
 LONGEST_TEXT, LONGEST_TRACEBACK, LONGEST_REASON = 2_000, 8_000, 500  # characters kept with a failure
 
@@ -96,8 +98,8 @@ class Failures:
     """The failed items of one run, appended to ``path`` (in memory only if None).
 
     ``unit`` names an item in the singular, ``stage`` the work in progress: lines of that stage from an earlier attempt
-    are dropped on opening, unless ``keep`` (this attempt continues behind them). ``on_change`` gets each change of
-    their number.
+    are dropped on opening, unless ``keep`` (this attempt continues behind them); of a retry of ``only`` some items,
+    those of these. ``on_change`` gets each change of their number.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Failures:
         *,
         unit: str = "document",
         keep: bool = False,
+        only: Collection[str] = (),
         limit: int = IN_A_ROW,
         on_change: Callable[[int], None] = lambda n: None,
     ) -> None:
@@ -118,7 +121,13 @@ class Failures:
         self._on_change = on_change
         if path is not None and not keep:
             lines = list(read_jsonl(path))
-            left = [line for line in lines if not isinstance(line, dict) or line.get("stage", "") != stage]
+            left = [
+                line
+                for line in lines
+                if not isinstance(line, dict)
+                or line.get("stage", "") != stage
+                or (only and str(line.get("id")) not in only)
+            ]
             if len(left) < len(lines):
                 write_jsonl(path, left)
                 on_change(len(left) - len(lines))

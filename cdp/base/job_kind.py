@@ -28,6 +28,9 @@ CORPUS, QUERY_SET, BENCHMARK = "corpus", "query set", "benchmark"
 # A query set whose job has ended normally.
 WHOLE_SET = "whole query set"
 
+# The kinds whose jobs hold a study: its records, its report, maybe the model of its winner.
+STUDIES = ("study", "answer")
+
 # What a job makes, beside these: an evaluation, in ``results/evaluation.json``.
 RESULT = "result"
 
@@ -81,6 +84,7 @@ class JobKind(Registered):
     asks: bool = True  # the worker asks the endpoint that the settings name
     command: str = ""  # words of its own command; a kind without has ``jobs start`` and a form on the Jobs page
     word: str = ""  # the setting that stands among these words
+    retries: bool = False  # a further attempt of a finished job asks once more about what failed
     repeats: bool = True  # the command with the job's settings does the same again
 
     @property

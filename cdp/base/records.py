@@ -87,7 +87,7 @@ def lines(kind: type[T], path: Path, problems: list[str] | None = None) -> Itera
 # What other rooms than ``jobs`` read of a job's ``spec.json``.
 JOB_FACTS = fields(
     kind=str, name=str, created=str, config=fields(generator=str, retriever=str),
-    inputs=fields(estimate=fields(cost=Real | None) | None),
+    inputs=fields(estimate=fields(cost=Real | None) | None, recorded=bool),
 )  # fmt: skip
 # ``results/training.json``, as far as it is read.
 TRAINING = fields(

@@ -219,6 +219,14 @@ LOOKED_AT = 6000  # characters of a document
 _JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
+SEPARATOR = " · "
+
+
+def recipe(source: str, per_doc: str | int, *extras: str) -> str:
+    """A way of training in words, by its queries and Q/Doc: ``diverse × 5 · cw``. Tables and figures have this form."""
+    return SEPARATOR.join([f"{source} × {per_doc}", *filter(None, extras)])
+
+
 def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     """Split ``text`` into pieces, each with whether it is one of the ``words`` (case-insensitive, whole words).
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from cdp.base.errors import CdpError, ConfigError, WorkspaceError
-from cdp.base.failures import FILE, LINE, Failures, failure_of, lost
+from cdp.base.failures import FILE, LINE, RETRY, Failures, failure_of, lost
 from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.records import checked, fields, lines
 from cdp.base.redaction import cleaned_output
@@ -103,6 +103,8 @@ class Job:
         self._heard_stop = False
         self.n_failures = sum(1 for _ in lost(lines(LINE, folder / FILE))) if self.is_main else 0
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
+        named = read_json_or_none(folder / RETRY)
+        self._retried = frozenset(map(str, named)) if isinstance(named, list) else frozenset()
 
     def progress(
         self, phase: str, done: int, total: int, unit: str, message: str = "", *, next_within_s: float = SILENT_FOR_S,
@@ -170,7 +172,11 @@ class Job:
             self.n_failures += n if path is None else max(0, n)
 
         where = (path or self.folder / FILE) if self.is_main else None
-        return Failures(where, stage, unit=unit, keep=keep, on_change=count)
+        return Failures(where, stage, unit=unit, keep=keep, only=self._retried, on_change=count)
+
+    def takes(self, item_id: str) -> bool:
+        """Return False for an item that this attempt leaves alone: a retry of others."""
+        return not self._retried or item_id in self._retried
 
     def settle(self) -> None:
         """Write a last heartbeat if items failed, with their number."""

@@ -15,6 +15,7 @@ import resource
 import secrets
 import stat
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -385,13 +386,17 @@ def folder_size(path: Path) -> int:
 
 T = TypeVar("T")
 
+# File systems stamp changes by a clock that ticks every few milliseconds: a file that changed just now may change once
+# more within the same stamp, so its value is not kept (git calls such an entry racily clean).
+FRESH_NS = 20_000_000
+
 
 class FileCache:
     """LRU cache of values computed from files. Cached values are shared: treat them as read-only."""
 
     def __init__(self, size: int = 1024) -> None:
         self._size = size
-        self._values: OrderedDict[Hashable, tuple[tuple[int, int, int], Any]] = OrderedDict()
+        self._values: OrderedDict[Hashable, tuple[tuple[int, ...], Any]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, path: Path, question: Hashable, load: Callable[[], T]) -> T:
@@ -403,8 +408,8 @@ class FileCache:
             stat = os.stat(path)
         except OSError:
             return load()
-        # Files are replaced by rename or appended to, so time of change, size and inode identify a version.
-        stamp, key = (stat.st_mtime_ns, stat.st_size, stat.st_ino), (path, question)
+        # A copy that keeps times (rsync, cp -p) changes no mtime: the time of change of the inode cannot be set.
+        stamp, key = (stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size, stat.st_ino), (path, question)
         with self._lock:
             kept = self._values.get(key)
             if kept is not None and kept[0] == stamp:
@@ -412,12 +417,18 @@ class FileCache:
                 value: T = kept[1]
                 return value
         value = load()
+        if abs(time.time_ns() - stat.st_ctime_ns) < FRESH_NS:
+            return value
         with self._lock:
             self._values[key] = (stamp, value)
             self._values.move_to_end(key)
             while len(self._values) > self._size:
                 self._values.popitem(last=False)
         return value
+
+    def digest(self, path: Path) -> str:
+        """Return the SHA-256 of a file as it is now; empty where there is none."""
+        return self.get(path, "sha256", lambda: sha256_file(path)) if path.is_file() else ""
 
 
 # Manifests and other small records.

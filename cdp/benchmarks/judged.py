@@ -22,7 +22,7 @@ from pydantic import Field
 from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.records import Count, fields, lines
-from cdp.base.workspace import ANSWERS, is_name, shuffle_key, write_bytes, write_jsonl
+from cdp.base.workspace import ANSWERS, RECORDS, is_name, sha256_text, shuffle_key, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels
 from cdp.benchmarks.benchmark import list_splits, part, qrels_files
@@ -132,6 +132,7 @@ def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
     unknown split.
     """
     path, of_whole = qrels_files(folder)[split], whole(folder) / "grades.jsonl"
+    question = ("grades now", split, version(folder, split))
 
     def load() -> Mapping[str, Mapping[str, float]]:
         later, drawn = grades_of(of_whole.parent), read_qrels(path).grades
@@ -143,7 +144,17 @@ def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
             for query, known in drawn.items()
         }
 
-    return ANSWERS.get(path if of_whole.parent == folder else of_whole, ("grades now", folder, split), load)
+    return ANSWERS.get(path, question, load)
+
+
+def version(folder: Path, split: str = SPLIT) -> str:
+    """Return a hash of all that people and the model say of a split as it is now: what is kept of it is kept under it.
+
+    ``folder`` is a benchmark's or a subset's, which has its own judgments and the labels, grades and pool of the whole.
+    """
+    there = whole(folder)
+    files = [qrels_files(folder).get(split), *(there / name for name in ("grades.jsonl", "labels.jsonl", "pool.jsonl"))]
+    return sha256_text(*(RECORDS.digest(path) if path else "" for path in files))
 
 
 def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:

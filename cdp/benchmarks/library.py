@@ -144,7 +144,7 @@ def _state(folder: Path) -> list[list[Any]]:
     stamps = []
     for path in [*files, *_courtesies(folder)]:
         stat = path.stat()
-        stamps.append([str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns])
+        stamps.append([str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino])
     return stamps
 
 

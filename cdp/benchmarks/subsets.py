@@ -17,10 +17,10 @@ from pathlib import Path
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import staging
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace, checked_name, now, shuffle_key, slug
+from cdp.base.workspace import ANSWERS, RECORDS, Workspace, checked_name, now, shuffle_key, slug
 from cdp.benchmarks import beir_files, judged, library, manifests
 from cdp.benchmarks.beir_files import iter_corpus, write_beir
-from cdp.benchmarks.benchmark import part, qrels_files, read_parts, split_of
+from cdp.benchmarks.benchmark import Parts, part, qrels_files, read_parts, split_of
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Subset
 from cdp.corpus import CorpusManifest, iter_documents
@@ -63,32 +63,9 @@ def sample(
     if manifest.subset is not None and not dev:
         raise ConfigError(f"{info.name} is a subset itself.", hint=f"Draw from {manifest.subset.of}.")
     parts = read_parts(source)
-    sources = {split: split_of(parts, split, allow_unknown=True).qrels}
-    if dev and dev_split not in ("", split):
-        sources[dev_split] = split_of(parts, dev_split, allow_unknown=True).qrels
-    qrels = {query: grades for of_split in sources.values() for query, grades in of_split.items()}
-    named = {document for grades in qrels.values() for document in grades}
-    known = {document for document in parts.document_ids if document in named}
-    relevant_for = {q: {d for d, g in grades.items() if g > 0 and d in known} for q, grades in qrels.items()}
-    answered = {name: [query for query in of_split if relevant_for[query]] for name, of_split in sources.items()}
-    if not answered[split]:
-        raise InputError(f"No query of the split {split} has a relevant document.")
-
-    # Of a model's judgments the queries that people label first are reported, and dev is from the others: all labels
-    # count, and are a random sample of what is reported.
-    labelled_first = {query: at for at, query in enumerate(judged.sampled(judged.read_pool(source)))}
-
-    def order(query: str) -> tuple[int, bytes]:
-        return labelled_first.get(query, 0), shuffle_key(seed, "query", query)
-
-    drawn = {("test" if dev else split): set(heapq.nsmallest(queries, answered[split], key=order))}
-    if dev:
-        others = [query for query in answered[dev_split or split] if query not in drawn["test"]]
-        if repeats is not None:
-            reported = [parts.queries[query].text for query in drawn["test"]]
-            same = repeats([parts.queries[query].text for query in others], reported)
-            others = [query for query, repeated in zip(others, same, strict=True) if not repeated]
-        drawn["dev"] = set(heapq.nsmallest(dev, others, key=order))
+    drawn, qrels, relevant_for = _divided(
+        source, parts, queries, split, seed=seed, dev=dev, dev_split=dev_split, repeats=repeats
+    )
     chosen = [query for query in qrels if any(query in name for name in drawn.values())]
     relevant = set().union(*(relevant_for[query] for query in chosen))
     total = min(documents, info.n_documents)
@@ -138,6 +115,67 @@ def sample(
         raise WorkspaceError(f"The subset could not be written: {error.strerror or error}.") from error
     # None where another process drew the same subset at the same time.
     return (_stored(target, subset, workspace), True) if made is None else (made, False)
+
+
+def _divided(
+    source: Path,
+    parts: Parts,
+    queries: int,
+    split: str,
+    *,
+    seed: int,
+    dev: int,
+    dev_split: str,
+    repeats: Repeats | None,
+) -> tuple[dict[str, set[str]], dict[str, dict[str, int]], dict[str, set[str]]]:
+    """Return the queries that ``sample`` draws by the name of their split, all judgments, and the relevant documents of
+    each query."""
+    sources = {split: split_of(parts, split, allow_unknown=True).qrels}
+    if dev and dev_split not in ("", split):
+        sources[dev_split] = split_of(parts, dev_split, allow_unknown=True).qrels
+    qrels = {query: grades for of_split in sources.values() for query, grades in of_split.items()}
+    named = {document for grades in qrels.values() for document in grades}
+    known = {document for document in parts.document_ids if document in named}
+    relevant_for = {q: {d for d, g in grades.items() if g > 0 and d in known} for q, grades in qrels.items()}
+    answered = {name: [query for query in of_split if relevant_for[query]] for name, of_split in sources.items()}
+    if not answered[split]:
+        raise InputError(f"No query of the split {split} has a relevant document.")
+
+    # Of a model's judgments the queries that people label first are reported, and dev is from the others: all labels
+    # count, and are a random sample of what is reported.
+    labelled_first = {query: at for at, query in enumerate(judged.sampled(judged.read_pool(source)))}
+
+    def order(query: str) -> tuple[int, bytes]:
+        return labelled_first.get(query, 0), shuffle_key(seed, "query", query)
+
+    drawn = {("test" if dev else split): set(heapq.nsmallest(queries, answered[split], key=order))}
+    if dev:
+        others = [query for query in answered[dev_split or split] if query not in drawn["test"]]
+        if repeats is not None:
+            reported = [parts.queries[query].text for query in drawn["test"]]
+            same = repeats([parts.queries[query].text for query in others], reported)
+            others = [query for query, repeated in zip(others, same, strict=True) if not repeated]
+        drawn["dev"] = set(heapq.nsmallest(dev, others, key=order))
+    return drawn, qrels, relevant_for
+
+
+def sizes(
+    workspace: Workspace, name: str, *, queries: int, split: str, dev: int = 0, dev_split: str = "",
+    repeats: Repeats | None = None,
+) -> tuple[int, int]:  # fmt: skip
+    """Return how many queries ``sample`` would draw for test and dev, fewer than asked for where not so many have a
+    relevant document, or repeat each other. Kept while the benchmark is unchanged."""
+    source = library.resolve_benchmark(name, workspace)
+    content = library.describe(source, workspace).content_hash
+    question = ("sizes", content, RECORDS.digest(source / "pool.jsonl"), queries, split, dev, dev_split)
+
+    def load() -> tuple[int, int]:
+        parts = read_parts(source)
+        drawn, _, _ = _divided(source, parts, queries, split, seed=0, dev=dev, dev_split=dev_split, repeats=repeats)
+        first, *others = drawn.values()
+        return len(first), sum(map(len, others))
+
+    return ANSWERS.get(part(source, "queries"), question, load)
 
 
 def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo:

@@ -23,13 +23,13 @@ def units_of(workspace: Workspace, benchmark: str, split: str, queries: Sequence
     benchmark cannot be read."""
     with suppress(CdpError, KeyError, OSError):
         folder = resolve_benchmark(benchmark, workspace)
-        path = qrels_files(folder)[split]
+        path, passages = qrels_files(folder)[split], manifests.read(folder).of_passages
 
         def load() -> tuple[int, ...]:
-            grades, passages = read_qrels(path).grades, manifests.read(folder).of_passages
+            grades = read_qrels(path).grades
             return shared_units([grades.get(query, {}) for query in queries], passages=passages)
 
-        return ANSWERS.get(path, ("units", tuple(queries)), load)
+        return ANSWERS.get(path, ("units", passages, tuple(queries)), load)
     return None
 
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import InputError, WorkspaceError
+from cdp.base.job_kind import STUDIES
 from cdp.base.locks import locked
 from cdp.base.records import TRAINING, Count, Real, checked, fields
 from cdp.base.workspace import Workspace, parse_json, plain_file, read_json_or_none, write_json
@@ -103,7 +104,9 @@ TableRows = Iterator[tuple[str, Fields]]
 T = TypeVar("T")
 
 # Studies have one file per training, in this folder of their results; query sets one per way of measuring them.
-STUDIES, CONDITIONS, MEASURED = "study-", "conditions", "measures"
+CONDITIONS, MEASURED = "conditions", "measures"
+# Ids of jobs begin with their kind.
+_STUDIES = tuple(f"{kind}-" for kind in STUDIES)
 # `retriever_kind` of evaluations in a study: of one of its trainings, or of the untrained retriever.
 STUDY, STUDY_START = "study", "study-start"
 
@@ -315,7 +318,7 @@ def _candidates(workspace: Workspace) -> Iterator[str]:
     for folder in _entries(workspace.jobs):
         for name in RESULTS:
             yield os.path.join(folder.path, "results", f"{name}.json")
-        if folder.name.startswith(STUDIES):
+        if folder.name.startswith(_STUDIES):
             conditions = _entries(os.path.join(folder.path, "results", CONDITIONS))
             yield from (entry.path for entry in conditions if entry.name.endswith(".json"))
     for folder in _entries(workspace.queries):

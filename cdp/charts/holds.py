@@ -212,6 +212,11 @@ def documents_against_diversity(numbers: Numbers) -> go.Figure:
     return chart
 
 
+def documents_by_qdoc(numbers: Numbers) -> go.Figure:
+    shown = [{**row, "column": f"Q/Doc {row['per_doc']}"} for row in numbers]
+    return matrix(shown, row="arm", column="column", value="ndcg")
+
+
 def best_qdoc(numbers: Numbers) -> go.Figure:
     return bars(
         numbers, x="per_doc", y="n_datasets", name=("retriever",), titles=(QDOC, "datasets on which it is best")
@@ -330,6 +335,9 @@ FIGURES = {
                ("fig:cost_efficiency_multihop", "fig:cost_efficiency_full", "fig:cost_efficiency_full_retromae",
                 "tab:cost_efficiency_full"), of.documents_against_diversity, documents_against_diversity,
                "A study that holds the pairs equal (design: documents and pairs)", params=TESTED),
+        Figure("grid", "Documents by queries, with cost", ("tab:cost_efficiency_full", "fig:cost_efficiency_multihop"),
+               of.documents_by_qdoc, documents_by_qdoc,
+               "A study with several numbers of documents (design: documents and pairs)", params=TESTED),
         Figure("measures", "Q-D measures over Q/Doc", ("tab:qd_full", "fig:diversity_ablation_qd"),
                of.measures_over_qdoc, measures_over_qdoc, MEASURE, "queries", {"tab": "quality"}),
         Figure("tradeoff", "Quality against diversity", ("fig:qd_tradeoff",), of.quality_against_diversity,

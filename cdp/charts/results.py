@@ -57,18 +57,21 @@ LABELS = {
 }
 
 
-def curve(values: Mapping[int, float], title: str) -> go.Figure:
-    """One measure by step."""
-    chart = figure(x="step", y=title, height=280, legend=False)
-    chart.add_scatter(
-        x=list(values),
-        y=list(values.values()),
-        mode="lines+markers" if len(values) < 40 else "lines",
-        line={"color": PALETTE[0], "width": 2},
-        marker={"size": 5},
-        hovertemplate="step %{x}: %{y:.4g}<extra></extra>",
-    )
-    if max(values, default=0) <= 10:
+def curves(of_jobs: Mapping[str, Mapping[int, float]], title: str) -> go.Figure:
+    """One measure by step, a line for each job by its name."""
+    several = len(of_jobs) > 1
+    chart = figure(x="step", y=title, height=320 if several else 280, legend=several)
+    for i, (name, values) in enumerate(of_jobs.items()):
+        chart.add_scatter(
+            x=list(values),
+            y=list(values.values()),
+            mode="lines+markers" if len(values) < 40 else "lines",
+            name=plain(name, 48),
+            line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i // len(PALETTE) % len(DASHES)], "width": 2},
+            marker={"size": 5},
+            hovertemplate=f"step %{{x}}: %{{y:.4g}}<extra>{plain(name, 48) if several else ''}</extra>",
+        )
+    if max((step for values in of_jobs.values() for step in values), default=0) <= 10:
         chart.update_xaxes(dtick=1)
     return chart
 

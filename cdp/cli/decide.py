@@ -10,15 +10,17 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
 from cdp.base.text import counted, interval, name_and_split
+from cdp.base.workspace import now, write_bytes
+from cdp.charts.answer_page import answer_page
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import STANDARD, count_content_words, language_of, profile
 from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
-from cdp.services import corpora, queries, studies, trial
+from cdp.services import answering, corpora, endpoints, queries, studies, trial
 from cdp.services import decide as service
-from cdp.studies import advice, own_test, target_queries
-from cdp.studies.config import StudyConfig, TrialConfig, read_plan, read_rates, ready_made
+from cdp.studies import advice, target_queries
+from cdp.studies.config import AnswerConfig, StudyConfig, TrialConfig, read_plan, read_rates, ready_made
 from cdp.studies.target_queries import Profiled
 from cdp.studies.text import plan_text, to_markdown
 
@@ -131,6 +133,7 @@ def decide(
     corpus: Annotated[str, "the corpus that queries are to be written for"] = "",
     domain: Domain = "ood",
     task: Task = "",
+    out: Annotated[str, "also write it as one HTML file to send; - for standard output"] = "",
 ) -> int:
     """One query, paraphrases or different queries, how many: what is best known, own studies first."""
     if not (corpus or target.named) and run.scope.project is not None:
@@ -142,6 +145,11 @@ def decide(
     profiled = _profiled(run, target) if target.named else None
     corpus_id = corpora.resolve_corpus(run.workspace, corpus).id if corpus else ""
     answer = service.decide(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
+    if out:
+        options, _ = advice.list_options(run.workspace, answer, corpus_id)
+        about = ", ".join(filter(None, [corpus, profiled.name if profiled else ""]))
+        with run.output(out, ".html") as page:
+            write_bytes(Path(page), answer_page(answer, options, when=now(), task=about).encode())
     return run.say(answer.to_dict(), f"{answer.text}\n{_options(run, answer, corpus_id)}")
 
 
@@ -260,7 +268,7 @@ def study_test(
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
     if "generator" not in run.given:
-        last = own_test.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
+        last = endpoints.writer(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
     trial.measure(run.workspace, config)
     planned = trial.plan(run.workspace, config)
@@ -275,6 +283,29 @@ def study_test(
         judged = planned.judged
         target = target_queries.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
         print(f"\n{service.decide(run.workspace, corpus=config.corpus, target=target).text}")
+    return done
+
+
+@command("answer", project=("corpus",), job=True)
+def answer(run: Run, config: AnswerConfig, *, yes: Annotated[bool, "start it"] = False) -> int:
+    """From documents to the answer as one job: judging where it is missing, training queries, the test."""
+    corpus = corpora.resolve_corpus(run.workspace, config.corpus).id
+    if "generator" not in run.given:
+        first = endpoints.writer(run.workspace, corpus)
+        config = config.replace(**{name: value for name, value in first.items() if name not in run.given})
+    planned = answering.plan(run.workspace, config)
+    told = {
+        "takes": planned.sentence, "steps": [text for text, _ in planned.steps], "problem": planned.problem,
+        "note": list(planned.test.notes),
+    }  # fmt: skip
+    if not yes:
+        value = {**told, "seconds": planned.stages, "cost": planned.cost, "test": planned.test.to_dict()}
+        return run.say(value, {**told, "next": "start it with --yes"})
+    if not run.json:
+        note(answers.shown(told))
+    done = run.started(answering.start(run.workspace, config))
+    if run.wait and not run.json:
+        print(f"\n{service.decide(run.workspace, corpus=corpus).text}")
     return done
 
 

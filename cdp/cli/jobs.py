@@ -89,6 +89,18 @@ def resume(run: Run, id: Id, *, allow: AllowOutside = None) -> int:
     return run.started(jobs.resume(run.workspace, id, allow=allow or ()).id)
 
 
+@command("jobs retry", job=True)
+def retry(
+    run: Run,
+    id: Id,
+    *,
+    item: Annotated[list[str] | None, "the id of a failed item, all if omitted; repeatable", "ID"] = None,
+    allow: AllowOutside = None,
+) -> int:
+    """Ask once more about what failed in a job that ended."""
+    return run.started(jobs.retry(run.workspace, id, item or (), allow=allow or ()).id)
+
+
 @command("jobs delete")
 def delete(run: Run, id: Id, *, yes: Annotated[bool, "delete it"] = False) -> int:
     """Delete a job that has ended, with everything it made."""

@@ -17,6 +17,7 @@ SECTIONS = {
         "metrics": "Q-D metrics of a query set",
     },
     "Decide and train": {
+        "answer": "from documents to the answer, as one job",
         "decide": "one query, paraphrases or different queries, how many",
         "cw": "content words",
         "study": "the paper's experiment on your own data",
@@ -45,7 +46,8 @@ SECTIONS = {
 }
 # The module of this package that declares the commands under a word, where it has another name.
 MODULES = {
-    "corpus": "projects", "prompts": "queries", "metrics": "queries", "cw": "decide", "principle": "decide",
+    "answer": "decide", "corpus": "projects", "prompts": "queries", "metrics": "queries", "cw": "decide",
+    "principle": "decide",
     "published": "decide", "study": "decide", "train": "results", "sweep": "decide", "models": "results",
     "evaluate": "results", "cluster": "jobs", "search": "program", "serve": "program", "app": "program",
     "demo": "program", "doctor": "program", "workspace": "program", "catalog": "program", "completion": "program",

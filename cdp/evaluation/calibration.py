@@ -248,7 +248,7 @@ def judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
         return judged.people_grades(judged.read_pool(folder), judged.read_labels(folder))
 
     writer = str(manifest.source.get("written_by") or judged.PEOPLE)
-    people = ANSWERS.get(folder / "labels.jsonl", "people's grades", load)
+    people = ANSWERS.get(folder / "labels.jsonl", ("people's grades", judged.version(folder)), load)
     return Judged(str(judge), people, "" if writer == judged.PEOPLE else writer)
 
 

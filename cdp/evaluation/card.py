@@ -10,12 +10,16 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdp.base.text import public
 from cdp.base.workspace import Workspace
-from cdp.retrievers.presets import PRESETS
-from cdp.retrievers.resolve import ResolvedRetriever, chain
+from cdp.retrievers import model_files, spelling
+from cdp.retrievers.presets import MULTI_VECTOR, PRESETS
+from cdp.retrievers.resolve import ResolvedRetriever, began_with, card_file, chain
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 # What a card calls the model where it is loaded; its name on the hub once it is there.
 FOLDER = "path/to/this/folder"
@@ -28,15 +32,15 @@ READERS = "\nFolders in this spelling were tested in sentence-transformers {}: t
 _BODY = """
 # {title}
 
-{warnings}A dense retriever trained with CDP Studio from **{base}** on queries for documents of the corpus `{corpus}`.
+{warnings}A {kind} retriever trained with CDP Studio from **{base}** on queries for documents of the corpus `{corpus}`.
 
 ```python
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import {reader}
 
-model = SentenceTransformer("{folder}")
+model = {reader}("{folder}")
 queries = model.encode_query(["your query"])
 documents = model.encode_document(["your document"])
-scores = model.similarity(queries, documents)   # cosine
+scores = model.similarity(queries, documents)   # {similarity}
 ```
 {readers}
 ## Training
@@ -86,11 +90,14 @@ def model_card(
         base_model=base or None,
         library_name="sentence-transformers",
         pipeline_tag="sentence-similarity",
-        tags=["sentence-transformers", "dense-retrieval", "cdp-studio", f"dataset_size:{result['pairs']}"],
+        tags=["sentence-transformers", f"{retriever.kind}-retrieval", "cdp-studio", f"dataset_size:{result['pairs']}"],
     )
     body = _BODY.format(
         title=title,
         warnings="".join(f"> {note}\n\n" for note in notes if note.startswith("**")),
+        kind=retriever.kind,
+        reader=model_files.READERS[retriever.kind],
+        similarity="MaxSim" if retriever.kind == MULTI_VECTOR else "cosine",
         base=public(retriever.name),
         queries=queries,
         readers=READERS.format(", ".join(readers)) if readers else "",
@@ -104,9 +111,27 @@ def model_card(
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n{body}"))
 
 
+def save_model(
+    model: SentenceTransformer,
+    folder: Path,
+    *,
+    result: Mapping[str, Any],
+    retriever: ResolvedRetriever,
+    queries: str,
+    languages: Sequence[str],
+    licences: Mapping[str, str],
+    workspace: Workspace,
+    title: str,
+) -> None:
+    """Fill a folder with a trained model and its card; arguments as of ``model_card``."""
+    readers = spelling.TESTED if spelling.save(model, folder) else ()
+    card = model_card(result, retriever, queries, languages, licences, workspace, title, readers)
+    card_file(folder).write_text(card, encoding="utf-8")
+
+
 def _hub_base(retriever: ResolvedRetriever, workspace: Workspace) -> str:
     """The hub's name of the model that a training starts from, however many trainings lie between; else empty."""
-    first = [str(spec["config"].get("retriever", "")) for _, spec in chain(workspace, retriever.name)][-1:]
+    first = [began_with(*training) for training in chain(workspace, retriever.name)][-1:]
     preset = retriever.preset or (PRESETS.get(first[0]) if first else None)
     source = preset.source if preset is not None else retriever.source if retriever.origin == "hub" else ""
     return source if re.fullmatch(r"[\w.\-]+/[\w.\-]+", source) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,17 @@ import numpy as np
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import place_of
-from cdp.base.text import Progress, silent
+from cdp.base.text import PhaseProgress, Progress, silent
 from cdp.base.worker import Job, Stopped
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.measures import from_ranking
-from cdp.retrievers import PROTOCOLS, bm25
+from cdp.retrievers import MULTI_VECTOR, PROTOCOLS, bm25
 from cdp.retrievers.api import ApiModel, failed_texts, record_failed
-from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, encode, precision_for
+from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, embed, precision_for
 from cdp.retrievers.exact_search import search
+from cdp.retrievers.late_interaction import search_tokens
+from cdp.retrievers.load import kind_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How texts become vectors and vectors become scores. ``similarity`` is cosine or dot."""
+    """How texts become vectors and vectors become scores. ``similarity`` is cosine or dot; maxsim of token vectors."""
 
     name: str
     similarity: str
@@ -47,7 +49,9 @@ def protocol_for(model: SentenceTransformer, name: str = "published") -> Protoco
     if name not in PROTOCOLS:
         raise ConfigError(f"{name!r} is not a protocol.", hint=f"There is: {', '.join(PROTOCOLS)}.")
     similarity = "cosine" if name == "paper" else str(model.similarity_fn_name)
-    if similarity not in ("cosine", "dot"):
+    if kind_of(model) == MULTI_VECTOR:
+        similarity = "maxsim"  # MeanMaxSim divides a query's scores by one number, and ranks alike
+    elif similarity not in ("cosine", "dot"):
         raise ConfigError(
             f"The model is published with {similarity} similarity, which is not searched exactly here.",
             hint="Use the protocol paper, which takes cosine for every model.",
@@ -258,6 +262,7 @@ def retrieve(
     """
     seconds: dict[str, float] = {}
     found: list[Embedded] = []
+    kind = kind_of(model)
     prompts = {"query": protocol.query_prompt, "document": protocol.document_prompt}
     was_training = model.training
     model.eval()
@@ -266,15 +271,15 @@ def retrieve(
             ("query", "queries", queries, ""), ("document", "documents", documents, documents_hash),
         ):  # fmt: skip
             began, phase = time.perf_counter(), f"encoding {plural}"
-            encoding = Encoding(model_hash, role, prompts[role], protocol.normalise, length_of(model), precision)
+            encoding = Encoding(model_hash, role, prompts[role], protocol.normalise, length_of(model), precision, kind)
             options: dict[str, Any] = {"batch_size": batch_size, "progress": partial(watch, phase)}
             if store is not None and model_hash:
                 options["redo"] = isinstance(model, ApiModel)  # asks again for texts that it could not embed
                 found.append(store.get(lambda: model, texts, encoding, hash_of_texts=known, **options))
             elif vectors is not None and known:
-                found.append(vectors.get(encoding, known, partial(encode, model, texts, encoding, **options)))
+                found.append(vectors.get(encoding, known, partial(embed, model, texts, encoding, **options)))
             else:
-                found.append(Embedded([encode(model, texts, encoding, **options)]))
+                found.append(embed(model, texts, encoding, **options))
             seconds[phase] = time.perf_counter() - began
     finally:
         model.train(was_training)
@@ -288,15 +293,36 @@ def retrieve(
     absent = [number for number, text in enumerate(documents) if text in failed]
     if absent:  # no vector is no evidence: such a document is in no ranking, whatever the other scores are
         exclude = [sorted({*listed, *absent}) for listed in exclude or [()] * len(queries)]
-    scores, numbers = search(
-        np.concatenate(of_queries.parts), of_documents.parts, k, exclude=exclude, device=device, progress=report
-    )
+    if kind == MULTI_VECTOR:
+        scores, numbers = _by_tokens(of_queries, of_documents, k, exclude or [()] * len(queries), report)
+    else:
+        scores, numbers = search(
+            np.concatenate(of_queries.parts), of_documents.parts, k, exclude=exclude, device=device, progress=report
+        )
     unasked = [number for number, text in enumerate(queries) if text in failed]
     scores[unasked], numbers[unasked] = -np.inf, -1
     seconds["searching"] = time.perf_counter() - began
     reused = {"embeddings_reused": of_documents.reused, "query_embeddings_reused": of_queries.reused}
     counts = {"documents_without_vector": len(absent), "queries_without_vector": len(unasked)} if failed else {}
     return scores, numbers, seconds, {**reused, **counts}
+
+
+def _by_tokens(
+    queries: Embedded, documents: Embedded, k: int, exclude: Sequence[Sequence[int]], progress: PhaseProgress
+) -> tuple[np.ndarray, np.ndarray]:
+    """Search by MaxSim as ``search`` does by dot products: (scores, numbers), each (n_queries, k), without those to
+    ``exclude``, for which as many more are looked for."""
+    tokens = queries.tokens
+    asked = [tokens.of(i, i + 1) for i in range(len(exclude))]
+    depth = k + max(map(len, exclude), default=0)
+    scores, numbers = search_tokens(asked, documents.tokens, depth, progress=progress)
+
+    for row, never in enumerate(exclude):
+        out = np.isin(numbers[row], np.asarray(never, np.int64))
+        order = np.argsort(out, kind="stable")
+        scores[row], numbers[row] = np.where(out, -np.inf, scores[row])[order], np.where(out, -1, numbers[row])[order]
+
+    return scores[:, :k], numbers[:, :k]
 
 
 def record_unembedded(job: Job, model: SentenceTransformer, benchmark: Benchmark) -> None:
@@ -312,6 +338,8 @@ UNLIMITED = 10**9
 def length_of(model: SentenceTransformer) -> int | None:
     """The longest text in tokens that the model reads; None if it cuts nothing."""
     length = model.max_seq_length
+    if kind_of(model) == MULTI_VECTOR:  # late interaction may read longer documents than queries
+        length = model[0].document_length or length
     if isinstance(length, int):
         return length if length < UNLIMITED else None
     truncation = getattr(getattr(model[0], "tokenizer", None), "truncation", None)
@@ -338,17 +366,17 @@ class Vectors:
     training and the same cast to half give other numbers."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, np.ndarray] = {}
+        self._kept: dict[str, Embedded] = {}
 
-    def get(self, encoding: Encoding, documents_hash: str, compute: Callable[[], np.ndarray]) -> Embedded:
+    def get(self, encoding: Encoding, documents_hash: str, compute: Callable[[], Embedded]) -> Embedded:
         """Return the vectors of documents with this hash, computed at the first call."""
         key = encoding.key(documents_hash)
         if key in self._kept:
-            return Embedded([self._kept[key]], len(self._kept[key]))
+            return self._kept[key]
         values = compute()
         if encoding.precision == "fp32" and values.nbytes <= MAX_VECTOR_BYTES:
-            self._kept[key] = values
-        return Embedded([values])
+            self._kept[key] = replace(values, reused=len(values))
+        return values
 
 
 class DevJudge:

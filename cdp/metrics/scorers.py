@@ -85,11 +85,13 @@ def load_encoder(
     """An encoder of queries: a retriever preset, a training's id or name, or any model's folder or name.
 
     The retriever's query side and prompt are used. The result maps n texts to unit vectors, float64 of shape (n, dim).
-    NotFoundError if there is no such model, ModelError if it cannot be loaded.
+    NotFoundError if there is no such model, ModelError if it cannot be loaded, ConfigError if it is not dense.
     """
-    from cdp.retrievers import load, resolve
+    from cdp.retrievers import DENSE, load, resolve
 
-    model = load(resolve(name, workspace))
+    retriever = resolve(name, workspace)
+    retriever.require([DENSE], "a measure of queries")
+    model = load(retriever)
     prompt = model.prompts.get("query", "")
 
     def encode(texts: list[str]) -> NDArray[np.float64]:

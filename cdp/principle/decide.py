@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -292,26 +293,25 @@ class OptionSet:
         self.options = sorted(arms, key=lambda a: (*cost(a), -a.mean))
         people = [arm.people for arm in self.options if arm.people is not None]
         self.corrected = len(people) == len(self.options) and lead.basis.labelled_units >= FEWEST_CLUSTERS
+
         self.differences = d = simultaneous(
             [arm.scores for arm in self.options],
             clusters=lead.clusters,
             people=people if self.corrected else (),
             draws=draws,
         )
-        level = "95%" if self.several_seeds else "over queries alone"
-        means = np.tile(d.estimates.means, (len(self.options), 1))
+
         # The chance (A, A) that the column is more than the margin better than the row.
+        means = np.tile(d.estimates.means, (len(self.options), 1))
         self.chances = d.estimates.chances(means, np.arange(len(means)), WORTH_POINTS)
+
+        level = "95%" if self.several_seeds else "over queries alone"
         self.all = []
-        for j, against in enumerate(self.options):
-            for i, option in enumerate(self.options):
-                if i == j:
-                    continue
-                points, reach = float(d.points[i, j]), float(d.reach[i, j])
-                comparable = _comparable(option, against)
-                self.all.append(
-                    ArmDifference(option, against, points, points - reach, points + reach, level, comparable)
-                )
+        for j, i in permutations(range(len(self.options)), 2):
+            option, against = self.options[i], self.options[j]
+            points, reach = float(d.points[i, j]), float(d.reach[i, j])
+            comparable = _comparable(option, against)
+            self.all.append(ArmDifference(option, against, points, points - reach, points + reach, level, comparable))
 
     @cached_property
     def bounds(self) -> Floats:
@@ -559,6 +559,15 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     return tuple(q.of(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1))
 
 
+def differences_of(e: Evidence) -> tuple[ArmDifference, ...]:
+    """Return every difference that an answer from this evidence states; none where too few documents are judged."""
+    arms = [arm for arm in e.arms if not arm.held and arm.kind != RERANKED]
+    if not _answers(e) or max(arm.unjudged for arm in arms) > MOST_UNJUDGED:
+        return ()
+    lead = _labelled(e, arms)
+    return (*OptionSet(lead, arms).all, *_at_equal_pairs(lead))
+
+
 def _small_sample(b: Basis) -> bool:
     return b.documents < min(FEW_DOCUMENTS, b.of_documents / 2)
 
@@ -569,6 +578,7 @@ def _badge(b: Basis) -> str:
         return f"{who}, {counted(b.labels, 'query', 'queries') if b.labels else 'no queries'} by people"
     also = ", two similarities" if b.similarities else ""
     also += ", first look" if b.first_look else ""
+    also += ", recorded" if b.recorded else ""
     return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by] + also
 
 
@@ -582,6 +592,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
     uneven = bool(seen) and b.equal_steps and max(seen) > SAME_STEPS * min(seen)
     template, sampled = TEMPLATE in b.written_by, b.sampled_from > b.judged_queries
     told = [
+        (b.recorded, "Recorded on another machine, it came with the demo: run the test here to repeat it."),
         (bool(b.stale), f"The {' and '.join(b.stale)} changed since this was measured: test again."),
         (b.judged_by == TEMPLATE, "Template queries judged this; people's queries may rank the options differently."),
         (0 < unjudged <= MOST_UNJUDGED, f"Up to {unjudged:.0%} of the first ten documents have no judgment."),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ class Arm:
 
     ``people`` are the scores by people's grades where a model judged, NaN for a query with a document that people did
     not grade. ``unjudged`` is the share of its first ten documents without a judgment; they count as irrelevant in
-    ``scores`` and as of the top grade in ``top``.
+    ``scores`` and as of the top grade in ``top``. ``cell`` is what its study calls it.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Arm:
     people: Floats | None = field(default=None, repr=False)
     unjudged: float = 0.0
     top: Floats | None = field(default=None, repr=False)
+    cell: tuple[Any, ...] = ()
     shown: Sequence[Mapping[str, Sequence[str]]] = field(default=(), repr=False)
 
     @property
@@ -75,7 +77,8 @@ class Basis:
     than the reported ones chose the checkpoints, ``dev`` their benchmark/split, ``dev_shared`` how many did both;
     ``similarities`` is whether the untrained retriever was scored by another similarity than the trainings; ``stale``
     names what changed since, ``elsewhere`` what is not the task's own ("queries" or "documents"). Scores with the same
-    ``queries`` identity are aligned. ``first_look``: the retriever is one for trying things out.
+    ``queries`` identity are aligned. ``first_look``: the retriever is one for trying things out; ``recorded``: the
+    study came with the installation.
     """
 
     study: str = ""
@@ -110,6 +113,7 @@ class Basis:
     elsewhere: str = ""
     queries: str = ""
     first_look: bool = False
+    recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from cdp import benchmarks, catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
-from cdp.base.text import clustered, counted, signed
+from cdp.base.text import SEPARATOR, clustered, counted, recipe, signed
 from cdp.base.workspace import Workspace
 from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
@@ -29,11 +29,11 @@ from cdp.evaluation.results import MEANS_ALONE
 from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
+from cdp.studies import records
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 from cdp.training.reasoning import MULTI_QUERY
 
 MEASURE = regraded.MEASURE
-SEPARATOR = " · "
 
 # {run: all runs of its recipe, itself among them, by seed, the newest first}
 Families = Mapping[str, tuple[str, ...]]
@@ -83,7 +83,7 @@ class Trained:
             for key in ("weighting", "query_source")
             if self.settings.get(key) not in (None, "", getattr(usual, key))
         ]
-        return SEPARATOR.join([f"{self.source} × {self.per_doc}", *extras])
+        return recipe(self.source, self.per_doc, *extras)
 
     @property
     def dev(self) -> tuple[str, str]:
@@ -521,6 +521,9 @@ def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[B
     """Return what an evaluation counted that its score has to be read with; ``n_queries`` were judged, if unsaid."""
     judged = int(counts.get("judged_queries") or n_queries or 0)
     badges = [Badge(word, meaning, word != "in-domain") for word, meaning in leakage.findings(counts, judged)]
+    if counts.get(records.RECORDED):
+        meaning = "Recorded on another machine: it came with the demo. Run the test here to repeat it."
+        badges.append(Badge("recorded", meaning))
     if absent := int(counts.get("judged_without_results", 0)):
         meaning = f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0."
         badges.append(Badge("without results", meaning))

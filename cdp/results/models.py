@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import catalog, jobs
+from cdp import catalog
 from cdp.base.errors import NotFoundError
 from cdp.base.records import JOB_FACTS, whole
 from cdp.base.workspace import Workspace
@@ -61,8 +61,8 @@ class TrainedModel:
 
 def list_models(workspace: Workspace) -> list[TrainedModel]:
     """Return the trained models, newest first."""
-    folders = {job.id: workspace.job(job.id) for job in jobs.list_jobs(workspace, ["training"])}
-    return [_described(workspace, id) for id, job in folders.items() if has_model(job) and training_result(job)]
+    made = [job for job in naming.trained(workspace) if has_model(job.folder) and training_result(job.folder)]
+    return [_described(workspace, job.id) for job in made]
 
 
 def show(workspace: Workspace, name: str) -> TrainedModel:
@@ -83,7 +83,7 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
     scores = _scores(workspace, str(result.get("model_hash")))
     return TrainedModel(
         id=job,
-        title=str(spec.get("name") or job),
+        title=resolve(job, workspace).title,
         folder=model,
         base=str(result["retriever"]),
         query_set=str(result["query_set"]),

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer
+from cdp.base.job_kind import STUDIES
 from cdp.base.records import checked, fields
 from cdp.base.text import typed_folder
 from cdp.base.workspace import ANSWERS, Workspace, is_name, read_json
 from cdp.jobs import JobView
-from cdp.retrievers.resolve import is_reserved
+from cdp.retrievers.resolve import TRAINING, is_reserved
 
 # Trainings that are listed where several have one name.
 SHOWN = 8
@@ -49,12 +50,19 @@ def training(workspace: Workspace, name: str) -> str:
     raise NotFoundError("training", name, hint=hint or offer(name, [job.id for job, _ in trainings], also=others))
 
 
+def trained(workspace: Workspace) -> list[JobView]:
+    """Return the trainings, and the tests that kept a model, newest first."""
+    return [job for job in jobs.list_jobs(workspace, [TRAINING, *STUDIES]) if job.kind == TRAINING or job.has_model]
+
+
+def title(job: JobView) -> str:
+    """Return what the model of a job is called where a person gave it no name."""
+    return job.name if job.kind == TRAINING else f"Winner of {job.name}"
+
+
 def _trainings(workspace: Workspace) -> _Named:
     given = given_names(workspace)
-    return [
-        (job, (job.name, *([given[job.id]] if job.id in given else [])))
-        for job in jobs.list_jobs(workspace, ["training"])
-    ]
+    return [(job, (title(job), *([given[job.id]] if job.id in given else []))) for job in trained(workspace)]
 
 
 def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None:

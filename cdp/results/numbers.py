@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.text import counted
+from cdp.base.text import SEPARATOR, counted, recipe
 from cdp.benchmarks import registry
 from cdp.principle import correlation_table, positive_rates
 from cdp.principle.correlation import COMPARISONS
@@ -102,6 +102,24 @@ def documents_against_diversity(evidence: FigureData) -> Numbers:
     return sorted(numbers, key=lambda r: (r["benchmark"], r["retriever"], r["method"], r["documents"])) * (
         len(several) > 1
     )
+
+
+def documents_by_qdoc(evidence: FigureData) -> Numbers:
+    """The mean NDCG@10 of each number of documents at each Q/Doc, out of domain where there are such benchmarks, with
+    what its queries take: one request for each document."""
+    usual = [row for row in evidence.rows if row.usual and row.per_doc and row.documents]
+    rows = [row for row in usual if not row.in_domain] or usual
+    keys = ("retriever", "method", "documents", "per_doc")
+    found = mean(mean_rows(rows, *keys, "benchmark"), *keys, "dollars")
+    sizes = {row["documents"] for row in found}
+
+    numbers = []
+    for row in sorted(found, key=lambda row: (row["retriever"], row["method"], -row["documents"], row["per_doc"])):
+        price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
+        cost = "" if row["method"] == HUMAN else f" ({row['documents']:,} requests{price})"
+        arm = f"{row['retriever']} · {row['method']} · {row['documents']:,} documents{cost}"
+        numbers.append({"arm": arm, **{key: row[key] for key in (*keys, "ndcg", "dollars")}})
+    return numbers if len(sizes) > 1 else []
 
 
 def best_qdoc(evidence: FigureData) -> Numbers:
@@ -284,8 +302,8 @@ def label(row: dict[str, Any] | Any) -> str:
     extras = [str(row[key]) for key, plain in usual.items() if row[key] not in (plain, "", None)]
     extras += ["equal pairs"] if row["equal_pairs"] else []
     extras += [f"learning rate {row['rate']:g}"] if row["rate"] is not None else []
-    written = [f"{method} × {per_doc}", row["corpus"]] if per_doc else [method]
-    return " · ".join(filter(None, [retriever if retriever != method else "", *written, *extras]))
+    own = recipe(method, per_doc, row["corpus"], *extras) if per_doc else method
+    return SEPARATOR.join(filter(None, [retriever if retriever != method else "", own]))
 
 
 def with_means(rows: Iterable[ArmRow]) -> list[ArmRow]:

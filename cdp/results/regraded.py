@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
-from cdp.evaluation.results import FirstTen, first_ten, scores_of
+from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
 from cdp.principle.decide import MOST_UNJUDGED
 from cdp.studies import records
 
 # More than a table has rows: scoring a run takes milliseconds, and a page asks at every click.
 _SCORES = FileCache(1024)
 
+# {query: {document: grade}}
+JudgedNow = Mapping[str, Mapping[str, float]]
+
 MEASURE = "ndcg@10"
 UNJUDGED = "unjudged_in_first_ten"
+
+
+def _kept_in(workspace: Workspace, evaluation: Mapping[str, Any]) -> Path:
+    """Return the file of what an evaluation or a study's training retrieved."""
+    folder, settings = workspace.jobs / evaluation["job_id"], evaluation["settings"]
+    return records.path_of(folder, settings.get("key")) if settings.get("study") else run_file(folder)
 
 
 def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen | None:
@@ -32,49 +42,52 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
         found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
         return records.firsts(found) if found else None
 
-    return ANSWERS.get(records.path_of(folder, key), ("first ten", place), load)
+    return ANSWERS.get(_kept_in(workspace, evaluation), ("first ten", place), load)
 
 
-def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, float] | None:
-    """Return NDCG@10 of each query, in [0, 1], by the grades as they are now; None where people judged, or where the
+def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, JudgedNow, Path] | None:
+    """(what was retrieved, the grades as they are now, the benchmark's folder); None where people judged, or where the
     documents were not kept."""
     with suppress(CdpError, KeyError, OSError):
         folder = resolve_benchmark(evaluation["benchmark"], workspace)
         run = retrieved(workspace, evaluation) if judged.is_judged(judged.whole(folder)) else None
         if run is not None:
-            grades = judged.grades_now(folder, evaluation["split"])
-            path = judged.whole(folder) / "grades.jsonl"
-            return _SCORES.get(path, evaluation["id"], lambda: scores_of(run, grades))
+            return run, judged.grades_now(folder, evaluation["split"]), folder
     return None
+
+
+def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, float] | None:
+    """Return NDCG@10 of each query, in [0, 1], by the grades as they are now; None as of ``_by_grades``."""
+    found = _by_grades(workspace, evaluation)
+    if found is None:
+        return None
+    run, grades, folder = found
+    question = (evaluation["id"], folder, judged.version(folder, evaluation["split"]))
+    return _SCORES.get(_kept_in(workspace, evaluation), question, lambda: scores_of(run, grades))
 
 
 def if_relevant(
     workspace: Workspace, sides: Sequence[Sequence[Mapping[str, Any]]], queries: Sequence[str]
 ) -> tuple[float, float] | None:
     """Return (the share of unjudged documents in the first tens of the side that has most, the second side's NDCG@10
-    minus the first's in points, were all of these of the top grade); None where no model judged, where what a run
-    retrieved was not kept, or where at most ``MOST_UNJUDGED`` are unjudged.
-
-    ``sides`` are the evaluations of a recipe's seeds each.
-    """
-    with suppress(CdpError, KeyError, OSError):
-        folder = resolve_benchmark(sides[0][0]["benchmark"], workspace)
-        if not judged.is_judged(judged.whole(folder)):
+    minus the first's in points, were all of these of the top grade); None as of ``_by_grades``, or where at most
+    ``MOST_UNJUDGED`` are unjudged. ``sides`` are the evaluations of a recipe's seeds each."""
+    runs = []
+    for side in sides:
+        found = [kept for row in side if (kept := _by_grades(workspace, row)) is not None]
+        if len(found) < len(side):
             return None
-        runs = [[run for row in side if (run := retrieved(workspace, row)) is not None] for side in sides]
-        if any(len(kept) < len(side) for kept, side in zip(runs, sides, strict=True)):
-            return None
+        grades = found[0][1]
+        runs.append([run for run, _, _ in found])
 
-        grades = judged.grades_now(folder, sides[0][0]["split"])
-        share = max(judged.unjudged_share(grades, *side) for side in runs)
-        if share <= MOST_UNJUDGED:
-            return None
+    share = max(judged.unjudged_share(grades, *side) for side in runs)
+    if share <= MOST_UNJUDGED:
+        return None
 
-        top = judged.all_relevant(grades, judged.missing(grades, *runs[0], *runs[1]))
-        first, second = ([scores_of(run, top) for run in side] for side in runs)
-        means = [fmean(scores.get(q, 0.0) for scores in side for q in queries) for side in (first, second)]
-        return share, 100 * (means[1] - means[0])
-    return None
+    top = judged.all_relevant(grades, judged.missing(grades, *runs[0], *runs[1]))
+    first, second = ([scores_of(run, top) for run in side] for side in runs)
+    means = [fmean(scores.get(q, 0.0) for scores in side for q in queries) for side in (first, second)]
+    return share, 100 * (means[1] - means[0])
 
 
 def updated(workspace: Workspace, evaluation: dict[str, Any]) -> dict[str, Any]:
@@ -83,17 +96,15 @@ def updated(workspace: Workspace, evaluation: dict[str, Any]) -> dict[str, Any]:
     ``scored_on`` keeps the version that it was evaluated on.
     """
     row = {**evaluation, "scored_on": evaluation["benchmark_hash"]}
-    now = scores(workspace, row)
-    run = None if now is None else retrieved(workspace, row)
-    if now is None or run is None:
+    found, now = _by_grades(workspace, row), scores(workspace, row)
+    if found is None or now is None:
         return row
-    folder = resolve_benchmark(row["benchmark"], workspace)
-    missing = judged.missing(judged.grades_now(folder, row["split"]), run)
+    run, grades, folder = found
     mean = sum(now.get(query, 0.0) for query in run) / max(1, row["n_queries"] or len(run))
     return {
         **row,
         MEASURE: mean,
         "measures": {**row["measures"], MEASURE: mean},
-        "counts": {**row["counts"], UNJUDGED: len(missing)},
+        "counts": {**row["counts"], UNJUDGED: len(judged.missing(grades, run))},
         "benchmark_hash": describe(folder, workspace).content_hash,
     }

@@ -6,11 +6,22 @@ Importing this loads no torch; calling ``load`` does.
 from __future__ import annotations
 
 from cdp.retrievers.load import load, model_hash
-from cdp.retrievers.presets import GENERAL_DEFAULTS, PRESETS, PROTOCOLS, TRAINED_SIMILARITY, Default, Retriever
+from cdp.retrievers.presets import (
+    DENSE,
+    GENERAL_DEFAULTS,
+    MULTI_VECTOR,
+    PRESETS,
+    PROTOCOLS,
+    TRAINED_SIMILARITY,
+    Default,
+    Retriever,
+)
 from cdp.retrievers.resolve import ResolvedRetriever, in_cache, resolve
 
 __all__ = [
+    "DENSE",
     "GENERAL_DEFAULTS",
+    "MULTI_VECTOR",
     "PRESETS",
     "PROTOCOLS",
     "TRAINED_SIMILARITY",

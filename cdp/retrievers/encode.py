@@ -8,6 +8,7 @@ them, and an interrupted run continues with the first shard that is missing.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass
@@ -24,12 +25,16 @@ from cdp.base.text import PhaseProgress, silent
 from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace, now, sha256_text, write_bytes, write_json
 from cdp.benchmarks.benchmark import texts_hash
+from cdp.retrievers.late_interaction import TokenVectors
+from cdp.retrievers.presets import DENSE, MULTI_VECTOR
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 # What a result in half precision says of it.
 SHARD_TEXTS = 16384
+# Token vectors of a text take about a hundred times as much.
+SHARD_TEXTS_OF_TOKENS = 1024
 _MANIFEST = fields({"shard_texts": Annotated[int, Field(gt=0)]})
 HALF_PRECISION = (
     "Embeddings are kept in fp16. Measured with all-MiniLM-L6-v2 on SciFact (300 queries), those of fp32 rounded: "
@@ -50,7 +55,8 @@ class Encoding:
     """Everything besides the texts that determines an embedding.
 
     ``model_hash`` covers weights, pooling and vocabulary; ``max_length`` is in tokens, None as the model says;
-    ``precision`` is that of the computation and of the shards: fp32, fp16 or bf16 (kept as fp32).
+    ``precision`` is that of the computation and of the shards: fp32, fp16 or bf16 (kept as fp32). Of the ``kind``
+    multi-vector a text has a vector for each token, kept as float16 for documents.
     """
 
     model_hash: str
@@ -59,10 +65,14 @@ class Encoding:
     normalise: bool = True
     max_length: int | None = None
     precision: str = "fp32"
+    kind: str = DENSE
 
     def key(self, hash_of_texts: str) -> str:
         """The name of the folder for texts of that hash: 24 hex digits."""
-        return sha256_text(*(f"{name}={value}" for name, value in asdict(self).items()), hash_of_texts)[:24]
+        values = asdict(self)
+        if self.kind == DENSE:
+            del values["kind"]  # as keys were made before there were others
+        return sha256_text(*(f"{name}={value}" for name, value in values.items()), hash_of_texts)[:24]
 
     def key_of(self, texts: Sequence[str]) -> str:
         """The name of the folder for these texts."""
@@ -70,7 +80,8 @@ class Encoding:
 
     @property
     def dtype(self) -> type[np.floating[Any]]:
-        return np.float16 if self.precision == "fp16" else np.float32
+        halved = self.kind == MULTI_VECTOR and self.role == "document"
+        return np.float16 if self.precision == "fp16" or halved else np.float32
 
 
 def precision_for(model: SentenceTransformer, *, on_gpu: bool | None = None) -> str:
@@ -111,15 +122,49 @@ def encode(
         progress(start, len(order))
         part = order[start : start + step]
         vectors = _embed(model, [texts[i] for i in part], encoding, batch_size)
-        if not np.isfinite(vectors).all():
-            raise ModelError(
-                "The model gave an embedding that is not a finite number.",
-                hint="Its weights are damaged, or its numbers do not fit half precision: evaluate in fp32.",
-            )
+        _check_finite(vectors)
         if start == 0 and vectors.shape[1] != result.shape[1]:
             result = np.empty((len(texts), vectors.shape[1]), encoding.dtype)
         result[part] = vectors
     return result
+
+
+def embed(
+    model: SentenceTransformer,
+    texts: Sequence[str],
+    encoding: Encoding,
+    *,
+    batch_size: int = 128,
+    progress: PhaseProgress = silent,
+) -> Embedded:
+    """Return what a model of any kind makes of ``texts``, in memory; as ``encode`` in all else."""
+    if encoding.kind == DENSE:
+        return Embedded([encode(model, texts, encoding, batch_size=batch_size, progress=progress)])
+
+    order = np.argsort([-len(text) for text in texts], kind="stable")
+    tokens = [np.empty((0, model.get_embedding_dimension() or 0), encoding.dtype)] * len(texts)
+    step = batch_size * BATCHES_PER_CALL
+    made_by = model.encode_query if encoding.role == "query" else model.encode_document
+    options: dict[str, Any] = {"batch_size": batch_size, "show_progress_bar": False, "convert_to_numpy": True}
+
+    for start in range(0, len(order), step):
+        progress(start, len(order))
+        part = order[start : start + step]
+        with _autocast(model, encoding.precision):
+            found = made_by([texts[i] for i in part], prompt=encoding.prompt, **options)
+        for i, vectors in zip(part.tolist(), found, strict=True):
+            tokens[i] = vectors.astype(encoding.dtype)
+            _check_finite(tokens[i])
+
+    return Embedded([np.concatenate(tokens)] if tokens else [], lengths=np.array([*map(len, tokens)], np.int64))
+
+
+def _check_finite(vectors: np.ndarray) -> None:
+    if not np.isfinite(vectors).all():
+        raise ModelError(
+            "The model gave an embedding that is not a finite number.",
+            hint="Its weights are damaged, or its numbers do not fit half precision: evaluate in fp32.",
+        )
 
 
 def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, batch_size: int) -> np.ndarray:
@@ -176,7 +221,7 @@ def _make_shard(
     path: Path, retriever: str, max_length: int | None, encoding: Encoding, batch_size: int, texts: list[str]
 ) -> None:
     model = _loaded(retriever, max_length, encoding.precision)
-    write_bytes(path, npy(encode(model, texts, encoding, batch_size=batch_size)))
+    write_bytes(path, _shard(embed(model, texts, encoding, batch_size=batch_size)))
 
 
 @lru_cache(1)
@@ -189,10 +234,25 @@ def _loaded(retriever: str, max_length: int | None, precision: str) -> SentenceT
 
 @dataclass(frozen=True)
 class Embedded:
-    """Embeddings that lie in memory or in shards: ``parts`` follow each other. ``reused`` counts texts not computed."""
+    """Embeddings that lie in memory or in shards: ``parts`` follow each other. ``reused`` counts texts not computed.
+
+    Of multi-vector models the parts hold token vectors, and ``lengths`` (n_texts,) says how many each text has.
+    """
 
     parts: list[np.ndarray]
     reused: int = 0
+    lengths: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts)) if self.lengths is None else len(self.lengths)
+
+    @property
+    def tokens(self) -> TokenVectors:
+        return TokenVectors(self.parts, self.lengths)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
 
 
 class EmbeddingStore:
@@ -202,7 +262,7 @@ class EmbeddingStore:
         self,
         workspace: Workspace,
         *,
-        shard_texts: int = SHARD_TEXTS,
+        shard_texts: int | None = None,
         pool: PoolEncoder | None = None,
     ) -> None:
         self.root = workspace.embeddings
@@ -219,7 +279,7 @@ class EmbeddingStore:
         if not size:
             return n_texts
         rows = [min(size, n_texts - start) for start in range(0, n_texts, size)]
-        return sum(n for i, n in enumerate(rows) if _open(folder / f"shard-{i:05d}.npy", n) is None)
+        return sum(n for i, n in enumerate(rows) if _open(folder / f"shard-{i:05d}.npy", n, encoding.kind) is None)
 
     def get(
         self,
@@ -245,10 +305,10 @@ class EmbeddingStore:
         starts = range(0, len(texts), size)
         paths = [folder / f"shard-{i:05d}.npy" for i in range(len(starts))]
         wanted = [min(size, len(texts) - start) for start in starts]
-        shards = [_open(path, rows) for path, rows in zip(paths, wanted, strict=True)]
+        shards = [_open(path, rows, encoding.kind) for path, rows in zip(paths, wanted, strict=True)]
         there = [
-            shard is not None and not (redo and _gaps(shard, texts[start : start + len(shard)]))
-            for shard, start in zip(shards, starts, strict=True)
+            shard is not None and not (redo and _gaps(shard.parts[0], texts[start : start + rows]))
+            for shard, start, rows in zip(shards, starts, wanted, strict=True)
         ]
         missing = [i for i in range(len(starts)) if not there[i]]
         done = len(texts) - sum(wanted[i] for i in missing)
@@ -264,17 +324,20 @@ class EmbeddingStore:
         for i in missing if self.pool is None else ():
             part = texts[starts[i] : starts[i] + wanted[i]]
             shifted = _shifted(progress, done, len(texts))
-            write_bytes(paths[i], npy(encode(load(), part, encoding, batch_size=batch_size, progress=shifted)))
+            write_bytes(paths[i], _shard(embed(load(), part, encoding, batch_size=batch_size, progress=shifted)))
             done += wanted[i]
-        parts = [_open(path, rows) for path, rows in zip(paths, wanted, strict=True)]
+        opened = [_open(path, rows, encoding.kind) for path, rows in zip(paths, wanted, strict=True)]
+        kept = [shard for shard in opened if shard is not None]
         reused = sum(rows for rows, was in zip(wanted, there, strict=True) if was)
         progress(len(texts), len(texts))
-        return Embedded([part for part in parts if part is not None], reused)
+        lengths = [shard.lengths for shard in kept if shard.lengths is not None]
+        return Embedded([shard.parts[0] for shard in kept], reused, np.concatenate(lengths) if lengths else None)
 
     def _shard_size(self, folder: Path, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
         """The shard size that the folder was begun with; begins it if it is new."""
         if size := _begun_with(folder):
             return size
+        size = self.shard_texts or (SHARD_TEXTS if encoding.kind == DENSE else SHARD_TEXTS_OF_TOKENS)
         write_json(
             folder / "manifest.json",
             {
@@ -282,11 +345,11 @@ class EmbeddingStore:
                 **asdict(encoding),
                 "texts_hash": hash_of_texts,
                 "n_texts": n_texts,
-                "shard_texts": self.shard_texts,
+                "shard_texts": size,
                 "created": now(),
             },
         )
-        return self.shard_texts
+        return size
 
 
 def _begun_with(folder: Path) -> int:
@@ -306,16 +369,36 @@ def npy(values: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
+def _shard(embedded: Embedded) -> bytes:
+    """Return the content of a shard: one array; for token vectors, those of all texts after the texts' lengths."""
+    values = embedded.parts[0]
+    return npy(values) if embedded.lengths is None else npy(embedded.lengths) + npy(values)
+
+
 def _gaps(shard: np.ndarray, texts: Sequence[str]) -> bool:
     """Return True if a text that is not blank has a row of zeros."""
     zero = np.flatnonzero(~shard.any(axis=1)).tolist()
     return any(texts[row].strip() for row in zero)
 
 
-def _open(path: Path, rows: int) -> np.ndarray | None:
-    """A shard as a memory map; None if it is not there, or is not a whole shard of so many rows."""
+def _open(path: Path, rows: int, kind: str) -> Embedded | None:
+    """A shard as a memory map; None if it is not there, or is not a whole shard of so many texts."""
     try:
+        if kind == MULTI_VECTOR:
+            return _open_tokens(path, rows)
         shard = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return shard if shard.ndim == 2 and len(shard) == rows else None
+    return Embedded([shard]) if shard.ndim == 2 and len(shard) == rows else None
+
+
+def _open_tokens(path: Path, rows: int) -> Embedded | None:
+    """The same of token vectors. ValueError or OSError for a file that was cut off."""
+    with path.open("rb") as file:
+        lengths = np.load(file, allow_pickle=False)
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        values = np.memmap(path, dtype, "r", file.tell(), shape) if math.prod(shape) else np.empty(shape, dtype)
+
+    fits = lengths.shape == (rows,) and len(shape) == 2 and lengths.sum() == shape[0]
+    return Embedded([values], lengths=lengths) if fits else None

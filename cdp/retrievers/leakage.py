@@ -26,7 +26,7 @@ from cdp import benchmarks, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
-from cdp.base.workspace import ANSWERS, Workspace, write_bytes
+from cdp.base.workspace import ANSWERS, RECORDS, Workspace, write_bytes
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import Benchmark, part, qrels_files
 from cdp.complexity import stopword_list
@@ -354,4 +354,4 @@ def judged_keys(folder: Path, split: str) -> Hashes:
         judged, lines = beir_files.read_qrels(path).grades, beir_files.read_queries(queries)
         return distinct(keys(lines[query].text for query in judged if query in lines))
 
-    return ANSWERS.get(path, ("judged", str(queries)), compute)
+    return ANSWERS.get(queries, ("judged", split, RECORDS.digest(path)), compute)

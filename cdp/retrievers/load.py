@@ -8,6 +8,7 @@ Static models are loaded without sentence-transformers (``cdp.retrievers.static`
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import CdpError, ModelError
 from cdp.retrievers import api, model_files
 from cdp.retrievers.api import Payer
-from cdp.retrievers.presets import Retriever
+from cdp.retrievers.presets import DENSE, MULTI_VECTOR, SPARSE, Retriever
 from cdp.retrievers.resolve import ResolvedRetriever
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # terminal whether to run it.
 SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 SAFETENSORS = {"use_safetensors": True}
+
+OTHER = "Name a dense or a multi-vector one."
 
 # Tokens of a pair that a cross-encoder reads at most; the rest is cut off.
 LONGEST_PAIR = 512
@@ -56,10 +59,12 @@ def load(
         return answering
     preset = resolved.preset
     with loading(resolved, "embeds texts"):
-        if preset is not None and preset.kind == "static":
+        if resolved.is_static:
             model = _static(checked_folder(resolved), device)
         elif preset is not None:
             model = _transformer(preset, checked_folder(resolved, model_files.TRANSFORMERS), device)
+        elif resolved.kind == SPARSE:
+            raise ModelError(f"{resolved.name} is a sparse retriever, which cannot be searched here yet.", hint=OTHER)
         else:
             model = _saved(checked_folder(resolved, model_files.ENCODER), device)
     if preset is not None:
@@ -74,6 +79,11 @@ def load(
     if memo is not None and hasattr(model, "remember"):
         model.remember(memo)
     return model.eval()
+
+
+def kind_of(model: Any) -> str:
+    """Return the kind of a loaded retriever, one of ``presets.KINDS``."""
+    return MULTI_VECTOR if getattr(model, "model_type", "") == model_files.MULTI_VECTOR_ENCODER else DENSE
 
 
 @contextmanager
@@ -155,8 +165,7 @@ def checked_folder(resolved: ResolvedRetriever, reader: str | None = None) -> Pa
     transformers = model_files.check(folder, reader, pickled=pickled)
 
     # A static preset takes a table out of the weights, without the library whose import takes seconds.
-    static = resolved.preset is not None and resolved.preset.kind == "static"
-    if transformers and not static:
+    if transformers and not resolved.is_static:
         model_files.check_architectures(transformers)
     return folder
 
@@ -188,10 +197,12 @@ def _saved(folder: Path, device: str | None) -> Any:
     static = StaticModel.load(folder, device)
     if static is not None:
         return static
-    from sentence_transformers import SentenceTransformer
+    import sentence_transformers
 
+    # A model of the hub tells its kind only now.
+    made_by = getattr(sentence_transformers, model_files.READERS[model_files.kind_of(folder)])
     options = {"dtype": "float32", **SAFETENSORS}
-    return SentenceTransformer(str(folder), device=device, model_kwargs=options, **SAFE)
+    return made_by(str(folder), device=device, model_kwargs=options, **SAFE)
 
 
 def _static(folder: Path, device: str | None) -> StaticModel:
@@ -211,9 +222,10 @@ def _static(folder: Path, device: str | None) -> StaticModel:
     return StaticModel(tokenizer, table, device)
 
 
-def _transformer(preset: Retriever, folder: Path, device: str | None) -> SentenceTransformer:
+def _transformer(preset: Retriever, folder: Path, device: str | None) -> Any:
     """Encoder or decoder, pooling, normalisation from the preset, not from the repository's files."""
-    from sentence_transformers import SentenceTransformer
+    from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     transformer = Transformer(
@@ -222,6 +234,10 @@ def _transformer(preset: Retriever, folder: Path, device: str | None) -> Sentenc
         config_kwargs=dict(SAFE),
         processor_kwargs={"padding_side": preset.padding_side, **SAFE},
     )
+    if preset.kind == MULTI_VECTOR:
+        of_tokens = [transformer, MultiVectorMask(), Normalize("token_embeddings")]
+        return MultiVectorEncoder(modules=of_tokens, device=device)
+
     modules: list[Any] = [transformer, Pooling(transformer.get_embedding_dimension(), preset.pooling)]
     if preset.normalize:
         modules.append(Normalize())
@@ -238,6 +254,20 @@ def set_max_length(model: SentenceTransformer, limit: int) -> None:
         return
     positions = getattr(getattr(first, "config", None), "max_position_embeddings", None)
     model.max_seq_length = min(limit, positions) if isinstance(positions, int) and positions > 0 else limit
+    if (longest := getattr(first, "document_length", None)) is not None:  # of late interaction, before the other
+        first.document_length = min(longest, model.max_seq_length)
+
+
+# Settings of a module that choose the token vectors which take part in late interaction.
+TOKENS_SCORED = (
+    "query_expansion", "skiplist_words", "skiplist_tasks", "keep_only_token_ids", "pool_factor", "num_protected_tokens",
+)  # fmt: skip
+
+
+def _scored_tokens(module: Any) -> str:
+    """The settings of ``TOKENS_SCORED`` that a module has; "" for one of single vectors."""
+    given = {name: getattr(module, name, None) for name in TOKENS_SCORED}
+    return json.dumps({name: value for name, value in given.items() if value}) if any(given.values()) else ""
 
 
 def model_hash(model: SentenceTransformer) -> str:
@@ -253,6 +283,7 @@ def model_hash(model: SentenceTransformer) -> str:
     for module in model:
         pooling = getattr(module, "pooling_mode", "")
         digest.update(f"{type(module).__name__}|{pooling}|{getattr(module, 'include_prompt', '')}\n".encode())
+        digest.update(_scored_tokens(module).encode())
     tokenizer = getattr(model, "tokenizer", None)
     if tokenizer is not None and hasattr(tokenizer, "get_vocab"):
         for token, index in sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0])):

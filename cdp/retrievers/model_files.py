@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from cdp.base.errors import ModelError
 from cdp.base.text import shown
+from cdp.retrievers.presets import DENSE, MULTI_VECTOR, SPARSE
 
 MODULES = "modules.json"
 CONFIG = "config.json"
@@ -28,7 +29,7 @@ WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLED, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 
 # What a download needs before the weights.
-SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja"]
+SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "artifact.metadata"]
 
 LONGEST_JSON = 64 << 20  # bytes; tokenizers list each token that was added
 MOST_FILES = 10_000
@@ -38,11 +39,16 @@ LONGEST_NAME = 250  # characters of a module's folder
 # kind from wherever their settings say, or have no safetensors.
 WITH_WEIGHTS = frozenset({"Transformer", "Dense", "LayerNorm", "StaticEmbedding", "WeightedLayerPooling"})
 ROUTERS = frozenset({"Router", "Asym"})
-CLASSES = WITH_WEIGHTS | ROUTERS | {"Pooling", "Normalize", "Dropout", "LogitScore"}
+CLASSES = WITH_WEIGHTS | ROUTERS | {
+    "Pooling", "Normalize", "Dropout", "LogitScore", "MultiVectorMask", "HierarchicalTokenPooling"
+}  # fmt: skip
 # `sentence_transformers.models.Pooling` up to version 5, `….sentence_transformer.modules.pooling.Pooling` since.
 _CLASS = re.compile(
-    r"sentence_transformers\.(?:models|(?:base|sentence_transformer|cross_encoder)\.modules)(?:\.[a-z_]+)?\.([A-Z]\w+)"
+    r"sentence_transformers\.(?:models|(?:base|sentence_transformer|cross_encoder|multi_vector_encoder)\.modules)"
+    r"(?:\.[a-z_]+)?\.([A-Z]\w+)"
 )
+# PyLate's projection, which sentence-transformers reads as its own.
+_PYLATE = "pylate.models.Dense.Dense"
 _ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.(?:activation|linear)\.)?[A-Z]\w+")
 
 # Arguments that a folder may hand to the loaders: they change how a text is read, and nothing else. Among the others
@@ -83,19 +89,24 @@ _NAMES_FILE = re.compile(r"(?:_file|_files|_path|_dir|_option|_spm|vocab|merges)
 
 # Who reads a folder: the classes of sentence-transformers, as a folder names the one that wrote it; transformers.
 ENCODER, CROSS_ENCODER, TRANSFORMERS = "SentenceTransformer", "CrossEncoder", "transformers"
+MULTI_VECTOR_ENCODER, SPARSE_ENCODER, COLBERT = "MultiVectorEncoder", "SparseEncoder", "ColBERT"
+READERS = {DENSE: ENCODER, MULTI_VECTOR: MULTI_VECTOR_ENCODER, SPARSE: SPARSE_ENCODER}
 
 
 def check(folder: Path, reader: str | None = None, *, pickled: bool = False, weights: bool = True) -> list[Path]:
     """Raise ModelError if a folder holds anything beyond the data of a model; return the folders of its transformers.
 
-    ``reader`` is the class that will read it. Where that did not write it, it reads the folder itself, and none of the
-    modules that are listed there. None while it is not known: the modules are checked.
+    ``reader`` is the class that will read it, ``ENCODER`` for that of the folder's own kind. Where that
+    did not write it, it reads the folder itself, and none of the modules that are listed there. None while it is not
+    known: the modules are checked.
     ``pickled`` admits PyTorch's own format, read by its restricted reader, for the models of our own presets that were
     published in nothing else. ``weights=False`` before they are downloaded.
     """
     _check_links(folder)
     _check_tokenizers(folder)
     written_by = _usage(folder).get("model_type", ENCODER)
+    written_by = MULTI_VECTOR_ENCODER if written_by == COLBERT else written_by
+    reader = READERS[kind_of(folder)] if reader == ENCODER else reader
     listed = (folder / MODULES).is_file() and reader in (None, written_by)
     modules = list(_modules(folder)) if listed else [("Transformer", folder)]
 
@@ -109,6 +120,17 @@ def check(folder: Path, reader: str | None = None, *, pickled: bool = False, wei
         if weights and kind in WITH_WEIGHTS:
             _check_weights(place, pickled, sharded=kind == "Transformer")
     return [place for kind, place in modules if kind == "Transformer"]
+
+
+def kind_of(folder: Path) -> str:
+    """Return the kind of retriever (``presets.KINDS``) that a folder holds, by who wrote it: sentence-transformers,
+    PyLate or Stanford's ColBERT. Raises ModelError where its small files cannot be read."""
+    written_by = _usage(folder).get("model_type", ENCODER)
+    architectures = _read(folder / CONFIG, optional=True).get("architectures")
+
+    if written_by in (MULTI_VECTOR_ENCODER, COLBERT) or architectures == ["HF_ColBERT"]:
+        return MULTI_VECTOR
+    return SPARSE if written_by == SPARSE_ENCODER else DENSE
 
 
 def check_architectures(transformers: list[Path]) -> None:
@@ -228,6 +250,8 @@ def _routes(router: Path) -> Iterator[tuple[str, Path]]:
 
 def _class(path: Path, name: Any) -> str:
     """Return the class of a module without the path to it."""
+    if name == _PYLATE:
+        return "Dense"
     match = _CLASS.fullmatch(name) if isinstance(name, str) else None
     if match is None or match[1] not in CLASSES:
         _refuse(path, f"the module {shown(name)} is not among those that are loaded ({', '.join(sorted(CLASSES))})")

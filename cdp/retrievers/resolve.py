@@ -9,19 +9,33 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cdp.base import records
 from cdp.base.errors import ConfigError, ModelError, NotFoundError
-from cdp.base.records import JOB_FACTS, TRAINING, whole
+from cdp.base.records import JOB_FACTS, whole
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace
 from cdp.retrievers import api, bm25, model_files
-from cdp.retrievers.presets import COSINE, GENERAL_DEFAULTS, PRESETS, Default, Retriever, minilm_folder
+from cdp.retrievers.presets import (
+    COSINE,
+    DENSE,
+    GENERAL_DEFAULTS,
+    MAXSIM,
+    MULTI_VECTOR,
+    PRESETS,
+    Default,
+    Retriever,
+    minilm_folder,
+)
 
 CARD = "README.md"
+
+# The kind of job that makes a model; of other kinds, tests keep the one of their winner.
+TRAINING = "training"
 
 
 def model_folder(job_folder: Path) -> Path:
@@ -41,7 +55,7 @@ def card_file(model: Path) -> Path:
 
 def training_result(job_folder: Path) -> dict[str, Any] | None:
     """What a training wrote of itself (``results/training.json``); None where it did not come so far."""
-    return whole(TRAINING, job_folder / "results" / "training.json")
+    return whole(records.TRAINING, job_folder / "results" / "training.json")
 
 
 # Longest wait for the hub to say whether a model exists, name resolution included.
@@ -73,6 +87,20 @@ class ResolvedRetriever:
     licence_id: str = ""
     """As the hub's metadata writes it; empty where it is not known."""
     preset: Retriever | None = None
+    kind: str = DENSE
+
+    @property
+    def is_static(self) -> bool:
+        """Whether it is a preset without layers: one vector per token, whatever stands beside it."""
+        return self.preset is not None and self.preset.architecture == "static"
+
+    def require(self, kinds: Sequence[str], what: str) -> None:
+        """Raise ConfigError unless this retriever is of one of the ``kinds``, which ``what`` needs."""
+        if self.kind not in kinds:
+            raise ConfigError(
+                f"{self.name} is a {self.kind} retriever, and {what} needs a {' or '.join(kinds)} one.",
+                hint=f"Name another, such as {next(p.name for p in PRESETS.values() if p.kind in kinds)}.",
+            )
 
 
 def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> ResolvedRetriever:
@@ -161,6 +189,7 @@ def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
         licence=preset.licence,
         licence_id=preset.licence_id,
         preset=preset,
+        kind=preset.kind,
     )
 
 
@@ -169,22 +198,24 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         return None
     job = workspace.job(name)
     spec = whole(JOB_FACTS, job / "spec.json") or {}
-    if spec.get("kind", "training") != "training":
-        raise ModelError(f"The job {name} is of kind {spec['kind']} and makes no model.", hint="Name a training job.")
+    if spec.get("kind", TRAINING) != TRAINING and not has_model(job):
+        raise ModelError(f"The job {name} is of kind {spec['kind']} and has no model.", hint="Name a training job.")
     if not has_model(job):
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
-    resolved = replace(_from_folder(name, model_folder(job), "job"), title=str(spec.get("name") or name))
+    title = str(spec.get("name") or name)
+    title = title if spec.get("kind", TRAINING) == TRAINING else f"Winner of {title}"
+    resolved = replace(_from_folder(name, model_folder(job), "job"), title=title)
     # However many trainings lie between.
-    begun_with = [_began_with(earlier) for _, earlier in chain(workspace, name)][-1:]
+    begun_with = [began_with(*earlier) for earlier in chain(workspace, name)][-1:]
     base = PRESETS.get(begun_with[0]) if begun_with else None
     if base is None:
         return resolved
     return replace(
         resolved,
         # It was trained with cosine, even if its base is evaluated with another similarity.
-        similarity=COSINE,
+        similarity=MAXSIM if resolved.kind == MULTI_VECTOR else COSINE,
         max_length=base.max_length if base.max_length is None else resolved.max_length,
         defaults=base.defaults,
         licence=base.licence,
@@ -193,22 +224,23 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
 
 
 def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """(folder, ``spec.json``) of the training that made a retriever, then of the one that it started from, and so on;
-    nothing for a retriever that was not trained here."""
+    """(folder, ``spec.json``) of the training, or the test, that made a retriever, then of the one that it started
+    from, and so on; nothing for a retriever that was not trained here."""
     seen: set[str] = set()
     while _JOB_ID.fullmatch(retriever) and retriever not in (*PRESETS, *seen):
         seen.add(retriever)
         folder = workspace.job(retriever)
         spec: Any = whole(JOB_FACTS, folder / "spec.json")
-        if spec is None or spec.get("kind", "training") != "training":
+        if spec is None or (spec.get("kind", TRAINING) != TRAINING and training_result(folder) is None):
             return
         yield folder, spec
-        retriever = _began_with(spec)
+        retriever = began_with(folder, spec)
 
 
-def _began_with(spec: dict[str, Any]) -> str:
+def began_with(folder: Path, spec: dict[str, Any]) -> str:
     """Return the name of the retriever that a training started from; "" where its record names none."""
-    return str(spec.get("config", {}).get("retriever", ""))
+    named = spec.get("config", {}).get("retriever") if spec.get("kind", TRAINING) == TRAINING else None
+    return str(named or (training_result(folder) or {}).get("retriever") or "")
 
 
 def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
@@ -225,6 +257,8 @@ def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
 def _described(name: str, source: str, folder: Path | None, local: bool, origin: str) -> ResolvedRetriever:
     """What the small files beside a model say about its use."""
     prompts, published, max_length = model_files.usage(folder) if folder is not None else ({}, None, None)
+    kind = model_files.kind_of(folder) if folder is not None else DENSE
+    single = {"published": "dot" if published == "dot" else "cosine", "paper": "cosine"}
     return ResolvedRetriever(
         name=name,
         title=name,
@@ -232,10 +266,11 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
         local=local,
         origin=origin,
         prompts={"query": prompts.get("query") or "", "document": prompts.get("document") or ""},
-        similarity={"published": "dot" if published == "dot" else "cosine", "paper": "cosine"},
+        similarity=MAXSIM if kind == MULTI_VECTOR else single,
         max_length=max_length,
         defaults=GENERAL_DEFAULTS,
         licence="See the model's own page.",
+        kind=kind,
     )
 
 

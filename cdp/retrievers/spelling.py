@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import read_json, write_json
+from cdp.retrievers.load import kind_of
 from cdp.retrievers.model_files import CONFIG, MODULES, ROUTER, TOKENIZER
+from cdp.retrievers.presets import DENSE
 
 # Versions of sentence-transformers in which the vectors of folders in this spelling were equal to 1e-6.
 TESTED = ("5.1.2", "5.3.0", "5.7.0", "6.2.0")
@@ -38,7 +40,7 @@ POOLING_MODES = {
 def save(model: Any, folder: Path) -> bool:
     """Save a model in this spelling. Return False where it has settings that versions before 6 do not know."""
     model.save(str(folder), create_model_card=False)
-    return respell(folder)
+    return kind_of(model) == DENSE and respell(folder)  # the modules of the others came with version 6
 
 
 def respell(folder: Path) -> bool:

@@ -168,6 +168,7 @@ def endpoint_for(settings: Mapping[str, Any], typed: str = "") -> Endpoint:
 def _endpoint(url: str, typed: str) -> Endpoint:
     check_endpoint(url)
     own = os.environ if may(Action.KEY) else {}
+    typed = typed.strip() or typed_key(url)
     return address.resolve(address.address(url), typed, keyless=mode() is not Mode.OPERATOR, environment=own)
 
 
@@ -198,8 +199,36 @@ def asks_a_retriever(settings: Mapping[str, Any]) -> bool:
 
 def needs_key(settings: Mapping[str, Any]) -> bool:
     """Return True if a job that ran with a key cannot be resumed with a key of this process's environment."""
-    urls = [*([str(settings.get("base_url") or "")] if _asks(settings) else []), *_api_urls(settings)]
-    return any(not server_key(url) for url in urls)
+    return any(not server_key(url) for url in _urls(settings))
+
+
+def holds_key(settings: Mapping[str, Any]) -> bool:
+    """Return True if the keys of a job with these settings were typed here before; see ``hold_key``."""
+    urls = _urls(settings)
+    return bool(urls) and all(map(typed_key, urls))
+
+
+def _urls(settings: Mapping[str, Any]) -> list[str]:
+    """Return every address that a job with these settings asks."""
+    return [*([str(settings.get("base_url") or "")] if _asks(settings) else []), *_api_urls(settings)]
+
+
+# Keys that were typed on a dashboard of one's own, by address: held by this process and written nowhere.
+_typed_keys: dict[Any, str] = {}
+
+
+def hold_key(base_url: str, key: str) -> None:
+    """Hold a typed key for its address while this process lives, so that a reload or a resume need not ask again.
+
+    Where visitors share the dashboard nothing is held: a key is its session's. ConfigError for a malformed address.
+    """
+    if key.strip() and mode() is Mode.LOCAL:
+        _typed_keys[address.parse(address.address(base_url))] = key.strip()
+
+
+def typed_key(base_url: str) -> str:
+    """Return the key that was typed for this address on a dashboard of one's own; empty for none."""
+    return _typed_keys.get(address.parse(address.address(base_url)), "") if mode() is Mode.LOCAL else ""
 
 
 def server_key(base_url: str) -> str:

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from cdp import jobs
 from cdp.base.errors import CdpError
+from cdp.base.job_kind import STUDIES
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.benchmarks import manifests, resolve_benchmark
 from cdp.jobs import JobView
@@ -25,7 +26,7 @@ def decide(
     A study answers once what it newly found is judged.
     """
     unfinished = awaiting(workspace)
-    own = [view for view in jobs.list_jobs(workspace, ["study"]) if view.id not in unfinished]
+    own = [view for view in jobs.list_jobs(workspace, STUDIES) if view.id not in unfinished]
     return answer_from(workspace, own, corpus=corpus, target=target, domain=domain, task=task)
 
 
@@ -33,7 +34,7 @@ def awaiting(workspace: Workspace) -> dict[str, JobView]:
     """Return {study that ended: the job that judges what it newly found}."""
     later = [view for view in jobs.list_active(workspace) if view.kind == "judging"]
     before = {name: view for view in later for name in jobs.load_spec(workspace, view.id).after}
-    ended = {view.id for view in jobs.list_jobs(workspace, ["study"]) if not view.active}
+    ended = {view.id for view in jobs.list_jobs(workspace, STUDIES) if not view.active}
     return {name: view for name, view in before.items() if name in ended}
 
 

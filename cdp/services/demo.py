@@ -1,20 +1,40 @@
-"""What ``cdp demo`` adds: documents, recorded queries of both kinds, its benchmark, its project."""
+"""What ``cdp demo`` adds: documents, recorded queries of both kinds, its benchmark, its project, its recorded test.
+
+The test was run once, by ``make demo-results``, and is kept as one compressed file of what its job left: the
+specification, the scores of every training, and the winner's settings. Loading it writes the same files again, so the
+catalogue and the pages read it as they read every study.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
 from cdp import benchmarks, query_sets
-from cdp.base.workspace import SHIPPED_DATA, Workspace, read_jsonl
+from cdp.base.errors import InputError
+from cdp.base.locks import staging
+from cdp.base.workspace import SHIPPED_DATA, Workspace, parse_json, read_json, read_jsonl, write_bytes, write_json
 from cdp.services import access, corpora, projects
+from cdp.studies import records
+from cdp.studies.config import TrialConfig
 from cdp.synthesis.generators.recorded import NOT_RECORDED
 from cdp.synthesis.methods import METHODS
 
 FOLDER = SHIPPED_DATA / "demo"
 NAME = "demo"
 
+# The recorded test: its file, its id in a workspace, and how it was started.
+RESULTS = FOLDER / "test.json.gz"
+TEST = "study-demo-recorded"
+CONFIG = TrialConfig(corpus=NAME).replace(generator="recorded", retriever="static-minilm", minutes=240.0)
+
 
 @access.writes
-def load(workspace: Workspace) -> list[str]:
-    """Add what the workspace lacks of the demo; return a sentence on each addition."""
+def load(workspace: Workspace, *, tested: bool = True) -> list[str]:
+    """Add what the workspace lacks of the demo, with its recorded test where ``tested``; return a sentence on each
+    addition."""
     done: list[str] = []
     added = corpora.add(workspace, FOLDER, name=NAME)
     if not added.existed:
@@ -44,7 +64,55 @@ def load(workspace: Workspace) -> list[str]:
         name = projects.free_name(workspace, NAME)
         project = projects.create(workspace, name, corpora=[added.corpus.id], benchmarks=[NAME])
         done.append(f"project {project.id}")
+    if tested and not workspace.job(TEST).exists() and _add_test(workspace):
+        done.append(f"recorded test {TEST}")
     return done
+
+
+def _add_test(workspace: Workspace) -> bool:
+    """Write the files of the recorded test; False where the workspace's benchmark or queries are others than its."""
+    if not RESULTS.is_file():
+        return False
+    files: dict[str, Any] = parse_json(gzip.decompress(RESULTS.read_bytes()))
+    about = files["results/about.json"]
+    known = {info.name: info.content_hash for info in benchmarks.list_benchmarks(workspace)}
+    if any(known.get(b["name"]) != b["hash"] for b in about["benchmarks"]):
+        return False
+    if not all(query_sets.exists(workspace, source["query_set"]) for source in about["sources"]):
+        return False
+
+    with staging(workspace.jobs) as hidden:
+        for name, value in files.items():
+            write_json(hidden / TEST / name, value)
+        (hidden / TEST).rename(workspace.job(TEST))
+    return True
+
+
+def record(folder: Path, target: Path = RESULTS) -> int:
+    """Pack what a finished test left in its job's ``folder``; return the bytes. InputError for one that did not end."""
+    status = read_json(folder / "status.json")
+    if status.get("outcome") != "finished":
+        raise InputError(f"{folder.name} has not finished, so it cannot be the demo's recorded test.")
+    spec = {name: value for name, value in read_json(folder / "spec.json").items() if name != "signature"}
+    spec |= {"id": TEST, "name": f"Test on {NAME} (recorded)", "sequence": 0, "cwd": "", "after": []}
+    spec["inputs"] = {**spec["inputs"], records.RECORDED: True}
+    ended = {name: status[name] for name in ("schema", "phase", "outcome", "attempt", "queued", "started", "ended")}
+
+    files: dict[str, Any] = {"spec.json": spec, "status.json": {**ended, "seconds": status["seconds"]}}
+    for path in sorted(folder.glob("results/**/*.json")):
+        if path.stem != "training":  # of a model that is not here
+            files[path.relative_to(folder).as_posix()] = _marked(read_json(path))
+    packed = gzip.compress(json.dumps(files, ensure_ascii=False).encode(), mtime=0)
+    write_bytes(target, packed)
+    return len(packed)
+
+
+def _marked(value: Any) -> Any:
+    """Return a record whose evaluations count as recorded, so that every table says so."""
+    for of in (value, value.get("fused") or {}):
+        for evaluation in (of.get("evaluations") or {}).values():
+            evaluation["counts"][records.RECORDED] = 1
+    return value
 
 
 def corpus(workspace: Workspace) -> str:

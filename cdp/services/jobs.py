@@ -16,15 +16,15 @@ from cdp import catalog, query_sets
 from cdp import jobs as room
 from cdp.base import permission
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError
-from cdp.base.failures import FILE, FailedItems, failed_items
+from cdp.base.errors import CdpError, ConfigError, NotFoundError
+from cdp.base.failures import FILE, RETRY, FailedItems, failed_items
 from cdp.base.job_kind import BENCHMARK, CORPUS, RESULT, WHOLE_SET, JobKind, PreparedJob
 from cdp.base.permission import Action, NotAllowedError, may
 from cdp.base.records import Count, Real, fields, lines, whole
 from cdp.base.registry import Registry, registry
 from cdp.base.settings import Config
 from cdp.base.text import counted, duration, name_and_split, shown, typed_path
-from cdp.base.workspace import ANSWERS, Workspace
+from cdp.base.workspace import ANSWERS, Workspace, read_jsonl, write_json
 from cdp.benchmarks import judged_on
 from cdp.corpus import resolve_corpus
 from cdp.evaluation.evaluate import OF_FILES
@@ -349,8 +349,10 @@ def doing(view: JobView) -> str:
 
     phase = view.phase if state == "running" and view.phase else state
     done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
+    if view.unit == "%":  # of several stages: the one that is at work says how far it is
+        done = view.message
     share = f"{view.fraction:.0%}" if view.total else ""
-    named = "" if done and phase == view.unit else phase  # a study's phase and unit are both conditions
+    named = "" if done and phase == view.unit else phase  # a study's phase and unit are both trainings
     left = "" if view.eta_s is None else f"about {duration(max(1.0, view.eta_s))} left"
     return " · ".join(part for part in (named, done, share, left) if part)
 
@@ -370,6 +372,9 @@ def sentence(view: JobView) -> str:
     if state == "running":
         runs = f"It runs in the background{failed} and continues when this window is closed."
         return f"{runs} {warning(view)}".strip()
+
+    if view.inputs.get("recorded"):
+        return "Recorded: it ran on another machine and came with the demo. Run the test on Decide to repeat it here."
 
     if state == "finished":
         return f"Finished{after}{failed}.{model_note}"
@@ -427,6 +432,8 @@ def rate(view: JobView) -> str:
 def missing_secrets(workspace: Workspace, job: str) -> list[str]:
     """Return the names of the keys that a job ran with and that this process lacks, or has for another address."""
     spec = load_spec(workspace, resolve_job(workspace, job))
+    if access.holds_key(spec.config):
+        return []
     return [
         name
         for name in _keys(spec)
@@ -463,13 +470,48 @@ def resume(
     job_id = resolve_job(workspace, job)
     if show(workspace, job_id, with_size=False).state is room.State.FINISHED:
         raise ConfigError(f"Job {job_id} has finished: nothing is left to do.", hint="Start a new one.")
+    (workspace.job(job_id) / RETRY).unlink(missing_ok=True)
+    return _attempt(workspace, job_id, env_secrets or {}, allow)
+
+
+@access.runs
+def retry(
+    workspace: Workspace, job: str, items: Sequence[str] = (), *, env_secrets: dict[str, str] | None = None,
+    allow: Sequence[str] = (),
+) -> JobView:  # fmt: skip
+    """Ask once more about what failed in a job that ended, all of it or the ``items`` of these ids, as a new attempt.
+
+    What went well stays, and nothing of it is paid again. ConfigError for a kind that cannot, NotFoundError for an id
+    that did not fail; otherwise as ``resume``.
+    """
+    view = show(workspace, resolve_job(workspace, job), with_size=False)
+    if not may_retry(view):
+        hint = "Resume it." if not view.active else "Wait until it has ended."
+        raise ConfigError(f"Job {view.id} has nothing that can be tried again.", hint=hint)
+    there = {str(line.get("id")) for path in failed(workspace, view.id).files for line in read_jsonl(path)}
+    for item in items:
+        if item not in there:
+            raise NotFoundError("failed item", item, known=sorted(there))
+    # A whole list is the same as all: ids that failed meanwhile are among them.
+    write_json(workspace.job(view.id) / RETRY, list(items))
+    return _attempt(workspace, view.id, env_secrets or {}, allow)
+
+
+def may_retry(view: JobView) -> bool:
+    """Return True for a job that ended with failed items, of a kind that asks about them once more."""
+    kind = kinds().get(view.kind)
+    return kind is not None and kind.retries and not view.active and view.n_failures > 0
+
+
+def _attempt(workspace: Workspace, job_id: str, env_secrets: dict[str, str], allow: Sequence[str]) -> JobView:
+    """Start a new attempt, with the keys and what may be named outside of the workspace checked as ``resume`` says."""
     spec = load_spec(workspace, job_id)
     for setting, values in _outside(workspace, spec, allow).items():
         raise _not_allowed(spec, setting, values)
     _check(workspace, spec)
 
     keys = _keys(spec)
-    typed = {name: value for name, value in (env_secrets or {}).items() if name in address.KEYS}
+    typed = {name: value for name, value in env_secrets.items() if name in address.KEYS}
     asked = access.environment_for(spec.config, typed.pop(address.OWN, ""))
     room.resume(workspace, job_id, env_secrets={**typed, **asked}, needs=keys)
     return show(workspace, job_id, with_size=False)

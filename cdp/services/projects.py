@@ -220,9 +220,11 @@ class Index:
         if kind == "benchmark":
             if owners := self.benchmarks.get(thing):
                 return owners
-            # One that a model judged belongs where its documents do.
-            source = manifests.read(self.workspace.benchmarks / thing).source if is_name(thing) else {}
-            return self.corpora.get(str(source.get("corpus") or ""), NOTHING)
+            # One that a model judged belongs where its documents do, and a sample where the whole does.
+            about = manifests.read(self.workspace.benchmarks / thing) if is_name(thing) else manifests.Manifest()
+            if about.subset is not None and about.subset.of != thing:
+                return self.of("benchmark", about.subset.of)
+            return self.corpora.get(str(about.source.get("corpus") or ""), NOTHING)
         if kind == "query_set":
             return self.corpora.get(self._corpus_of_set.get(thing, ""), NOTHING)
         if kind == "job":

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.base.failures import FailedItems
 from cdp.base.permission import Action, require
 from cdp.base.text import checked_title
-from cdp.base.workspace import Workspace, disk_faults_told
+from cdp.base.workspace import ANSWERS, Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import ReadOptions, list_corpora, looking, resolve_corpus
 from cdp.corpus.looking import Glimpse, look
@@ -99,6 +100,27 @@ def preview(
             cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
         )
     return described
+
+
+@access.reads
+def of_people(workspace: Workspace, corpus: str, document_id: str) -> Preview | None:
+    """Return the queries that people wrote for a document, in the form of a preview; None where there are none."""
+    sets = [q for q in query_sets.list_query_sets(workspace) if q.kind == "human" and q.corpus_id == corpus]
+
+    def read(query_set: str) -> list[str]:
+        lines = query_sets.read_queries(workspace, query_set)
+        return next((line.queries for line in lines if line.document_id == document_id), [])
+
+    found = []
+    for q in sets:
+        path = query_sets.files(workspace, q.id).queries
+        found += ANSWERS.get(path, ("of document", document_id), partial(read, q.id))
+    if not found:
+        return None
+
+    cw = count_content_words(found, resolve_corpus(workspace, corpus).counted_language).tolist()
+    bleu = self_bleu(found) if len(found) > 1 else None
+    return Preview(queries=found, method="human", cw=cw, self_bleu=bleu, problems=[], cost=None)
 
 
 @access.reads

@@ -12,13 +12,13 @@ from typing import Any
 
 from cdp import catalog
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.job_kind import STUDIES
 from cdp.base.workspace import CODE, Workspace, read_json_or_none, write_json
-from cdp.benchmarks import subsets
 from cdp.benchmarks.units import units_of
 from cdp.jobs import JobView
 from cdp.retrievers import leakage, resolve
 from cdp.services import access, completeness, jobs, projects
-from cdp.studies import planning, records
+from cdp.studies import advice, planning, records
 from cdp.studies.config import StudyConfig, grid
 from cdp.studies.estimate import StudyPlan, measured_speeds, speed_key
 from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synthesis_of, with_dev
@@ -55,14 +55,9 @@ def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[
 @access.writes
 def draw(workspace: Workspace, splits: Splits) -> None:
     """Make the benchmark of these splits, where it is not there yet, in the projects of the one it is drawn from."""
-    if not splits.of:
-        return
-    subsets.sample(
-        splits.of, workspace, queries=splits.n_test, documents=splits.n_documents, split=splits.test_from,
-        called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
-        repeats=lambda texts, of: leakage.repeats(texts, of).tolist(),
-    )  # fmt: skip
-    projects.take_along(workspace, "benchmark", splits.of, splits.benchmark)
+    if splits.of:
+        planning.draw(workspace, splits)
+        projects.take_along(workspace, "benchmark", splits.of, splits.benchmark)
 
 
 @access.runs
@@ -104,7 +99,7 @@ def run(
 
 def list_studies(workspace: Workspace) -> list[JobView]:
     """The studies of this workspace, newest first."""
-    return jobs.list_jobs(workspace, ["study"])
+    return jobs.list_jobs(workspace, STUDIES)
 
 
 def report(workspace: Workspace, study: str) -> StudyReport:
@@ -121,12 +116,14 @@ def report(workspace: Workspace, study: str) -> StudyReport:
         if units is not None:
             facts["units_of"] = dict(zip(queries, units, strict=bool(units)))
 
-    return build_report(view.id, view.name, str(view.state), about, found, leaks)
+    found = [records.judged_now(workspace, record, about["benchmarks"]) for record in found]
+    stated = advice.stated(workspace, view, about)
+    return build_report(view.id, view.name, str(view.state), about, found, leaks, stated)
 
 
 def _study(workspace: Workspace, name: str) -> JobView:
     view = jobs.show(workspace, name, with_size=False)
-    if view.kind != "study":
+    if view.kind not in STUDIES:
         raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
     return view
 
@@ -137,6 +134,11 @@ def _about(view: JobView) -> dict[str, Any]:
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
     return about
+
+
+def kept(workspace: Workspace, study: str) -> dict[str, Any] | None:
+    """Return which option's model a study's job has: ``option`` in words; None where it kept none."""
+    return records.kept(workspace.job(study))
 
 
 def speeds(workspace: Workspace) -> dict[str, Speed]:
@@ -151,6 +153,8 @@ def speeds(workspace: Workspace) -> dict[str, Speed]:
         if row["seconds"] and not row["counts"].get("embeddings_reused"):
             texts.setdefault(row["retriever_id"], (row["n_queries"] + row["n_documents"]) / row["seconds"])
     for view in list_studies(workspace):
+        if view.inputs.get(records.RECORDED):
+            continue  # on another machine
         for name, speed in measured_speeds(records.list_records(view.folder)).items():
             pairs.setdefault(name, speed.pairs_per_second)
             texts.setdefault(name, speed.texts_per_second)

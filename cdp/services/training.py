@@ -11,9 +11,11 @@ from cdp.base import permission
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import ANSWERS, Workspace
+from cdp.results import naming
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
-from cdp.retrievers.resolve import is_reserved
+from cdp.retrievers.presets import KINDS
+from cdp.retrievers.resolve import is_reserved, training_result
 from cdp.services import access, completeness, evaluation, jobs, metrics
 from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on
 from cdp.training.reasoning import resolved_reasoning
@@ -40,13 +42,13 @@ class TrainingStart:
     known: list[str] = field(default_factory=list)
 
 
-def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
-    """Return the presets, then the trained retrievers, newest first."""
-    presets = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in PRESETS.values()]
+def list_retrievers(workspace: Workspace, kinds: Sequence[str] = KINDS) -> list[RetrieverChoice]:
+    """Return the presets of these kinds, then the trained retrievers, newest first."""
+    presets = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in PRESETS.values() if p.kind in kinds]
     trained = [
-        RetrieverChoice(view.id, view.name, "job", f"trained from {view.config.get('retriever', '')}")
-        for view in jobs.list_jobs(workspace, ["training"])
-        if view.has_model
+        RetrieverChoice(view.id, naming.title(view), "job", f"trained from {model.get('retriever', '')}")
+        for view in naming.trained(workspace)
+        if view.has_model and (model := training_result(view.folder) or view.config)
     ]
     return presets + trained
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from cdp import jobs
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, library, list_benchmarks, manifests
+from cdp.benchmarks.beir_files import read_queries
+from cdp.benchmarks.benchmark import part
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.jobs import JobView
 from cdp.services import access, commands, decide, judging, projects, studies
@@ -28,6 +32,20 @@ def of_project(workspace: Workspace, manifest: CorpusManifest) -> list[Benchmark
     usable = [info for info in list_benchmarks(workspace) if info.splits and not info.problem and not info.subset_of]
     own = [info for info in usable if index.of("benchmark", info.name) & index.of("corpus", manifest.id)]
     return own or [info for info in usable if slug(info.name) == slug(manifest.name)]
+
+
+# Of larger corpora no example is searched for unasked: their indexes take a while.
+MOST_SHOWN = 2_000
+
+
+def example_query(workspace: Workspace, corpus: str) -> str:
+    """Return a judged query of the corpus's project, to search with before a person types one; empty without any."""
+    manifest = resolve_corpus(workspace, corpus)
+    judged = of_project(workspace, manifest) if manifest.n_documents <= MOST_SHOWN else []
+    for info in judged:
+        with suppress(CdpError, OSError):
+            return next((line.text for line in read_queries(part(Path(info.folder), "queries")).values()), "")
+    return ""
 
 
 def has_judged(workspace: Workspace, corpus: str) -> bool:
@@ -85,10 +103,15 @@ def _documents(workspace: Workspace, manifest: CorpusManifest, wanted: Set[str],
 
 
 @access.reads
-def plan(workspace: Workspace, config: TrialConfig, api_key: str = "") -> Trial:
-    """What the test would take: everything that can be wrong is found here, and nothing is started."""
+def plan(workspace: Workspace, config: TrialConfig, api_key: str = "", judged: JudgedBy | None = None) -> Trial:
+    """What the test would take: everything that can be wrong is found here, and nothing is started.
+
+    ``judged`` is what will decide it, where that is still to be judged.
+    """
     own = of_project(workspace, resolve_corpus(workspace, config.corpus))
-    planned = plan_test(workspace, config, own, studies.speeds(workspace), gpu=bool(jobs.list_gpus()))
+    planned = plan_test(workspace, config, own, studies.speeds(workspace), bool(jobs.list_gpus()), judged)
+    if judged is not None:
+        return planned
     closing = _closing(workspace, planned, api_key)
     return replace(planned, notes=(*planned.notes, closing.sentence)) if closing else planned
 
@@ -157,7 +180,7 @@ def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
 
 def running(workspace: Workspace, corpus: str) -> JobView | None:
     """The study of a corpus that is at work or waits, the newest, or what judges after it; None without one."""
-    study = running_job(workspace, "study", corpus=corpus)
+    study = running_job(workspace, "study", corpus=corpus) or running_job(workspace, "answer", corpus=corpus)
     if study is not None:
         return study
     unfinished = decide.awaiting(workspace)

@@ -11,6 +11,7 @@ import os
 import re
 import threading
 import time
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
@@ -31,10 +32,12 @@ from cdp.complexity import content_words, language_of
 from cdp.corpus import CorpusManifest, load_manifest, open_corpus
 from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
-from cdp.retrievers import bm25, load, model_hash
+from cdp.retrievers import MULTI_VECTOR, bm25, load, model_hash
 from cdp.retrievers.api import ApiModel, Payer, failed_texts
-from cdp.retrievers.encode import EmbeddingStore, Encoding, PoolEncoder, cast, encode, precision_for
+from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, PoolEncoder, cast, embed, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
+from cdp.retrievers.late_interaction import matches, search_tokens
+from cdp.retrievers.load import kind_of
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 
 T = TypeVar("T")
@@ -131,7 +134,8 @@ class Encoder:
 
     def encoding(self, role: str, precision: str) -> Encoding:
         prompt = self.protocol.query_prompt if role == "query" else self.protocol.document_prompt
-        return Encoding(self.identity, role, prompt, self.protocol.normalise, self.max_tokens, precision)
+        kind = kind_of(self.model)
+        return Encoding(self.identity, role, prompt, self.protocol.normalise, self.max_tokens, precision, kind)
 
 
 def load_encoder(resolved: ResolvedRetriever, device: str | None = "cpu", payer: Payer | None = None) -> Encoder:
@@ -164,6 +168,56 @@ class DenseIndex:
         return _ranked(*search(vectors, self.vectors, k))
 
 
+class TokenIndex:
+    """Token vectors of all documents: float32 in memory if ``held``, else mapped from disk at each search."""
+
+    def __init__(self, encoder: Encoder, embedded: Embedded, *, held: bool) -> None:
+        self.encoder = encoder
+        self.tokens = embedded.tokens.held() if held else embedded.tokens
+        self.nbytes = 2 * embedded.nbytes if held else 0
+
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:
+        """Return the best ``k`` documents of each query by MaxSim (exact)."""
+        asked = [self._query(query) for query in queries]
+        return _ranked(*search_tokens(asked, self.tokens, k))
+
+    def _query(self, query: str) -> np.ndarray:
+        with self.encoder.lock:
+            embedded = embed(self.encoder.model, [query], self.encoder.encoding("query", "fp32"))
+        return embedded.parts[0]
+
+    def matching_words(self, query: str, number: int, content: str, language: str) -> list[str] | None:
+        """Return the words of a document whose tokens the query's content words matched best, in lower case; None where
+        tokens cannot be told from the text, as with a list of skipped ones."""
+        of_query, of_document = self._spans("query", query), self._spans("document", content)
+        vectors, tokens = self._query(query), self.tokens.of(number, number + 1)
+        if len(of_query) != len(vectors) or len(of_document) != len(tokens):
+            return None
+
+        wanted = content_words(query, language)
+        positions, _ = matches(vectors, tokens)
+        pairs = zip(of_query, positions.tolist(), strict=True)
+        found = (of_document[at] for word, at in pairs if word and word.lower() in wanted)
+        return sorted({word.lower() for word in found if word})
+
+    def _spans(self, role: str, text: str) -> list[str]:
+        """The word of ``text`` that each token is of, "" for those of the prompt and special ones."""
+        encoding = self.encoder.encoding(role, "fp32")
+        with self.encoder.lock:
+            read = self.encoder.model.tokenizer(
+                encoding.prompt + text, truncation=True, max_length=encoding.max_length, return_offsets_mapping=True,
+            )  # fmt: skip
+        words = [match.span() for match in _WORD.finditer(text)]
+        starts = [start for start, _ in words]
+
+        found = []
+        for start, stop in read["offset_mapping"]:
+            place = bisect_right(starts, start - len(encoding.prompt)) - 1
+            inside = stop > start and place >= 0 and start - len(encoding.prompt) < words[place][1]
+            found.append(text[slice(*words[place])] if inside else "")
+        return found
+
+
 class LexicalIndex:
     """BM25 in the words of one language."""
 
@@ -178,7 +232,7 @@ class LexicalIndex:
         return _ranked(*bm25.rank(self.index, queries, k, language=self.language))
 
 
-Index = DenseIndex | LexicalIndex
+Index = DenseIndex | TokenIndex | LexicalIndex
 
 
 def _ranked(scores: np.ndarray, numbers: np.ndarray) -> list[Ranked]:
@@ -284,17 +338,18 @@ class SearchEngine:
         opened = self.open(retriever, corpus)
         began = time.perf_counter()
         scores, numbers = opened.index.rank([query], k)[0]
-        language = opened.corpus.counted_language
+        seconds = time.perf_counter() - began
+        documents = opened.documents.take(numbers)
         hits = [
             {
                 **asdict(document),
                 "text": document.text[:SHOWN_CHARACTERS],
                 "score": score,
-                "words": matching_words(query, document.content, language),
+                "words": _words(opened, query, number, document.content),
             }
-            for document, score in zip(opened.documents.take(numbers), scores, strict=True)
+            for number, document, score in zip(numbers, documents, scores, strict=True)
         ]
-        return {"title": opened.title, "hits": hits, "seconds": time.perf_counter() - began}
+        return {"title": opened.title, "hits": hits, "seconds": seconds}
 
     def open(self, retriever: str, corpus: str) -> Opened:
         """Load the documents of a corpus (its id), the model and the index unless in memory. Raises CdpError."""
@@ -321,10 +376,12 @@ class SearchEngine:
         resolved = self.resolve(retriever)
         encoder = self.encoder(resolved, retriever)
 
-        def make() -> DenseIndex:
-            parts = self._embeddings(encoder, searched, documents, resolved.title)
-            in_memory = sum(part.size for part in parts) * 4
-            return _warm(DenseIndex(encoder, parts, held=in_memory <= self.cache.limit / 2))
+        def make() -> DenseIndex | TokenIndex:
+            embedded = self._embeddings(encoder, searched, documents, resolved.title)
+            held = sum(part.size for part in embedded.parts) * 4 <= self.cache.limit / 2
+            if kind_of(encoder.model) == MULTI_VECTOR:
+                return _warm(TokenIndex(encoder, embedded, held=held))
+            return _warm(DenseIndex(encoder, embedded.parts, held=held))
 
         dense = self.cache.get(key, (encoder.identity, documents.hash), make, lambda i: i.nbytes)
         return Opened(resolved.title, searched, documents, dense)
@@ -348,9 +405,7 @@ class SearchEngine:
             message = f"{name} has not indexed {missing:,} documents of {corpus.name} yet."
             raise NotPreparedError(message, hint="Index them first, as a job.")
 
-    def _embeddings(
-        self, encoder: Encoder, corpus: CorpusManifest, documents: Documents, title: str
-    ) -> Sequence[np.ndarray]:
+    def _embeddings(self, encoder: Encoder, corpus: CorpusManifest, documents: Documents, title: str) -> Embedded:
         """Return the embeddings of all documents in order, computing and keeping those that are missing."""
         from cdp.retrievers.static import is_static
 
@@ -378,10 +433,10 @@ class SearchEngine:
                     hash_of_texts=documents.hash,
                     batch_size=BATCH,
                     progress=report,
-                ).parts
+                )
             except WorkspaceError:  # a full or read-only disk: hold them in memory only
                 texts = list(documents.contents())
-                return [encode(encoder.model, texts, encoding, batch_size=BATCH, progress=report)]
+                return embed(encoder.model, texts, encoding, batch_size=BATCH, progress=report)
 
     def _lexical(self, corpus: CorpusManifest, documents: Documents, language: str) -> LexicalIndex:
         """Return the kept BM25 index, or make and keep it."""
@@ -395,7 +450,7 @@ class SearchEngine:
         return LexicalIndex(index, language)
 
 
-_I = TypeVar("_I", DenseIndex, LexicalIndex)
+_I = TypeVar("_I", DenseIndex, TokenIndex, LexicalIndex)
 
 
 def _warm(index: _I) -> _I:
@@ -422,6 +477,16 @@ def _state(resolved: ResolvedRetriever) -> Hashable:
         return resolved.source
     files = sorted((e for e in os.scandir(folder) if e.is_file()), key=lambda e: e.name)
     return (str(folder), *((e.name, e.stat().st_mtime_ns, e.stat().st_size) for e in files))
+
+
+def _words(opened: Opened, query: str, number: int, content: str) -> list[str]:
+    """Return the words of a retrieved document to mark: those that late interaction matched, else equal ones."""
+    language = opened.corpus.counted_language
+    if isinstance(opened.index, TokenIndex):
+        matched = opened.index.matching_words(query, number, content, language)
+        if matched is not None:
+            return matched
+    return matching_words(query, content, language)
 
 
 def matching_words(query: str, text: str, language: str) -> list[str]:

@@ -27,7 +27,7 @@ from cdp.base.hosts import loopback
 from cdp.base.text import shown
 from cdp.base.workspace import Workspace
 from cdp.corpus import resolve_corpus
-from cdp.retrievers import bm25
+from cdp.retrievers import DENSE, bm25, resolve
 from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
 from cdp.serving import web
@@ -283,6 +283,8 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
             print(f"{phase}{f' ({total:,})' if total else ''}", file=sys.stderr, flush=True)
 
     # Nothing else is loaded: no limit, and no query waits for the index.
+    if bm25.language_in(config.retriever) is None:
+        resolve(config.retriever, workspace).require([DENSE], "serving embeddings")
     engine = SearchEngine(workspace, float("inf"), device=device, download=True, progress=report)
     opened = engine.open(config.retriever, resolve_corpus(workspace, config.corpus).id) if config.corpus else None
     if bm25.language_in(config.retriever) is not None:

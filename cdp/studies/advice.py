@@ -17,7 +17,7 @@ from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.text import duration, name_and_split
-from cdp.base.workspace import ANSWERS, Workspace
+from cdp.base.workspace import ANSWERS, RECORDS, Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.units import units_of
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
@@ -25,7 +25,7 @@ from cdp.evaluation.calibration import judged_by
 from cdp.evaluation.results import FirstTen, scores_of
 from cdp.llm.prices import dollars
 from cdp.principle import Decision
-from cdp.principle.decide import RETRIEVER, SAME_STEPS, ArmDifference
+from cdp.principle.decide import RETRIEVER, SAME_STEPS, ArmDifference, differences_of
 from cdp.principle.evidence import (
     BM25,
     DIVERSE,
@@ -40,12 +40,12 @@ from cdp.principle.evidence import (
     Task,
 )
 from cdp.principle.options import Choice, name_of
-from cdp.retrievers import PRESETS, api, bm25, leakage
+from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.gains import BySeed, read_scores
 from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, method_of
-from cdp.studies.report import latest, plan_of, read_about
+from cdp.studies.report import about_file, latest, plan_of, read_about
 from cdp.studies.target_queries import Profiled
 from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS
@@ -119,7 +119,8 @@ def _own(
             continue
         with suppress(CdpError, KeyError, TypeError):  # a study that cannot be read is no evidence
             load = partial(_of_study, workspace, view, about)
-            for e in ANSWERS.get(view.folder / records.FOLDER, ("evidence", str(view.state)), load):
+            question = ("evidence", str(view.state), RECORDS.digest(about_file(view.folder)))
+            for e in ANSWERS.get(view.folder / records.FOLDER, question, load):
                 names = (e.basis.benchmark, whole_of(workspace, e.basis.benchmark)[0])
                 same_corpus, same_queries = corpus is not None and e.basis.corpus == corpus.id, benchmark in names
                 # Documents that were added again under their name are another corpus.
@@ -127,11 +128,27 @@ def _own(
                 if same_corpus or same_queries or earlier:
                     elsewhere = "documents" if corpus is not None and not (same_corpus or earlier) else ""
                     elsewhere = elsewhere or ("queries" if named and not same_queries else "")
-                    e = _by_people(workspace, _as_judged_now(workspace, e))
+                    e = _now(workspace, e)
                     present = _present(workspace, e, about, earlier)
-                    basis = replace(e.basis, elsewhere=elsewhere, **present)
-                    clusters = units_of(workspace, basis.benchmark, basis.split, e.query_ids)
-                    found.append(replace(e, basis=basis, clusters=clusters or ()))
+                    found.append(replace(e, basis=replace(e.basis, elsewhere=elsewhere, **present)))
+    return found
+
+
+def _now(workspace: Workspace, e: Evidence) -> Evidence:
+    """The evidence by the grades, labels and units of queries as they are now."""
+    e = _by_people(workspace, _as_judged_now(workspace, e))
+    return replace(e, clusters=units_of(workspace, e.basis.benchmark, e.basis.split, e.query_ids) or ())
+
+
+def stated(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) -> dict[tuple[Any, ...], ArmDifference]:
+    """Return {(benchmark, split, condition, control): difference} as an answer from this study alone states it."""
+    found: dict[tuple[Any, ...], ArmDifference] = {}
+    with suppress(CdpError, KeyError, TypeError):  # a study that cannot be read is no evidence
+        for e in _of_study(workspace, view, about):
+            of = e.basis.benchmark, e.basis.split
+            found |= {
+                (*of, c.option.cell, c.against.cell): c for c in differences_of(_now(workspace, e)) if c.comparable
+            }
     return found
 
 
@@ -176,7 +193,8 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
         ]
         return replace(e, basis=replace(e.basis, unjudged=len(missing)), arms=tuple(arms))
 
-    return ANSWERS.get(whole / "grades.jsonl", ("evidence", e.basis), load)
+    question = ("evidence now", e.basis, judged.version(folder, e.basis.split))
+    return ANSWERS.get(workspace.job(e.basis.study) / records.FOLDER, question, load)
 
 
 def _scored(run: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, float]]) -> list[float]:
@@ -280,8 +298,10 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
                     dev_chosen=all(with_dev),
                     dev=config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
-                    first_look=retriever in PRESETS and PRESETS[retriever].kind == "static",
+                    recorded=records.is_recorded(view.folder),
+                    first_look=retriever in PRESETS and PRESETS[retriever].architecture == "static",
                     similarities=retriever in PRESETS
+                    and PRESETS[retriever].kind == DENSE
                     and PRESETS[retriever].similarity[config.protocol] != TRAINED_SIMILARITY,
                     equal_steps=max(steps) <= SAME_STEPS * min(steps),
                     finished=len(finished),
@@ -328,7 +348,7 @@ def _arms(
         if _leaked(behind[cell], place) or not _fusion_stands(cell, behind):
             continue
         of: dict[str, Any] = {"api": api.parse(cell.retriever) is not None, "fused": cell.fused and per_doc > 0}
-        of["retriever"] = "" if cell.retriever == bm25.NAME else cell.retriever
+        of |= {"retriever": "" if cell.retriever == bm25.NAME else cell.retriever, "cell": cell}
         rows, shown = np.array([of_seed[seed] for seed in sorted(of_seed)]), _shown(behind[cell], place)
         if not per_doc:
             yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows, shown=shown, **of)
@@ -383,8 +403,9 @@ class Step:
     settings: Mapping[str, Any]
 
 
-def next_step(answer: Decision, corpus: str) -> Step | None:
-    """Return the training that the answer names, or what stands in its place; None where only a test can follow."""
+def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | None:
+    """Return the training that the answer names, its model where the test kept it, or what stands in its place; None
+    where only a test can follow."""
     if not answer.measured or answer.basis is None:
         return None
     choice, basis = answer.choice, answer.basis
@@ -394,6 +415,10 @@ def next_step(answer: Decision, corpus: str) -> Step | None:
         if not choice.kind or choice.kind == RETRIEVER:
             return None
         return Step("search", "Try it on a query", f"search your documents with {name_of(choice)}.", params, {})
+    kept = records.kept(workspace.job(basis.study))
+    if kept is not None and (kept["query_set"], kept["per_doc"]) == (arm.query_set, arm.per_doc):
+        params["search_with"] = [bm25.NAME, basis.retriever, basis.study]
+        return Step("search", "Try the trained retriever", f"search with {name_of(choice)}.", params, {})
     params |= {"query_set": arm.query_set, "retriever": basis.retriever}
     params["benchmarks"] = [f"{basis.benchmark}/{basis.split}"]
     settings: dict[str, Any] = {"per_doc": choice.per_doc, "weighting": "none"}

@@ -16,6 +16,7 @@ from cdp.base.config import (
     PROTOCOL,
     TRACKER,
     EndpointSettings,
+    JudgeConfig,
     JudgedOn,
     Loop,
     TrainingConfig,
@@ -49,6 +50,9 @@ DESIGNS = ("equal documents", "equal pairs", BOTH)
 # scores of its document and the hard negatives, in place of InfoNCE.
 INFONCE, HARD_NEGATIVES, DISTIL = "infonce", "hard-negatives", "distil"
 LOSSES = (INFONCE, HARD_NEGATIVES, DISTIL)
+
+# Whose models a study keeps: of no training, of its winning option, or of every option the best seed.
+NONE, BEST, ALL = "none", "best", "all"
 
 # Splits that choose, the usual name first.
 DEV_SPLITS = ("dev", "validation", "valid", "val")
@@ -191,6 +195,11 @@ class StudyConfig(Config):
     learning_rate: tuple[float, ...] = option(
         (), "Peak learning rates to compare; the preset's own if empty.", minimum=1e-12, maximum=1.0, advanced=True,
     )  # fmt: skip
+    keep: str = option(
+        NONE, "Whose models stay at the end: of no training; best, the winning option's best seed by dev; all, of "
+        "every option the best seed.", reason="Scores are kept anyway, and the same settings give the same model.",
+        choices=(NONE, BEST, ALL), advanced=True,
+    )  # fmt: skip
     gpus: int | None = ONE_GPU
     tracker: str = TRACKER
 
@@ -209,7 +218,7 @@ class StudyConfig(Config):
         # Those that came later stand in no plan of before.
         own = StudyConfig.settings()
         usual = {name: setting.default for name, setting in Loop.settings().items()}
-        usual |= {name: own[name].default for name in ("choose", "untrained", "layers", "fusion", "tracker")}
+        usual |= {name: own[name].default for name in ("choose", "untrained", "layers", "fusion", "keep", "tracker")}
         values = {name: value for name, value in self.to_dict().items() if name not in usual or value != usual[name]}
         if self.losses == (INFONCE,):
             del values["teacher"]
@@ -417,12 +426,46 @@ class TrialConfig(Config):
         "judged, for judging what the trainings newly find. A test that costs more is not started.",
         reason="Enough for a few hundred documents with a small model.", unit="US dollars", minimum=0.01,
     )  # fmt: skip
+    keep: str = altered(
+        StudyConfig, "keep", default=BEST, reason="What the answer names can be tried at once.",
+    )  # fmt: skip
 
     @property
     def numbers(self) -> str:
         """``one and 5``, ``one, 2, 5 and 10``: the queries per document that are compared."""
         *first, last = "one", *map(str, self.per_doc)
         return f"{', '.join(first)} and {last}"
+
+
+class AnswerConfig(TrialConfig):
+    """From documents to the answer as one job: judged queries where they are missing, training queries, the test."""
+
+    log: str = option(
+        "", "Queries of people for these documents, without judgments: a file (one per line, CSV with a column query, "
+        "JSON Lines) or a query set's id. Empty: judged queries of the project, else a model writes target queries.",
+    )  # fmt: skip
+    query_field: str = altered(JudgeConfig, "query_field")
+    written_by: str = altered(JudgeConfig, "written_by", advanced=True)
+    target_queries: int = option(
+        200, "Draw (or have written) so many queries to be judged.",
+        reason="With 200 queries differences of 5 points show, at the price of some thousand short answers.",
+        unit="queries", minimum=9, advanced=True,
+    )  # fmt: skip
+    judge: bool = option(
+        False, "Have the model judge what is found for the target queries. It does where no judged queries are there.",
+        advanced=True,
+    )  # fmt: skip
+
+    def judging(self, name: str) -> JudgeConfig:
+        """The settings by which the same model judges, for a benchmark of this name."""
+        writer = self.endpoint
+        return JudgeConfig.from_dict(
+            {
+                "corpus": self.corpus, "queries": self.log, "query_field": self.query_field, "name": name,
+                "written_by": self.written_by, "limit": self.target_queries, "generator": writer.generator,
+                "model": writer.model, "base_url": writer.base_url,
+            }
+        )  # fmt: skip
 
 
 # How many queries per document a test compares with one where a single number says too little.

@@ -55,7 +55,8 @@ class Gain:
     ``low`` and ``high`` bound it (95%) and ``p`` tests it by the variance over queries and over seeds together
     (``statistics.two_level_test``); with one seed, or seeds without any spread, by the queries alone, which know
     nothing of training noise. Queries that share a relevant document are one of ``n_clusters``. ``p_holm`` is
-    corrected over the benchmarks of the comparison. ``seed_sd`` is the
+    corrected over the benchmarks of the comparison. Where Decide states the difference too, its figures stand here
+    (``stated``): corrected by people's labels, and the interval holds together with all others. ``seed_sd`` is the
     standard deviation over seeds (None without a spread) and ``seeds_agree`` whether all have its sign; ``by_seed`` are
     the differences of the single seeds.
     """
@@ -75,11 +76,13 @@ class Gain:
     seed_sd: float | None
     seeds_agree: bool
     by_seed: tuple[float, ...] = ()
+    stated: bool = False
 
     @property
     def significant(self) -> bool:
         """More than chance over ten clusters or more and the seeds, on all seeds in the same direction."""
-        return self.p_holm < SIGNIFICANT and self.seeds_agree and self.n_clusters >= FEWEST_CLUSTERS
+        shown = self.low > 0 or self.high < 0 if self.stated else self.p_holm < SIGNIFICANT
+        return shown and self.seeds_agree and self.n_clusters >= FEWEST_CLUSTERS
 
     @property
     def condition(self) -> str:

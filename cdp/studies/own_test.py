@@ -25,12 +25,12 @@ from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, api, in_cache, leakage, sending
+from cdp.retrievers import DENSE, PRESETS, api, in_cache, leakage, sending
 from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
 from cdp.studies.estimate import StudyPlan, only
-from cdp.studies.plan import UNTRAINED
+from cdp.studies.plan import UNTRAINED, alike
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
@@ -38,6 +38,12 @@ from cdp.synthesis.methods import METHODS
 from cdp.training.plan import Speed
 
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
+
+# What decides is still to be judged by a model: ``JudgedBy.queries`` are the queries as far as they are known.
+TO_JUDGE = "judged"
+
+# The stages from documents to the answer, each with what it was promised to take in its job's inputs.
+JUDGING, WRITING, TESTING, CLOSING = "judging", "writing queries", "testing", "judging what is new"
 
 # Of larger benchmarks a sample judges: every training of a test encodes all of its texts.
 MOST_DOCUMENTS = 2_000
@@ -74,6 +80,7 @@ class JudgedBy:
     held_out: int = 0
     notes: tuple[str, ...] = ()
     judge: str = ""
+    queries: tuple[str, ...] = ()
 
     @property
     def benchmark(self) -> str:
@@ -83,6 +90,16 @@ class JudgedBy:
     def texts(self) -> int:
         """The test queries and the documents."""
         return self.splits.n_test + self.splits.n_documents
+
+
+def to_be_judged(
+    manifest: CorpusManifest, name: str, queries: Sequence[str], n: int, judge: str, config: TrialConfig
+) -> JudgedBy:
+    """What decides a test once ``judge`` judged ``n`` queries, of which ``queries`` are known: split as then."""
+    n_dev = max(1, min(planning.MOST_DEV, int(n * planning.DEV_SHARE)))
+    n_test = max(1, min(config.queries, n - n_dev))
+    splits = Splits(name, n_test, n_dev, min(manifest.n_documents, MOST_DOCUMENTS))
+    return JudgedBy(TO_JUDGE, splits, False, judge=judge, queries=tuple(queries[:n_test]))
 
 
 def judged_by(
@@ -174,7 +191,10 @@ def _made(
     name = _name(manifest, kind)
     n_dev = max(1, min(planning.MOST_DEV, int(queries * planning.DEV_SHARE)))
     splits = Splits(name, queries - n_dev, n_dev, min(manifest.n_documents, MOST_DOCUMENTS))
-    return JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
+    judged = JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
+    # Some documents give no query: what is said is what the benchmark will hold.
+    n = queries if judged.there else len(queries_of(workspace, manifest, judged))
+    return judged if n == queries else _made(workspace, manifest, kind, n, note=note, of=of, held_out=held_out)
 
 
 def facts(
@@ -185,7 +205,10 @@ def facts(
         return None
     if judged.kind == BENCHMARK:
         return planning.planned_facts(workspace, study, judged.splits)
-    texts = [text for _, text in queries_of(workspace, manifest, judged)[: judged.splits.n_test]]
+    if judged.kind == TO_JUDGE:  # of queries that a model will write, the number is known
+        texts = list(judged.queries) or [manifest.name] * judged.splits.n_test
+    else:
+        texts = [text for _, text in queries_of(workspace, manifest, judged)[: judged.splits.n_test]]
     place = f"{judged.benchmark}/test/{study.protocol}"
     language = manifest.counted_language
     return planning.benchmark_facts(judged.benchmark, "test", place, texts, judged.splits.n_documents, language)
@@ -194,6 +217,8 @@ def facts(
 def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets: Sequence[str]) -> list[leakage.Leak]:
     """``leakage.find_leaks`` for what a test would be judged by, whether it is there or still to be made."""
     splits = judged.splits
+    if judged.kind == TO_JUDGE:
+        return leakage.among(workspace, sets, judged.queries, judged.benchmark, "test")
     if judged.there or judged.kind == BENCHMARK:
         of = splits.of or splits.benchmark
         places = {splits.test_from or splits.test, splits.dev_from or splits.test_from or splits.dev}
@@ -250,7 +275,8 @@ class Trial:
         """What is trained, or among what the test chooses: ``static-minilm or minilm, the best untrained on dev``."""
         study = self.plan.config
         layers = f" (upper {study.training.trained_layers} layers)" if study.training.trained_layers else ""
-        named = [f"{n}{layers if n not in PRESETS or PRESETS[n].kind != 'static' else ''}" for n in study.retrievers]
+        static = {preset.name for preset in PRESETS.values() if preset.architecture == "static"}
+        named = [name if name in static else f"{name}{layers}" for name in study.retrievers]
         return " or ".join(named) + (", the best untrained on dev" if study.choose else "")
 
     @property
@@ -314,16 +340,16 @@ def last_generator(workspace: Workspace, corpus: str) -> dict[str, str]:
 
 def plan_test(
     workspace: Workspace, config: TrialConfig, own: Sequence[BenchmarkInfo], measured: Mapping[str, Speed],
-    gpu: bool = False,
+    gpu: bool = False, judged: JudgedBy | None = None,
 ) -> Trial:  # fmt: skip
     """What the test would take: everything that can be wrong is found here, and nothing is started.
 
     ``own`` are the benchmarks of the corpus's project; ``measured`` is how fast retrievers were here, ``gpu`` whether
-    they train on one.
+    they train on one. ``judged`` is what will decide, where that is still to be judged.
     """
     manifest = resolve_corpus(workspace, config.corpus)
     config = config.replace(corpus=manifest.id)
-    judged = judged_by(workspace, manifest, config, own)
+    judged = judged or judged_by(workspace, manifest, config, own)
     available = manifest.n_documents - judged.held_out
     if available < 2:
         raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
@@ -357,6 +383,8 @@ def plan_test(
     elif cost is not None and cost > config.spend:
         what = "queries and vectors" if sent else "queries"
         problem = f"The {what} cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
+    if same := alike(workspace, study_plan.sources, max(study.per_doc)):
+        raise ConfigError(same, hint="Have an LLM write them (generator openai), or import sets that differ.")
     over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
     # What does not depend on the documents keeps its time, so the number that fits is found by their share.
     fixed = study_plan.work[UNTRAINED]
@@ -386,7 +414,8 @@ MOST_OWN = 3
 def at_hand(workspace: Workspace, manifest: CorpusManifest) -> list[str]:
     """The retrievers that a test can load without a download: presets that read the language (without one, those that
     come with the installation), then the newest trained on the corpus's queries."""
-    here = [p for p in PRESETS.values() if p.embedded or Path(p.source).is_dir() or in_cache(p.source)]
+    dense = [p for p in PRESETS.values() if p.kind == DENSE]
+    here = [p for p in dense if p.embedded or Path(p.source).is_dir() or in_cache(p.source)]
     reading = [p for p in here if not p.languages or manifest.main_language in (*p.languages, "unknown")]
     own = []
     for folder in sorted(workspace.jobs.glob("training-*"), reverse=True):
@@ -411,7 +440,7 @@ def _together(costs: Sequence[float | None]) -> float | None:
 
 
 def _first_look(study: StudyConfig) -> Iterator[str]:
-    if all(name in PRESETS and PRESETS[name].kind == "static" for name in study.retrievers):
+    if all(name in PRESETS and PRESETS[name].architecture == "static" for name in study.retrievers):
         yield f"A first look: {study.retrievers[0]} is made for trying things out, and answers for no other retriever."
 
 
@@ -502,6 +531,7 @@ def study_of_test(
         "trained_layers": config.trained_layers or None,
         "seeds": (*range(config.seeds),),
         "spend": config.spend if priced else None,
+        "keep": config.keep,
         "name": f"Test on {title}",
     }
     return read_plan(OWN_DATA, changes)

@@ -292,7 +292,7 @@ def loop_of(config: StudyConfig, retriever: str, layers: int | None = None) -> L
     """The loop of a retriever's trainings. A static one has no layers, so it trains what it has."""
     preset = PRESETS.get(retriever)
     chosen = config.training.trained_layers if layers is None else layers
-    static = preset is not None and preset.kind == "static"
+    static = preset is not None and preset.architecture == "static"
     return config.training.replace(trained_layers=None if static else chosen or None)
 
 
@@ -371,6 +371,33 @@ def written(workspace: Workspace, source: StudySource) -> StudySource:
             raise ConfigError(f"The queries of {source.label} were not written.", hint="See the job that writes them.")
         source = replace(source, query_set=sets[0].id)
     return counted(workspace, source)
+
+
+# Of the documents, the share with the same queries in both sets that a comparison of the two bears.
+MOST_ALIKE = 0.1
+
+
+def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) -> str:
+    """Return why diverse queries and paraphrases cannot be told apart, in a sentence; empty where they can.
+
+    Two sets coincide on a document whose first ``per_doc`` queries are the same in both, in any order.
+    """
+    kept: dict[tuple[str, str], dict[str, frozenset[str]]] = {}
+    for source in sources:
+        if source.query_set and source.kind in ("diverse", "paraphrase"):
+            lines = query_sets.iter_lines(workspace, source.query_set)
+            texts = {str(x["document_id"]): frozenset(map(str.casefold, x["queries"][:per_doc])) for x in lines}
+            kept[source.kind, source.corpus] = texts
+    for (kind, corpus), diverse in kept.items():
+        paraphrase = kept.get(("paraphrase", corpus), {}) if kind == "diverse" else {}
+        both = [document for document in diverse if paraphrase.get(document)]
+        same = sum(diverse[document] == paraphrase[document] for document in both)
+        if same > MOST_ALIKE * len(both):
+            return (
+                f"Of {len(both):,} documents {same:,} have the same queries in both sets, diverse and paraphrase: a "
+                "test of one against the other would show nothing."
+            )
+    return ""
 
 
 def common_documents(workspace: Workspace, sources: Sequence[StudySource]) -> dict[str, frozenset[str]]:

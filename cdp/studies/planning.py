@@ -220,15 +220,20 @@ def splits_of(
     test = choose_split(info, split or reported_split(info.splits))
     dev = next((name for name in DEV_SPLITS if name in info.splits and name != test), "")
     judged = info.judged[test]
-    n_test, n_documents = min(judged, queries or judged), min(info.n_documents, documents or info.n_documents)
+    whole, n_documents = min(judged, queries or judged), min(info.n_documents, documents or info.n_documents)
     source = info.name if Path(info.folder).parent == workspace.benchmarks else info.folder
     shared = leakage.shared(workspace, (source, dev), (source, test)) if dev else 0
     left = max(0, info.judged[dev] - shared) if dev else 0
-    if dev and not shared and (n_test, n_documents) == (judged, info.n_documents):
+    if dev and not shared and (whole, n_documents) == (judged, info.n_documents):
         return Splits(info.name, judged, info.judged[dev], info.n_documents, test, dev)
     dev = dev if left else ""
-    n_dev = min(MOST_DEV, left if dev else int(judged * DEV_SHARE))
-    n_test = n_test if dev else min(n_test, judged - n_dev)
+    answered, _ = subsets.sizes(workspace, source, queries=judged, split=test)
+    n_dev = min(MOST_DEV, left if dev else int(answered * DEV_SHARE))
+    n_test = min(whole, answered if dev else answered - n_dev)
+    if n_dev:
+        n_test, n_dev = subsets.sizes(
+            workspace, source, queries=n_test, split=test, dev=n_dev, dev_split=dev, repeats=repeats
+        )
     if not n_dev:
         raise InputError(
             f"{info.name} {test} has {judged} judged queries, too few to choose checkpoints by some and report others.",
@@ -238,6 +243,22 @@ def splits_of(
     there = (workspace.benchmarks / called).is_dir()
     of = "" if there else source
     return Splits(called, n_test, n_dev, n_documents, of=of, test_from=test, dev_from=dev, shared=shared)
+
+
+def repeats(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
+    """Return which texts say the same as one ``of`` these, as ``subsets.sample`` asks."""
+    found: list[bool] = leakage.repeats(texts, of).tolist()
+    return found
+
+
+def draw(workspace: Workspace, splits: Splits) -> None:
+    """Make the benchmark of these splits, where it is not there yet."""
+    if splits.of:
+        subsets.sample(
+            splits.of, workspace, queries=splits.n_test, documents=splits.n_documents, split=splits.test_from,
+            called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
+            repeats=repeats,
+        )  # fmt: skip
 
 
 def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, list[Splits]]:

@@ -10,21 +10,24 @@ import json
 import logging
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import NotFoundError
-from cdp.base.records import Count, Real, fields, whole
+from cdp.base.errors import CdpError, NotFoundError
+from cdp.base.job_kind import STUDIES
+from cdp.base.records import JOB_FACTS, Count, Real, fields, whole
 from cdp.base.redaction import cleaned
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, checked_name, read_json_or_none, sha256_text, write_json
-from cdp.benchmarks import judged
+from cdp.benchmarks import judged, resolve_benchmark
 from cdp.corpus import load_manifest
-from cdp.evaluation.results import FirstTen, first_ten, read_result
+from cdp.evaluation.results import FirstTen, first_ten, read_result, scores_of
 from cdp.retrievers import TRAINED_SIMILARITY
+from cdp.retrievers.resolve import has_model
 from cdp.studies.plan import Condition, StudySource, flat
 from cdp.training.plan import MOST_BETWEEN, eval_steps_of
 
@@ -60,7 +63,7 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
 def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
     """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
     values = settings.to_dict()
-    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, (), [])}
+    determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, "")}
     facts: dict[str, Any] = {
         "base": base_hash,
         "pairs": pairs_hash,
@@ -134,11 +137,20 @@ def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | N
     own = load(job_folder, key)
     if own is not None and not own.get("failure"):
         return own
-    for folder in sorted(workspace.jobs.glob("study-*")):
-        record = load(folder, key) if folder != job_folder else None
+    for folder in sorted(folder for kind in STUDIES for folder in workspace.jobs.glob(f"{kind}-*")):
+        record = load(folder, key) if folder != job_folder and not is_recorded(folder) else None
         if record is not None and not record.get("failure"):
             return {**record, "reused_from": record.get("reused_from") or folder.name}
     return None
+
+
+# The mark of a study that came with the installation: in the inputs of its job, and among its evaluations' counts.
+RECORDED = "recorded"
+
+
+def is_recorded(job_folder: Path) -> bool:
+    """Return True for a study that ran elsewhere and came with the installation: to repeat it is to run it here."""
+    return bool(((whole(JOB_FACTS, job_folder / "spec.json") or {}).get("inputs") or {}).get(RECORDED))
 
 
 def save(job_folder: Path, key: str, condition: Condition | None, record: dict[str, Any]) -> None:
@@ -207,6 +219,35 @@ def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
     if not found:
         raise NotFoundError("evaluation or study", f"{job_folder.name} on {benchmark.name}")
     return found
+
+
+def judged_now(
+    workspace: Workspace, record: Mapping[str, Any], benchmarks: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return a record with its scores by all that a model judged until now, where what was retrieved was kept."""
+    fused, scored = record.get("fused"), dict(record.get("evaluations") or {})
+    for facts in benchmarks:
+        e = scored.get(facts["place"])
+        with suppress(CdpError, KeyError, OSError):
+            folder = resolve_benchmark(facts["name"], workspace)
+            run = firsts(e) if e else None
+            if e and run is not None and judged.is_judged(judged.whole(folder)):
+                now = scores_of(run, judged.grades_now(folder, facts["split"]))
+                scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
+    if fused:
+        fused = {**fused, **judged_now(workspace, {"evaluations": fused["evaluations"]}, benchmarks)}
+    return {**record, "evaluations": scored, "fused": fused}
+
+
+# ``results/kept.json``: which option's model the job has.
+KEPT = "kept"
+_KEPT = fields({"query_set": str, "per_doc": Count, "held": str, "option": str, "chosen": bool, "retriever": str})
+
+
+def kept(job_folder: Path) -> dict[str, Any] | None:
+    """Return which option's model a study's job has: ``option`` in words, ``query_set``, ``per_doc``, whether it was
+    ``chosen`` by the answer. None where it has none."""
+    return whole(_KEPT, job_folder / "results" / f"{KEPT}.json") if has_model(job_folder) else None
 
 
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scipy", "bm25s", "nltk", "jieba", "fugashi",

@@ -15,6 +15,7 @@ from cdp.base.records import Count, Real, fields, whole
 from cdp.base.statistics import has_spread
 from cdp.base.text import counted, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
+from cdp.principle.decide import ArmDifference
 from cdp.retrievers import bm25
 from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
@@ -30,6 +31,7 @@ from cdp.studies.gains import (
     Gain,
     Observation,
     Pooled,
+    controls,
     gains,
     over_datasets,
     read_scores,
@@ -301,8 +303,12 @@ def build(
     about: Mapping[str, Any],
     records: Sequence[Mapping[str, Any]],
     leaks: Sequence[str] = (),
+    stated: Mapping[tuple[Any, ...], ArmDifference] = {},
 ) -> StudyReport:
-    """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
+    """The report of a study from ``results/about.json`` (``about``) and the records of its conditions.
+
+    ``stated`` are the differences that Decide states, as of ``advice.stated``.
+    """
     config, sources = plan_of(about)
     read = read_study(study_id, about, records)
     records = latest(records)
@@ -315,7 +321,7 @@ def build(
         sources=tuple(sources),
         benchmarks=tuple(read.benchmarks),
         rows=tuple(read.rows),
-        gains=tuple(read.gains),
+        gains=tuple(_as_stated(gain, read, about["benchmarks"], stated) for gain in read.gains),
         planned=len(conditions(config, sources)),
         finished=len(finished),
         reused=sum(1 for record in finished if record.get("reused_from")),
@@ -326,6 +332,19 @@ def build(
     findings = tuple(_findings(report))
     limits = (*leaks, *missing(report), *_limits(report), *_counted_singly(about["benchmarks"]))
     return replace(report, findings=findings, limits=limits)
+
+
+def _as_stated(
+    gain: Gain,
+    read: StudyScores,
+    about: Sequence[Mapping[str, Any]],
+    stated: Mapping[tuple[Any, ...], ArmDifference],
+) -> Gain:
+    """The gain with the figures of the answer, where that states the same difference."""
+    at = next(facts for known, facts in zip(read.benchmarks, about, strict=True) if known.name == gain.benchmark)
+    control = dict(controls(gain.cell, read.scores)).get(gain.comparison)
+    c = stated.get((at["name"], at["split"], gain.cell, control))
+    return gain if c is None else replace(gain, points=c.points, low=c.low, high=c.high, stated=True)
 
 
 _BENCHMARK = fields(
@@ -348,7 +367,12 @@ _ABOUT = fields(
 
 def read_about(job_folder: Path) -> dict[str, Any] | None:
     """Return what a study's worker says of it; None where there is nothing whole."""
-    return whole(_ABOUT, job_folder / "results" / "about.json")
+    return whole(_ABOUT, about_file(job_folder))
+
+
+def about_file(job_folder: Path) -> Path:
+    """Return where a study's worker says what it is of."""
+    return job_folder / "results" / "about.json"
 
 
 def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:

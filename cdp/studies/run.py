@@ -1,7 +1,7 @@
 """Carrying out conditions in one process: what they share is read once; mined negatives, teacher, dev checkpoints.
 
-A process of its own for each of a hundred short trainings would spend most of its time importing torch. Models of the
-conditions are not kept: their scores per query are, and the same settings give the same model again.
+A process of its own for each of a hundred short trainings would spend most of its time importing torch. Scores per
+query are kept, of the models only what ``cdp.studies.kept`` asks for: the same settings give the same model again.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from cdp.evaluation.evaluate import DevJudge, Vectors, evaluate_bm25, first_ten,
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
-from cdp.studies import records
-from cdp.studies.config import DISTIL, INFONCE
+from cdp.studies import kept, records
+from cdp.studies.config import DISTIL, INFONCE, NONE
 from cdp.studies.estimate import Remaining
 from cdp.studies.plan import (
     HYBRID,
@@ -76,6 +76,9 @@ LOADING_S = 300.0
 # BM25's rankings that are kept, one per split: for the test and its dev, with room for a study on two.
 MOST_KEPT = 4
 
+# Phases of a study; the second is also what its progress counts.
+BASELINES, TRAININGS = "what is not trained", "trainings"
+
 # Kinds of failure that the next condition would meet as well: the study ends at once.
 FATAL = ("disk", "host_out_of_memory")
 
@@ -116,7 +119,8 @@ class Study:
         if self.config.choose:  # the trainings that follow: of the slowest that may be chosen
             slowest = max(self.config.retrievers, key=lambda name: promised.get(name, 0.0))
             kinds += [slowest] * (len(conditions(self.config, inputs.sources)) // len(self.config.retrievers))
-        self._remaining, self._total = Remaining(kinds, promised), self.done + len(kinds)
+        # Counted are trainings, as the plan counts them: what is not trained takes part in the time alone.
+        self._remaining, self.total = Remaining(kinds, promised), sum(kind != UNTRAINED for kind in kinds)
         self._began: tuple[str, float] = ("", 0.0)
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {} if first is None else first._base
         self._negatives: dict[str, tuple[Mined, Labels]] = {}
@@ -161,7 +165,7 @@ class Study:
         found = condition is not None and self.counts["trained"] == worked
         self._remaining.done(kind, None if found else took)
         self._began = ("", 0.0)
-        self.done += 1
+        self.done += condition is not None
         self._report("")
 
     def _watch(self, what: str, phase: str, done: int, total: int) -> None:
@@ -172,9 +176,8 @@ class Study:
     def _report(self, message: str, *, next_within_s: float = STEP_S) -> None:
         kind, began = self._began
         left = self._remaining.seconds(kind, time.monotonic() - began if kind else 0.0)
-        self.job.progress(
-            "conditions", self.done, self._total, "conditions", message, next_within_s=next_within_s, left_s=left
-        )
+        phase = BASELINES if kind == UNTRAINED else TRAININGS
+        self.job.progress(phase, self.done, self.total, TRAININGS, message, next_within_s=next_within_s, left_s=left)
 
     def base(self, name: str) -> tuple[ResolvedRetriever, str]:
         """A retriever and the hash of its untrained weights."""
@@ -278,15 +281,9 @@ class Study:
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.cell.retriever)
         data = self._pairs(condition)
-        source = self.sources[condition.cell.source]
-        settings = complete(training_config(self.config, condition, source.query_set, source.reasoning), retriever)
-        dev = self._dev(condition)
-        settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
-        if dev is not None:
-            settings = settings.replace(benchmark=dev.name, split=dev.split)
+        source, dev = self.sources[condition.cell.source], self._dev(condition)
+        settings = self._settings(condition, retriever, data.pairs)
         place = "" if dev is None else records.evaluation_key(dev.hash, dev.split, "paper")
-        negatives = data.pairs.negatives
-        settings = settings.replace(hard_negatives=0 if negatives is None else negatives.shape[1])
         key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place)
         record = records.find(self.job.workspace, self.job.folder, key)
         languages = [b.counted_language for b in self.benchmarks]
@@ -324,6 +321,29 @@ class Study:
         score = 100 * sum(values) / len(values)
         self.job.metric(self.done + 1, ndcg_at_10=score, condition=str(condition))
         self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{condition}/final")
+
+    def _settings(self, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet) -> TrainingConfig:
+        """The whole settings of a training on these pairs."""
+        source, dev = self.sources[condition.cell.source], self._dev(condition)
+        settings = complete(training_config(self.config, condition, source.query_set, source.reasoning), retriever)
+        settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
+        if dev is not None:
+            settings = settings.replace(benchmark=dev.name, split=dev.split)
+        negatives = pairs.negatives
+        return settings.replace(hard_negatives=0 if negatives is None else negatives.shape[1])
+
+    def train_for_keeps(self, query_set: str, per_doc: int, held: str) -> None:
+        """Train an option once more, with its first seed, for its model: its scores were there already."""
+        wanted = (query_set, per_doc, held)
+        for step in self.steps:
+            if not isinstance(step, Condition) or not step.cell.usual:
+                continue
+            if (self.sources[step.cell.source].query_set, step.cell.per_doc, step.cell.held) == wanted:
+                retriever, _ = self.base(step.cell.retriever)
+                data = self._pairs(step)
+                settings = self._settings(step, retriever, data.pairs)
+                self._train(step, retriever, settings, data, self.job.folder / "checkpoints" / "kept")
+                return
 
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
@@ -402,6 +422,8 @@ class Study:
         if trained.outcome.stopped:
             raise Stopped
         self.steps_before += trained.outcome.step
+        if self.config.keep != NONE and condition.cell.usual:
+            kept.offer(self.job, condition, retriever, data.pairs, data.stores[1], trained, model)
         # Not after a resume whose best step came before it.
         at_best = evaluate is not None and evaluate.best == trained.outcome.best_score
         vectors = evaluate.vectors if evaluate is not None and at_best else None

@@ -19,12 +19,12 @@ import numpy as np
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
-from cdp.retrievers import resolve
-from cdp.retrievers.encode import Encoding, encode, precision_for
+from cdp.retrievers import DENSE, resolve
+from cdp.retrievers.encode import Encoding, embed, precision_for
+from cdp.retrievers.load import kind_of
 from cdp.studies.estimate import of_speed_key
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine, keep_freed_memory
-from cdp.training.infonce import WeightedInfoNCE
-from cdp.training.loop import adamw, base_model
+from cdp.training.loop import adamw, base_model, loss_for
 from cdp.training.lower_layers import LowerLayers, freeze_below
 from cdp.training.plan import Speed, complete
 from cdp.training.tokens import tokenise
@@ -60,23 +60,24 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     queries = [" ".join(text.split()[:WORDS]) for text in documents]
 
     prompt = model.prompts["query"] or ""
-    read: list[Any] = [tokenise(model, queries, prompt), tokenise(model, documents)]
-    encoding = Encoding("", "document", "", True, None, precision_for(model))
+    read: list[Any] = [tokenise(model, queries, prompt, role="query"), tokenise(model, documents)]
+    encoding = Encoding("", "document", "", True, None, precision_for(model), kind_of(model))
 
     def texts_per_second() -> float:
         model.eval()
-        return len(documents) / _typical(lambda: encode(model, documents, encoding, batch_size=128))
+        return len(documents) / _typical(lambda: embed(model, documents, encoding, batch_size=128))
 
     whole = texts_per_second()
     with tempfile.TemporaryDirectory() as folder:
         if layers:
             freeze_below(model, layers)
-            lower = LowerLayers(model, layers, Path(folder), key)
-            read = [lower.states(queries, prompt, read[0]), lower.states(documents, "", read[1])]
-            model.lower_layers = lower
+            if kind_of(model) == DENSE:
+                lower = LowerLayers(model, layers, Path(folder), key)
+                read = [lower.states(queries, prompt, read[0]), lower.states(documents, "", read[1])]
+                model.lower_layers = lower
 
         batches = Batches(read[0], read[1], np.arange(len(documents)), np.ones(len(documents)))
-        loss = WeightedInfoNCE(settings.loop.scale or 20.0)
+        loss = loss_for(model)(settings.loop.scale or 20.0)
         engine: Engine = StaticEngine(model, batches, loss) if static else TransformerEngine(model, batches, loss)
         optimiser = adamw(model, settings.learning_rate, settings.loop.weight_decay)
         rows = np.arange(len(documents))

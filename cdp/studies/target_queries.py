@@ -15,9 +15,9 @@ from cdp import complexity as room
 from cdp import corpus as corpus_room
 from cdp.base import permission
 from cdp.base.errors import InputError
-from cdp.base.workspace import ANSWERS, Workspace
-from cdp.benchmarks import registry
-from cdp.benchmarks.benchmark import part
+from cdp.base.workspace import ANSWERS, RECORDS, Workspace
+from cdp.benchmarks import manifests, registry
+from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.complexity import CwProfile
 from cdp.corpus.checks import GUESSES, column_named, columns_named, listed
 from cdp.corpus.looking import Glimpse, iter_rows, look
@@ -204,7 +204,10 @@ def profile_benchmark(workspace: Workspace, benchmark: str, *, split: str = "", 
         task = kinds_of_datasets().get(entry.paper or "", "") if entry is not None else ""
         return replace(profiled, benchmark=f"{loaded.name}:{loaded.split}", task=task)
 
-    return ANSWERS.get(part(folder, "queries"), ("profile", split, language), measure)
+    # Which of the queries are judged, and in which language.
+    files = [*qrels_files(folder).values(), folder / manifests.NAME]
+    question = ("profile", split, language, *map(RECORDS.digest, files))
+    return ANSWERS.get(part(folder, "queries"), question, measure)
 
 
 def guess_language(texts: Sequence[str]) -> str:

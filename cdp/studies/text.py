@@ -78,7 +78,8 @@ def tables(report: StudyReport) -> dict[str, MarkdownTable]:
     """{title: table} of the report, in its order; those without rows are left out."""
     compared = {title: gains for kind, title in TITLES.items() if (gains := report.of(kind))}
     last = list(compared)[-1:]
-    note = SIGNIFICANCE + GROUPED * any(gain.n_clusters < gain.n_queries for gain in report.gains)
+    note = SIGNIFICANCE + STATED * any(gain.stated for gain in report.gains)
+    note += GROUPED * any(gain.n_clusters < gain.n_queries for gain in report.gains)
     found: dict[str, MarkdownTable] = {
         "Learning rates": (*rate_rows(report), ""),
         "Benchmarks": (*benchmark_rows(report), ""),
@@ -94,6 +95,10 @@ SIGNIFICANCE = (
     "queries and seeds together, Holm-corrected over the benchmarks of a condition) and all seeds of one sign. (\\*) "
     "the same with one seed, or seeds without any spread, so the test is over the queries alone and knows nothing of "
     "training noise."
+)
+STATED = (
+    " Where Decide states a difference, its figures stand here: corrected by people's labels where there are enough, "
+    "with an interval that holds together with all others of the study; their star says that it leaves out 0."
 )
 GROUPED = " Queries that share a relevant document are one group; below ten groups nothing has a star."
 

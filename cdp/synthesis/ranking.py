@@ -115,13 +115,15 @@ def _ranked(
     """Return the numbers of the documents at ranks 1 to 50 for each query, shape (n_queries, ≤ 50)."""
     import torch
 
-    from cdp.retrievers import load, model_hash, resolve
+    from cdp.retrievers import DENSE, load, model_hash, resolve
     from cdp.retrievers.encode import EmbeddingStore, Encoding
     from cdp.retrievers.exact_search import search
 
     device = "cuda" if config.gpus != 0 and torch.cuda.is_available() else "cpu"
     job.loading(teacher)
-    model = load(resolve(teacher, job.workspace), device)
+    retriever = resolve(teacher, job.workspace)
+    retriever.require([DENSE], "ranking sentences")
+    model = load(retriever, device)
     digest, store = model_hash(model), EmbeddingStore(job.workspace)
 
     def embedded(texts: Sequence[str], role: str, unit: str) -> Sequence[np.ndarray]:

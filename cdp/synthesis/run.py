@@ -196,7 +196,8 @@ class SynthesisRun:
                 return
             if self._over_budget():
                 return
-            if not all(self._written[position] for position, _ in item.members):
+            done = all(self._written[position] for position, _ in item.members)
+            if not done and self.job.takes(item.document.id):
                 yield item
 
     def _cancel(self) -> None:

@@ -163,13 +163,18 @@ class TransformerEngine:
         with self.autocast(), self._dropout():
             if isinstance(store, StateStore):
                 return store.lower.forward(features)
+            if store.role:
+                output = self.model(features, task=store.role)
+                tokens: Tensor = output["token_embeddings"] * output["attention_mask"].unsqueeze(2)
+                return tokens
             embedding: Tensor = self.model(features)["sentence_embedding"]
         return embedding
 
     def _embed(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
-        """(n, dim) in the order of ``which``, computed group by group with gradients."""
+        """(n, dim) in the order of ``which``, computed group by group with gradients; (n, tokens, dim) for late
+        interaction, zero where a text has no more tokens."""
         members = self._groups(store, which)
-        parts = torch.cat([self._forward(store, which[group]) for group in members])
+        parts = _joined([self._forward(store, which[group]) for group in members])
         return parts[_inverse(members).to(self.device)]
 
     def _embed_detached(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
@@ -206,7 +211,7 @@ class TransformerEngine:
                 for group in members:
                     states.append(RandContext(self.parameters[0]))
                     parts.append(self._forward(store, which[group]))
-            leaf = torch.cat(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
+            leaf = _joined(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
             leaves.append(leaf)
             cached.append((store, which, members, states))
         loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned, soft, never)
@@ -217,8 +222,16 @@ class TransformerEngine:
                 gradient = leaf.grad[torch.from_numpy(group).to(self.device)]
                 with state:
                     again = self._forward(store, which[group])
-                again.backward(gradient.to(again.dtype))
+                again.backward(gradient[:, : again.shape[1]].to(again.dtype))
         return loss.detach()
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    """Groups of texts one after the other; of token vectors all are padded with zeros to the longest text."""
+    if parts[0].ndim == 2:
+        return torch.cat(parts)
+    longest = max(part.shape[1] for part in parts)
+    return torch.cat([nn.functional.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts])
 
 
 def _inverse(members: list[NDArray[np.int64]]) -> Tensor:

@@ -67,7 +67,8 @@ class WeightedInfoNCE(nn.Module):
         teacher: Tensor | None = None,
         never: Tensor | None = None,
     ) -> Tensor:
-        """The loss of [queries, documents, hard negatives …], each (B, dim); labels as for ``forward``.
+        """The loss of [queries, documents, hard negatives …], each (B, dim), or (B, tokens, dim) for ``MaxSimInfoNCE``;
+        labels as for ``forward``.
 
         Labels may also be None (equal weights, nothing masked) or (B,) (weights only). ``reasoned`` (B, dim) holds the
         embeddings of q′ for RI; where a further column of the labels, after the hard negatives', is 1, the query is q′
@@ -91,7 +92,7 @@ class WeightedInfoNCE(nn.Module):
         As sentence-transformers' DistillKLDivLoss at temperature 1, row by row.
         """
         queries, *columns = [e.to(teacher) for e in embeddings]
-        scores = self.scale * torch.stack([nn.functional.cosine_similarity(queries, column) for column in columns], 1)
+        scores = self.scale * torch.stack([self._own_similarities(queries, column) for column in columns], 1)
         absent = torch.isnan(teacher)
         targets = nn.functional.log_softmax(teacher.masked_fill(absent, -torch.inf), 1)
         chosen = nn.functional.log_softmax(scores.masked_fill(absent, -torch.inf), 1)
@@ -132,12 +133,37 @@ class WeightedInfoNCE(nn.Module):
 
     def _losses(self, queries: Tensor, documents: Tensor, mask: Tensor | None, offset: int) -> Tensor:
         """InfoNCE of each row, (B,): row i's document is column offset + i."""
-        cosines = nn.functional.normalize(queries, dim=1) @ nn.functional.normalize(documents, dim=1).T
-        scores = cosines * self.scale
+        scores = self._similarities(queries, documents) * self.scale
         if mask is not None:
             scores = scores.masked_fill(mask, -torch.inf)
         targets = torch.arange(offset, offset + len(queries), device=scores.device)
         return nn.functional.cross_entropy(scores, targets, reduction="none")
+
+    def _similarities(self, queries: Tensor, documents: Tensor) -> Tensor:
+        """(n_queries, n_documents): the cosine of each pair."""
+        return nn.functional.normalize(queries, dim=1) @ nn.functional.normalize(documents, dim=1).T
+
+    def _own_similarities(self, queries: Tensor, documents: Tensor) -> Tensor:
+        """(n,): that of each query with the document of its row."""
+        return nn.functional.cosine_similarity(queries, documents)
+
+
+class MaxSimInfoNCE(WeightedInfoNCE):
+    """The same over late interaction (Khattab and Zaharia 2020, Eq. 3): texts are (B, tokens, dim), zero where padded.
+
+    Similarities are MaxSim, the sum over a query's tokens of the highest dot product with a token of the document. For
+    one process: others' documents are padded to other lengths.
+    """
+
+    def _similarities(self, queries: Tensor, documents: Tensor) -> Tensor:
+        products = torch.einsum("qsd,ntd->qnst", queries, documents)
+        absent = ~documents.detach().ne(0).any(2)
+        return products.masked_fill(absent[None, :, None, :], -torch.inf).max(3).values.sum(2)  # padded tokens add 0
+
+    def _own_similarities(self, queries: Tensor, documents: Tensor) -> Tensor:
+        absent = ~documents.detach().ne(0).any(2)
+        products = torch.einsum("qsd,qtd->qst", queries, documents)
+        return products.masked_fill(absent[:, None, :], -torch.inf).max(2).values.sum(1)
 
 
 def reasoning_intensity(losses: Tensor, reasoned: Tensor, kappa: float = RI_KAPPA) -> Tensor:

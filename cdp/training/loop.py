@@ -26,7 +26,8 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.failures import Streak
 from cdp.base.text import Progress
-from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
+from cdp.retrievers import DENSE, MULTI_VECTOR, TRAINED_SIMILARITY, ResolvedRetriever, load
+from cdp.retrievers.load import kind_of
 from cdp.training import checkpoint
 from cdp.training.engine import (
     Batches,
@@ -40,7 +41,7 @@ from cdp.training.engine import (
     cosine_rate,
     repeatable,
 )
-from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.infonce import MaxSimInfoNCE, WeightedInfoNCE
 from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
@@ -145,7 +146,9 @@ class Training:
         if config.loop.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
         self.data_hash = batches.content_hash
-        self.loss = WeightedInfoNCE(
+        if kind_of(model) == MULTI_VECTOR and self.accelerator.num_processes > 1:
+            raise ConfigError("A multi-vector retriever is trained by one process.", hint="Set gpus to 1.")
+        self.loss = loss_for(model)(
             config.loop.scale, gather_across_devices=True, ri_kappa=config.loop.ri_kappa, distil=config.loop.distil
         )
         self.engine: Engine
@@ -400,7 +403,29 @@ def base_model(
 ) -> SentenceTransformer:
     """The untrained model, with the random state that the training's seed gives. ``memo`` as for ``load``."""
     torch.manual_seed(config.seed)
-    return load(retriever, device, config.loop.max_length, memo=memo)
+    model = load(retriever, device, config.loop.max_length, memo=memo)
+    if retriever.preset is not None and retriever.preset.projection is not None:
+        project_tokens(model, retriever.preset.projection)
+
+    return model
+
+
+def project_tokens(model: Any, dim: int) -> None:
+    """Put a projection of the token vectors to ``dim`` dimensions (ColBERT's linear layer) before their normalisation.
+
+    It starts as rows of a random orthogonal matrix, which keep dot products as far as so few dimensions can.
+    """
+    from sentence_transformers.base.modules import Dense
+
+    weight = torch.empty(dim, model.get_embedding_dimension())
+    torch.nn.init.orthogonal_(weight)
+    head = Dense(weight.shape[1], dim, False, None, init_weight=weight, module_input_name="token_embeddings")
+    model.insert(1, head.to(model.device))
+
+
+def loss_for(model: SentenceTransformer) -> type[WeightedInfoNCE]:
+    """Return the loss of a retriever's kind."""
+    return MaxSimInfoNCE if kind_of(model) == MULTI_VECTOR else WeightedInfoNCE
 
 
 @dataclass(frozen=True)
@@ -439,7 +464,7 @@ def make_retriever(
     read: list[Any] = [queries, documents, reasoned]
     if config.loop.trained_layers is not None:
         freeze_below(model, config.loop.trained_layers)
-        if states is not None and LowerLayers.fits(model):
+        if states is not None and kind_of(model) == DENSE and LowerLayers.fits(model):
             read = _with_states(model, config.loop.trained_layers, states, pairs, stores)
     batches = Batches(
         read[0],
@@ -457,8 +482,9 @@ def make_retriever(
     if config.loop.lora_rank is not None:
         # So that the model is saved and loaded like any other.
         model[0].model = model[0].model.merge_and_unload()
-    # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
-    model.similarity_fn_name = TRAINED_SIMILARITY
+    if kind_of(model) == DENSE:
+        # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
+        model.similarity_fn_name = TRAINED_SIMILARITY
     return training
 
 

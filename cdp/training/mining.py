@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cdp.base.errors import InputError
 from cdp.base.text import Progress
 from cdp.base.workspace import Workspace
-from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers import DENSE, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, precision_for
 from cdp.retrievers.exact_search import search
@@ -39,7 +39,9 @@ class Miner:
     def __init__(
         self, workspace: Workspace, name: str, gpus: int | None, watch: Progress, payer: Payer | None = None
     ) -> None:
-        model = load(resolve(name, workspace), "cpu" if gpus == 0 else None, payer=payer)
+        retriever = resolve(name, workspace)
+        retriever.require([DENSE], "mining hard negatives")
+        model = load(retriever, "cpu" if gpus == 0 else None, payer=payer)
         self.watch, self.hash = watch, model_hash(model)
         self.precision = precision_for(model)
         self.model = cast(model, self.precision)

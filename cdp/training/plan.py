@@ -15,7 +15,7 @@ from cdp.base.failures import Failures
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
-from cdp.retrievers import Default, ResolvedRetriever, resolve
+from cdp.retrievers import DENSE, MULTI_VECTOR, Default, ResolvedRetriever, resolve
 from cdp.retrievers.presets import PAPER_EPOCHS
 from cdp.training.pairs import (
     BatchOrder,
@@ -37,6 +37,9 @@ EVALUATIONS = 3
 # Steps between two evaluations at most: the paper's interval.
 MOST_BETWEEN = 500
 
+# Kinds of retriever that the loss compares.
+TRAINED_KINDS = (DENSE, MULTI_VECTOR)
+
 LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 
 FROM_RETRIEVER = ("epochs", "batch_size", "learning_rate", "scale", "max_length")
@@ -49,16 +52,17 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
 
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
+    retriever.require(TRAINED_KINDS, "a training")
     complete = _filled(config, FROM_RETRIEVER, defaults_for(retriever.defaults, lora=config.loop.lora_rank is not None))
-    if complete.loop.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
+    if complete.loop.mini_batch is not None and retriever.is_static:
         raise ConfigError(
             "'mini_batch' (GradCache) does not apply to a static retriever, which needs hardly any memory per text.",
             hint="Leave it empty.",
         )
-    if complete.loop.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
+    if complete.loop.lora_rank is not None and retriever.is_static:
         raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
     if complete.loop.trained_layers is not None:
-        if retriever.preset is not None and retriever.preset.kind == "static":
+        if retriever.is_static:
             raise ConfigError("'trained_layers' does not apply to a static retriever, which has no layers.")
         if complete.loop.lora_rank is not None:
             raise ConfigError("'trained_layers' and 'lora_rank' are two ways to train less.", hint="Set one of them.")

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError
 from cdp.base.text import PhaseProgress, Progress, silent
+from cdp.retrievers import MULTI_VECTOR
+from cdp.retrievers.load import kind_of
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import PairSet
 
@@ -34,6 +36,8 @@ class TokenStore:
     pad_left: bool = False
     token_types: bool = False
     constants: dict[str, Any] = field(default_factory=dict)
+    role: str = ""
+    """``query`` or ``document`` where the model reads the two differently, as late interaction does."""
 
     def __post_init__(self) -> None:
         self.lengths = np.diff(self.offsets)
@@ -63,6 +67,8 @@ def tokenise(
     texts: Sequence[str],
     prompt: str = "",
     report: PhaseProgress = silent,
+    *,
+    role: str = "document",
 ) -> TokenStore:
     """The texts as the model's own preprocessing turns them into tokens, prompt included; ``report`` hears progress.
 
@@ -73,9 +79,10 @@ def tokenise(
     constants: dict[str, Any] = {}
     token_types = False
     static = is_static(model)
+    options = {"task": role} if kind_of(model) == MULTI_VECTOR else {}
     for first in range(0, len(texts), CHUNK):
         chunk = [_encodable(text) for text in texts[first : first + CHUNK]]
-        features = model.preprocess(chunk, prompt=prompt or None)
+        features = model.preprocess(chunk, prompt=prompt or None, **options)
         ids = features.get("input_ids")
         types = features.get("token_type_ids")
         more = bool(set(features) - PLAIN_FEATURES) or (types is not None and bool(types.any()))
@@ -100,6 +107,7 @@ def tokenise(
         pad_left=getattr(tokenizer, "padding_side", "right") == "left",
         token_types=token_types,
         constants=constants,
+        role=options.get("task", ""),
     )
 
 
@@ -153,8 +161,9 @@ Stores = tuple[TokenStore, TokenStore, TokenStore | None]
 def stores_of(model: SentenceTransformer, pairs: PairSet, report: Progress = silent) -> Stores:
     """Return the tokens of a pair set's queries, documents and, where RI needs them, reasoned queries."""
     prompt, of_documents = model.prompts["query"] or "", model.prompts["document"] or ""
-    queries = tokenise(model, pairs.queries, prompt, partial(report, "tokenising queries"))
+    queries = tokenise(model, pairs.queries, prompt, partial(report, "tokenising queries"), role="query")
     documents = tokenise(model, pairs.documents, of_documents, partial(report, "tokenising documents"))
     if pairs.reasoned is None:
         return queries, documents, None
-    return queries, documents, tokenise(model, pairs.reasoned, prompt, partial(report, "tokenising reasoned queries"))
+    told = partial(report, "tokenising reasoned queries")
+    return queries, documents, tokenise(model, pairs.reasoned, prompt, told, role="query")

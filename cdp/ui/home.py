@@ -7,8 +7,9 @@ from functools import partial
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.results import board
-from cdp.services import corpora, jobs, projects, queries
+from cdp.results import board, naming
+from cdp.services import corpora, projects, queries
+from cdp.ui import flow
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import md, moment, number
@@ -16,9 +17,7 @@ from cdp.ui.shell.tables import md, moment, number
 
 def begin(workspace: Workspace) -> None:
     """The first step in an empty workspace: documents of one's own, or the demo."""
-    frame.next_step(
-        "documents", "Add your documents", "upload files or a folder, or enter a path on this server.", "next_step"
-    )
+    flow.documents(workspace)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("New here? The demo collection has documents, queries and a benchmark.", width="content")
         forms.demo_button(workspace, "home_demo")
@@ -28,7 +27,7 @@ def contents(workspace: Workspace) -> None:
     """How much there is of each kind, and the latest results."""
     scope = state.scope(workspace)
     measured = board.list_evaluations(workspace, scope)
-    trained = scope.keep("job", jobs.list_jobs(workspace, kinds=["training"]))
+    trained = scope.keep("job", naming.trained(workspace))
     n_corpora = len(scope.keep("corpus", corpora.list_corpora(workspace)))
     n_sets = len(scope.keep("query_set", queries.list_query_sets(workspace)))
     tables.cards(
@@ -47,6 +46,7 @@ def contents(workspace: Workspace) -> None:
             "Retriever": [row.retriever for row in rows],
             "Benchmark": [row.place for row in rows],
             "Queries": [row.n_queries for row in rows],
+            "Read with": [", ".join(badge.word for badge in row.badges) or None for row in rows],
             "Evaluated": [moment(row.created) for row in rows],
         },
         alt="The latest evaluation results",
@@ -58,7 +58,9 @@ def contents(workspace: Workspace) -> None:
 def answer(workspace: Workspace, mine: list[str]) -> None:
     """What was measured for one of these corpora, or the way to measure it."""
     kept = state.kept("corpus")
-    decide_answer.home_line(workspace, kept if kept in mine else mine[0])
+    corpus = kept if kept in mine else mine[0]
+    measured = decide_answer.home_line(workspace, corpus)
+    flow.panel(workspace, corpus, opened=not measured)
 
 
 def project_section(workspace: Workspace) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -14,15 +14,15 @@ from cdp.base.errors import CdpError
 from cdp.base.job_kind import BENCHMARK, CORPUS, QUERY_SET, RESULT, JobKind
 from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
-from cdp.charts.results import LABELS, curve
-from cdp.services import benchmarks, commands, corpora, evaluation, jobs, queries
+from cdp.charts.results import LABELS, curves
+from cdp.services import benchmarks, commands, corpora, evaluation, jobs, queries, tuning
 from cdp.services.jobs import JobView
 from cdp.services.jobs import doing as doing
 from cdp.synthesis import pricing
 from cdp.ui.shell import charts as drawn
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.frame import guarded
-from cdp.ui.shell.tables import count, duration, label_of, md, moment, size
+from cdp.ui.shell.tables import count, cut, duration, label_of, md, moment, size
 
 # How often a live view looks again; only while something runs.
 EVERY = "2s"
@@ -58,6 +58,38 @@ def in_order(views: Iterable[JobView]) -> list[JobView]:
     return sorted(views, key=rank)
 
 
+# Of a session: the jobs at work when it was last drawn, those that ended since the person last did something {id:
+# state}, and whether the page draws itself again because a job moved on.
+AT_WORK, ENDED, BY_ITSELF = "jobs_at_work", "jobs_ended", "jobs_drawn_again"
+
+
+def news(workspace: Workspace) -> tuple[str, str]:
+    """Return the beginning of the tab's title and the name of its icon, by the jobs that ended since the person last
+    did something here; both empty without any."""
+    memory = st.session_state
+    running = {view.id: str(view.state) for view in jobs.list_active(workspace)}
+    new: dict[str, str] = {}
+    for name in memory.get(AT_WORK, {}).keys() - running.keys():
+        with suppress(CdpError):  # deleted meanwhile
+            new[name] = str(jobs.show(workspace, name, with_size=False).state)
+    memory[AT_WORK] = running
+    by_itself = memory.pop(BY_ITSELF, False)
+    if new or not by_itself:
+        memory[ENDED] = {**(memory.get(ENDED, {}) if by_itself else {}), **new}
+
+    ended = list(memory.get(ENDED, {}).values())
+    failed, finished = sum(state in ("failed", "lost") for state in ended), ended.count("finished")
+    if failed:
+        return f"✗ {failed} failed", "icon-failed"
+    return (f"✓ {finished} finished", "icon-finished") if finished else ("", "")
+
+
+def draw_again() -> None:
+    """Draw the page again because a job moved on, not because the person did something."""
+    st.session_state[BY_ITSELF] = True
+    st.rerun()
+
+
 def strip(workspace: Workspace) -> None:
     """The jobs that run now. Nothing is drawn, and no timer runs, while there are none."""
     with guarded():
@@ -74,7 +106,7 @@ def _strip(workspace: Workspace, drawn_states: dict[str, str]) -> None:
     with guarded():
         running = in_order(jobs.list_active(workspace))
         if _states(running) != drawn_states:
-            st.rerun()
+            draw_again()
         at_work = [view for view in running if str(view.state) != "queued"]
         counted = ((len(at_work), "running"), (len(running) - len(at_work), "waiting"))
         st.caption(":material/progress_activity: " + ", ".join(f"{n} {what}" for n, what in counted if n))
@@ -155,17 +187,42 @@ def _curve(workspace: Workspace, job: str) -> bool:
     chosen = next(iter(measures))
     if len(measures) > 1:
         chosen = str(forms.segments("Curve", measures, key=f"curve_{job}", hidden=True))
+    others = _beside(workspace, job, chosen)
+    name = jobs.show(workspace, job, with_size=False).name
+    shown = {name: job, **others}
     drawn.show(
-        curve(jobs.curve(workspace, job, chosen), LABELS[chosen]),
+        curves({title: jobs.curve(workspace, other, chosen) for title, other in shown.items()}, LABELS[chosen]),
         key=f"curve_{job}-{chosen}",
-        alt=f"{LABELS[chosen]} over the training steps. Last value: {latest[chosen]:.4g}",
+        alt=f"{LABELS[chosen]} over the training steps. Last value: {latest[chosen]:.4g}"
+        + f", beside {', '.join(others)}" * bool(others),
     )
     return True
 
 
+# So many curves can be told from each other.
+MOST_CURVES = 6
+# Of the newest trainings; a live view reads their curves every two seconds.
+OFFERED_BESIDE = 30
+
+
+def _beside(workspace: Workspace, job: str, measure: str) -> dict[str, str]:
+    """Return the other jobs of the project, {name: id}, whose curves the person wants over this one."""
+    trained = state.of_project(workspace, "job", jobs.list_jobs(workspace, ["training"]))[:OFFERED_BESIDE]
+    able = [view for view in trained if view.id != job and measure in jobs.latest(workspace, view.id)]
+    if not able:
+        return {}
+    titles = {view.id: f"{view.name} ({moment(view.created)})" for view in able}
+    chosen = st.multiselect(
+        "Beside", list(titles), format_func=titles.__getitem__, max_selections=MOST_CURVES - 1, key=f"beside_{job}",
+        placeholder="Other trainings over this one", label_visibility="collapsed", persist_state="session",
+    )  # fmt: skip
+    return {titles[other]: other for other in chosen if other in titles}
+
+
 def start_another(workspace: Workspace) -> None:
-    """A form for the kinds of job that have no screen of their own; nothing where no plug-in adds one."""
-    offered = {name: kind for name, kind in jobs.kinds().items() if not kind.command}
+    """A form for the kinds of job that have no screen of their own and whose inputs are there; nothing without one."""
+    kinds = ((name, kind) for name, kind in jobs.kinds().items() if not kind.command or name in WITHOUT_SCREEN)
+    offered = {name: kind for name, kind in kinds if _has_inputs(workspace, kind)}
     if not offered:
         return
     with st.expander("Start another kind of job", icon=":material/add:", key="start_another"), frame.guarded():
@@ -178,12 +235,25 @@ def start_another(workspace: Workspace) -> None:
         config = kind.settings.from_dict({**chosen, **named})
         forms.command(jobs.command(kind, config))
         if pressed:
-            frame.go("jobs", job=jobs.start(workspace, name, config))
+            begin = WITHOUT_SCREEN.get(name)
+            frame.go("jobs", job=begin(workspace, config) if begin else jobs.start(workspace, name, config))
+
+
+def _has_inputs(workspace: Workspace, kind: JobKind) -> bool:
+    """Whether the project has one of each input that a kind of job needs."""
+    about = kind.settings.settings()
+    needed = [setting for setting in kind.inputs if about[setting].required]
+    return all(state.of_project(workspace, param, listed(workspace)) for param, listed in map(_listing(kind), needed))
+
+
+def _listing(kind: JobKind) -> Callable[[str], tuple[str, Callable[[Workspace], Sequence[Any]]]]:
+    """The kind of thing that a setting names, and its list."""
+    return lambda setting: LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
 
 
 def _named(workspace: Workspace, kind: JobKind, setting: str) -> str:
     """The choice of an input among those of the project."""
-    param, listed = LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+    param, listed = _listing(kind)(setting)
     things = state.of_project(workspace, param, listed(workspace))
     titles = {getattr(thing, "id", thing.name): thing.name for thing in things}
     about, key = kind.settings.settings()[setting], f"start_{kind.name}_{setting}"
@@ -196,6 +266,9 @@ LISTED_INPUTS: dict[str, tuple[str, Callable[[Workspace], Sequence[Any]]]] = {
     CORPUS: ("corpus", corpora.list_corpora),
     BENCHMARK: ("benchmark", benchmarks.list_benchmarks),
 }
+
+# Kinds with a command and no screen: choosing a prompt (Algorithm 1), which starts several jobs, and hard negatives.
+WITHOUT_SCREEN: dict[str, Callable[..., str] | None] = {"prompts": tuning.start, "mining": None}
 
 RESUMABLE = ("stopped", "failed", "lost")
 # How many jobs the list to choose from holds; the table below it holds all.
@@ -217,7 +290,8 @@ def one(workspace: Workspace, job: JobView) -> None:
     with st.container(border=True):
         live(_live, job.active, workspace, job.id, str(job.state))
     title = f"{count(job.n_failures, 'item')} failed; all others were processed"
-    forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}")
+    forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}",
+                 retry=partial(_retry, workspace, job) if jobs.may_retry(job) else None)  # fmt: skip
     if str(job.state) == "finished":
         _results(workspace, job)
     _log(workspace, job)
@@ -228,10 +302,10 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
     with frame.guarded():
         view = jobs.show(workspace, job_id, with_size=False)
         if str(view.state) != drawn:
-            st.rerun()  # the timer, the log and the table of all jobs change with the state
+            draw_again()  # the timer, the log and the table of all jobs change with the state
         st.markdown(f"#### {md(view.name, 120)}")
         _summary(view)
-        _actions(workspace, view)
+        actions(workspace, view)
         if view.kind == "synthesis":
             bill(pricing.bill_of_job(workspace, view.id))
         if view.kind != "study":  # its trainings are points of no curve
@@ -241,7 +315,8 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         frame.remarks(jobs.outcome(workspace, view.id).get("notes", []), icon="warning")
 
 
-def _actions(workspace: Workspace, view: JobView) -> None:
+def actions(workspace: Workspace, view: JobView) -> None:
+    """Stop, resume, where to look at what it made, delete."""
     with st.container(horizontal=True, vertical_alignment="center"):
         if view.active and str(view.state) != "stopping":
             with st.popover("Stop", icon=":material/stop_circle:", key=f"stop_open_{view.id}"):
@@ -290,6 +365,21 @@ def _resume(workspace: Workspace, view: JobView) -> None:
         if forms.button(label, key=f"resume_{view.id}", disabled=not all(typed.values()), **about):
             jobs.resume(workspace, view.id, env_secrets=typed, allow=list(chain(*outside.values())))
             st.rerun()
+
+
+def _retry(workspace: Workspace, view: JobView, item: str) -> None:
+    """The button that tries the chosen failed item again, or all of them; with the keys that are never stored."""
+    typed = {
+        name: st.text_input("API key", type="password", key=f"retry_{name}_{view.id}")
+        for name in jobs.missing_secrets(workspace, view.id)
+    }
+    label = f"Try {cut(item, 40)} again" if item else "Try all of them again"
+    about = "What went well is kept, and not paid again."
+    ready = all(typed.values())
+    if forms.button(md(label), key=f"retry_{view.id}", icon=":material/replay:", help=about, disabled=not ready):
+        jobs.retry(workspace, view.id, [item] if item else [], env_secrets=typed)
+        st.rerun()
+    forms.command(commands.line("jobs", "retry", view.id, item=item, wait=True))
 
 
 def _where_next(workspace: Workspace, view: JobView) -> None:
@@ -382,8 +472,10 @@ def _settings(job: JobView) -> None:
         shown.append(commands.line("jobs", "delete", job.id, yes=True))
     if job.kind == "prompts":
         shown.append(commands.line("prompts", "show", job.id))
-    if job.kind == "training" and str(job.state) == "finished":
+    if job.has_model and str(job.state) == "finished":
         shown += [
+            commands.line("search", "QUERY", retriever=job.id),
+            commands.line("serve", retriever=job.id),
             commands.line("models", "push", job.id, "OWNER/NAME"),
             commands.line("models", "export", job.id, "FOLDER"),
         ]

@@ -12,7 +12,7 @@ from cdp.base import text
 from cdp.base.config import IndexConfig
 from cdp.base.workspace import Workspace
 from cdp.retrievers import sending
-from cdp.services import commands, jobs, search
+from cdp.services import commands, jobs, search, trial
 from cdp.services.projects import Members
 from cdp.services.search import Hit, SearchAnswer
 from cdp.ui import jobs as job_views
@@ -71,12 +71,27 @@ def _add_api(chosen: list[str]) -> None:
     state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MOST_RETRIEVERS :])
 
 
-def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: str) -> None:
-    """Search, and draw the answers side by side."""
+def example(workspace: Workspace, corpus: str, retrievers: Sequence[str]) -> None:
+    """Before a query is typed: what to do, and the answers to one of the corpus's judged queries where it has some."""
+    query = trial.example_query(workspace, corpus)
+    st.caption(
+        f"Type a query and press Enter. Until then, a judged query of these documents: **{md(cut(query, 200))}**"
+        if query
+        else "Type a query and press Enter."
+    )
+    if query:
+        show(workspace, corpus, retrievers, query, unasked=True)
+
+
+def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: str, *, unasked: bool = False) -> None:
+    """Search, and draw the answers side by side; ``unasked``, without those that have a problem."""
     with st.spinner("Searching. The first search loads the models, which takes some seconds.", show_time=True):
         searched = search.search(workspace, query, retrievers, corpus)
-    with st.grid(len(searched.answers), min_column_width=280):
-        for number, answer in enumerate(searched.answers):
+    answers = [answer for answer in searched.answers if answer.problem is None or not unasked]
+    if not answers:
+        return
+    with st.grid(len(answers), min_column_width=280):
+        for number, answer in enumerate(answers):
             with st.container(key=f"answer_{number}"):
                 _answer(workspace, corpus, answer)
     given = [word for name in retrievers for word in ("--retriever", name)]

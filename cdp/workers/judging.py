@@ -25,7 +25,7 @@ from cdp.base.job_kind import BENCHMARK, CORPUS, LIGHT, Device, JobKind, Prepare
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
-from cdp.base.workspace import Workspace, append_jsonl, shuffle_key, write_bytes
+from cdp.base.workspace import Workspace, append_jsonl, read_json_or_none, shuffle_key, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
@@ -84,7 +84,7 @@ def main(job: Job) -> None:
     job.progress("reading", 0, 0, "")
     written = 0.0
     queries = write_queries(job, config) if config.writes else Path(config.queries)
-    target = read_target(job, config, queries)
+    target = _as_made(job, read_target(job, config, queries))
     if config.writes and (price := price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).endpoint.model_name)):
         with AnswerCache(job.workspace) as cache:
             written = price.cost(cache.spent(job.id))
@@ -165,6 +165,15 @@ def read_target(job: Job, config: JudgeConfig, file: Path) -> Target:
         self_match=False, relevant_from=judged.RELEVANT_FROM,
     )  # fmt: skip
     return Target(documents, queries, corpus.counted_language, manifest)
+
+
+def _as_made(job: Job, target: Target) -> Target:
+    """The target with the benchmark that an earlier attempt of this job made of it: a retry adds to that."""
+    made = (read_json_or_none(job.results / "judging.json") or {}).get("benchmark")
+    if target.folder is not None or made not in library.list_names(job.workspace):
+        return target
+    folder = job.workspace.benchmark(made)
+    return replace(target, folder=folder, manifest=manifests.read(folder))
 
 
 def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float | None = None) -> Pool:
@@ -253,7 +262,7 @@ class JudgingRun:
 
     def execute(self) -> None:
         """Judge what is left. Raises where every further pair would fail the same way."""
-        left = [pair for pair in self.pairs if pair not in self.grades]
+        left = [pair for pair in self.pairs if pair not in self.grades and self.job.takes(" ".join(pair))]
         if not left:
             return
         self.job.loading("the judge")
@@ -408,7 +417,7 @@ KIND = JobKind(
     JudgeConfig, main, prepare, called="{config.name} by {config.synthesis.endpoint.model_name}",
     inputs={"corpus": CORPUS, "benchmark": BENCHMARK}, makes="benchmark",
     device=lambda config: Device(config.gpus) if GENERATORS[config.endpoint.generator].local else LIGHT,
-    command="benchmarks judge", order=100,
+    command="benchmarks judge", retries=True, order=100,
 )  # fmt: skip
 
 

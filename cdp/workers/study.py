@@ -23,9 +23,9 @@ from cdp.benchmarks import Benchmark, manifests, registry
 from cdp.benchmarks.units import shared_units
 from cdp.complexity import content_words, count_content_words, language_of, profile
 from cdp.corpus import iter_documents
-from cdp.studies import records
-from cdp.studies.config import StudyConfig
-from cdp.studies.plan import CHOSEN, STEP_S, Inputs, StudySource
+from cdp.studies import kept, records
+from cdp.studies.config import NONE, StudyConfig
+from cdp.studies.plan import CHOSEN, STEP_S, Condition, Inputs, StudySource, alike
 from cdp.studies.records import licences, versions
 from cdp.training.tracking import Tracker
 
@@ -41,6 +41,9 @@ def main(job: Job) -> None:
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
+    # Of queries that were written for this study it is known only now.
+    if inputs.config.keep != NONE and (same := alike(job.workspace, inputs.sources, max(inputs.config.per_doc))):
+        raise ConfigError(same, hint="Have another model write them, or import sets that differ; then test again.")
     tracker = Tracker(inputs.config.tracker, str(job.spec.get("name") or job.id), job.folder, inputs.config.to_dict())
     first: Study | None = None
     if inputs.config.choose:
@@ -49,7 +52,12 @@ def main(job: Job) -> None:
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
 
     # Tasks of a cluster are numbered by all steps; those that are done take no time.
-    done = conducted(job, Study(job, inputs, first if job.pool is None else None, tracker))
+    study = Study(job, inputs, first if job.pool is None else None, tracker)
+    done = conducted(job, study)
+    if inputs.config.keep != NONE and not job.stop_requested():
+        job.progress("keeping the best model", 0, 0, "", next_within_s=STEP_S)
+        study.done = len(study.steps)  # what is trained now for its model is no step of the plan
+        kept.settle(job, inputs.config, inputs.sources[0].corpus, study.train_for_keeps)
     tracker.finish()
     job.result(
         "study",
@@ -82,6 +90,7 @@ def conducted(job: Job, study: Study) -> Counter[str]:
 
     Of tasks the study's tracker gets the scores alone.
     """
+    from cdp.studies.run import TRAININGS
     from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
@@ -94,6 +103,7 @@ def conducted(job: Job, study: Study) -> Counter[str]:
         if (read_json_or_none(path) or {}).get("failed"):
             path.unlink()
     total: Counter[str] = Counter()
+    trained = 0
     for done, path in enumerate(job.pool.map(do_step, files, job.stop_requested), 1):
         counts = read_json(path)
         job.n_failures += counts["failures"]
@@ -101,7 +111,8 @@ def conducted(job: Job, study: Study) -> Counter[str]:
         if counts["figures"]:
             job.metric(done, **counts["figures"])
             study.tracker.log(done, counts["figures"], f"{counts['figures'].get('condition')}/final")
-        job.progress("conditions", done, len(study.steps), "conditions", next_within_s=STEP_S)
+        trained += isinstance(study.steps[int(path.stem)], Condition)
+        job.progress(TRAININGS, trained, study.total, TRAININGS, next_within_s=STEP_S)
     return total
 
 

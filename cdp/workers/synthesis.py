@@ -76,7 +76,7 @@ def device(config: SynthesisConfig) -> Device:
 KIND = JobKind(
     "synthesis", "Writing queries", "Queries for the documents of a corpus, by a method and a generator.",
     SynthesisConfig, main, prepare, inputs={"corpus": CORPUS, "source": QUERY_SET}, device=device, makes=QUERY_SET,
-    command="queries generate", order=10,
+    command="queries generate", retries=True, order=10,
 )  # fmt: skip
 
 

@@ -11,30 +11,27 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from importlib.metadata import version
+from functools import partial
 from typing import Any
 
-from cdp import __version__, query_sets
+from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import QUERY_SET, Device, JobKind, PreparedJob
-from cdp.base.text import counted, public
+from cdp.base.text import public
 from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.base.workspace import Workspace
-from cdp.evaluation.card import model_card
-from cdp.retrievers import leakage, model_hash, spelling
-from cdp.retrievers.resolve import card_file, model_folder
+from cdp.evaluation.card import save_model
+from cdp.retrievers import leakage, model_hash
+from cdp.retrievers.resolve import model_folder
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 from cdp.training.reasoning import resolved_reasoning
+from cdp.training.record import record_of, written_of
 from cdp.training.tracking import Tracker
 
 # Processes wait for the first while it evaluates on a dev benchmark, which may take longer than the libraries' ten
 # minutes. The launcher ends the others if a process dies.
 TOGETHER = timedelta(days=1)
-
-# Of the outcome of the loop, as it is.
-OUTCOME = ("stopped", "early", "masked", "skipped", "best_step", "evaluations")
-LIBRARIES = ("sentence-transformers", "transformers", "torch")
 
 
 class JobHooks:
@@ -97,76 +94,46 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         processes=state.num_processes, evaluate=dev_evaluation(config, job),
         states=States(job.workspace.layers, base_hash, job.advance),
     )  # fmt: skip
-    order, outcome, (_, documents, _) = made.order, made.outcome, stores
+    outcome, (_, documents, _) = made.outcome, stores
     state.destroy_process_group()
     if not state.is_main_process:
         return
 
     job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
-    limit = length_of(model) or config.loop.max_length
-    filled = 0 if limit is None else int((documents.lengths >= limit).sum())
     own_notes = leaked_notes(job)
     if outcome.stopped:
         whole = f"**Stopped at step {outcome.step:,} of {outcome.steps:,}**: its scores are not those of a whole one."
         own_notes.insert(0, whole)
-    if filled:
-        own_notes.append(f"{counted(filled, 'document')} cut off at the {limit:,} tokens that the model takes.")
     result: dict[str, Any] = {
-        "id": job.id,
-        "retriever": config.retriever,
-        "query_set": config.query_set,
-        "corpus": pairs.query_set.corpus_id,
-        "weighting": config.weighting,
-        "pairs": len(pairs),
-        "documents": pairs.n_documents,
-        "hard_negatives": 0 if pairs.negatives is None else pairs.negatives.shape[1],
-        "dropped": pairs.dropped,
+        **record_of(
+            job.id,
+            config,
+            pairs,
+            documents,
+            made,
+            model,
+            processes=state.num_processes,
+            limit=length_of(model) or config.loop.max_length,
+        ),
         "failures": job.n_failures,
-        "unreasoned": pairs.unreasoned,
-        "batch_size": order.global_rows,
-        "processes": state.num_processes,
-        "left_out_per_epoch": order.left_out_per_epoch,
-        "filled_the_limit": filled,
-        "steps": outcome.step,
-        "steps_planned": outcome.steps,
-        "epochs": config.loop.epochs,
-        "seconds": round(outcome.seconds, 3),
-        **{name: getattr(outcome, name) for name in OUTCOME},
-        "pairs_per_second": round(outcome.pairs_seen / outcome.seconds, 1) if outcome.seconds else None,
-        "loss_first": _mean(outcome.first_losses),
-        "loss_last": _mean(outcome.last_losses),
-        "precision": made.precision,
-        "query_prompt": model.prompts["query"] or "",
-        "max_length": limit,
-        "best_ndcg@10": None if outcome.best_score is None else 100 * outcome.best_score,
-        "pairs_hash": pairs.content_hash,
-        "query_set_hash": pairs.query_set.content_hash,
         "base_hash": base_hash,
-        "model_hash": model_hash(model),
-        "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
-        "settings": config.to_dict(),
         "leakage": job.spec.get("inputs", {}).get(leakage.LEAKAGE, []),
-        "notes": own_notes + notes,
     }
+    result["notes"] = [*own_notes, *result["notes"], *notes]
     final = {"best_ndcg_at_10": result["best_ndcg@10"], "loss_last": result["loss_last"]}
     tracker.log(outcome.step, final, "final")
     tracker.finish()
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
-    source = pairs.query_set
-    name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {source.name}")
-    licences = licence_notes(retriever, source, job.workspace)
-    languages = sorted({*pairs.languages} or {pairs.language})
-    for other in (query_sets.load(job.workspace, name) for name in config.beside):
+    name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {pairs.query_set.name}")
+    licences = licence_notes(retriever, pairs.query_set, job.workspace)
+    for other in (query_sets.load(job.workspace, beside) for beside in config.beside):
         more = licence_notes(retriever, other, job.workspace)
         licences |= {what: f"{licences[what]}; {more[what]}" for what in licences if more[what] != licences[what]}
-    queries = f"{source.name}, {source.method or 'imported'}, written by {source.written_by}"
-
-    def write(folder: Any) -> None:
-        readers = spelling.TESTED if spelling.save(model, folder) else ()
-        card = model_card(result, retriever, queries, languages, licences, job.workspace, name, readers)
-        card_file(folder).write_text(card, encoding="utf-8")
-
-    write_folder(model_folder(job.folder), write)
+    save = partial(
+        save_model, model, result=result, retriever=retriever, workspace=job.workspace, title=name, licences=licences,
+        languages=sorted({*pairs.languages} or {pairs.language}), queries=written_of(pairs.query_set),
+    )  # fmt: skip
+    write_folder(model_folder(job.folder), save)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
 
@@ -179,10 +146,6 @@ def leaked_notes(job: Job) -> list[str]:
         "has never seen."
         for leak in job.spec.get("inputs", {}).get(leakage.LEAKAGE, ())
     ]
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
 
 
 def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> PreparedJob:

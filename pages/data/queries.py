@@ -28,7 +28,7 @@ def write(workspace: Workspace) -> None:
     decide_answer.test_summary(workspace, manifest.id)
     sets = queries.list_query_sets(workspace, corpus=manifest.id)
     key = "generate"
-    chosen = writing.choose_generator(sets, key)
+    chosen = writing.choose_generator(workspace, sets, key)
     with frame.guarded():
         writing.preview(workspace, manifest, sets, chosen)
     with frame.guarded():

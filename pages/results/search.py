@@ -29,6 +29,6 @@ with frame.guarded():
         if query and retrievers:
             page.show(workspace, corpus, retrievers, query)
         elif retrievers:
-            st.caption("Type a query and press Enter.")
+            page.example(workspace, corpus, retrievers)
         else:
             st.caption("Choose up to three retrievers.")

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from cdp.base.workspace import ANSWERS
+import pytest
+
+from cdp.base import workspace
+from cdp.base.workspace import ANSWERS, RECORDS, sha256_file
 
 
-def test_an_answer_is_kept_until_its_file_changes(tmp_path: Path) -> None:
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files count as written long ago."""
+    monkeypatch.setattr(workspace, "FRESH_NS", 0)
+
+
+def test_an_answer_is_kept_until_its_file_changes(tmp_path: Path, settled: None) -> None:
     path = tmp_path / "file"
     asked: list[str] = []
 
@@ -29,7 +39,7 @@ def test_an_answer_is_kept_until_its_file_changes(tmp_path: Path) -> None:
     assert ask("a") == "a third"
 
 
-def test_only_so_many_answers_are_kept(tmp_path: Path) -> None:
+def test_only_so_many_answers_are_kept(tmp_path: Path, settled: None) -> None:
     path = tmp_path / "file"
     path.write_text("one")
     asked: list[int] = []
@@ -41,3 +51,23 @@ def test_only_so_many_answers_are_kept(tmp_path: Path) -> None:
 def test_a_missing_file_is_asked_about_each_time(tmp_path: Path) -> None:
     answers = iter((1, 2))
     assert [ANSWERS.get(tmp_path / "none", "x", lambda: next(answers)) for _ in range(2)] == [1, 2]
+
+
+def test_a_copy_that_keeps_the_time_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("one")
+    first = RECORDS.digest(path)
+    before = path.stat()
+    path.write_text("two")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_ino, after.st_mtime_ns) == (before.st_size, before.st_ino, before.st_mtime_ns)
+    assert RECORDS.digest(path) == sha256_file(path) != first
+    assert RECORDS.digest(tmp_path / "none") == ""
+
+
+def test_a_file_that_changes_twice_within_a_tick_of_the_clock_is_read_twice(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for n in range(200):
+        path.write_text(f"{n:04}")
+        assert ANSWERS.get(path, "text", path.read_text) == f"{n:04}"

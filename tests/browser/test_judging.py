@@ -47,7 +47,8 @@ def grade(query: str, text: str) -> int:
 def lenient(prompt: str, m: int) -> str:
     """The judge: 2 for every third text that is only about the animal. Queries where these are asked for."""
     if "<passage>" not in prompt:
-        return numbered(prompt, m)
+        queries = numbered(prompt, m)
+        return queries.replace("What is", "Which is") if "different words" in prompt else queries  # paraphrases
     query, text = marked(prompt, "query"), marked(prompt, "passage")
     found = grade(query, text)
     return json.dumps({"reason": "As it says.", "grade": 2 if found == 1 and len(query + text) % 3 == 0 else found})

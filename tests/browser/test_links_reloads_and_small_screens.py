@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from cdp.base.config import TrainingConfig
+from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.services import corpora, jobs, training
 from tests.browser.conftest import MARKUP, MILLS, Looker, Server
+from tests.jobs.support import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -72,6 +73,27 @@ def test_a_training_goes_on_through_a_reload_and_in_two_tabs(serve: Serve, look:
     first.see("stopped", seconds=90)
     second.see("stopped", seconds=30).see("Resume")
     assert jobs.show(server.workspace, job).state == "stopped"
+
+    # Resumed in the other tab: a reload of the first follows it, and it goes on where it was.
+    reached = max(jobs.curve(server.workspace, job, "loss"))
+    second.press("Resume")
+    second.see("attempt 2", seconds=90)
+    first.page.reload()
+    first.see("attempt 2", seconds=90)
+    until(lambda: max(jobs.curve(server.workspace, job, "loss")) > reached, "the training to go on")
+    first.menu("Documents").page.get_by_test_id("stSidebar").get_by_text("1 running").wait_for(timeout=60_000)
+    jobs.stop(server.workspace, job)
+    second.see("stopped", seconds=60)
+
+    # A job that ends while the tab is in the background: its title says so until the person comes back.
+    config = EvaluationConfig(retriever="bm25", benchmark="demo", split="test")
+    short = jobs.start(server.workspace, "evaluation", config)
+    first.menu("Queries")
+    until(lambda: not jobs.show(server.workspace, short).active, "the evaluation")
+    first.page.wait_for_function("document.title.startsWith('✓ 1 finished')", timeout=30_000)
+    assert first.page.locator("link[rel='icon'], link[rel='shortcut icon']").first.get_attribute("href")
+    first.page.mouse.move(640, 0)  # the tooltip of the menu's link would cover the next
+    first.menu("Documents").page.wait_for_function("document.title === 'CDP Studio'", timeout=30_000)
     assert "Traceback" not in server.console()
 
 

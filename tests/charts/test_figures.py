@@ -24,7 +24,13 @@ def test_a_method_has_one_colour_whatever_stands_beside_it() -> None:
 
 
 def test_few_steps_stand_at_whole_numbers() -> None:
-    assert results.curve({1: 2.0, 3: 1.0}, "loss").layout.xaxis.dtick == 1
+    assert results.curves({"a": {1: 2.0, 3: 1.0}}, "loss").layout.xaxis.dtick == 1
+    two = results.curves({"a": {1: 2.0, 300: 1.0}, "b": {1: 3.0, 2: 2.5}}, "loss")
+    assert [(line.name, list(line.x), list(line.y)) for line in two.data] == [
+        ("a", [1, 300], [2.0, 1.0]), ("b", [1, 2], [3.0, 2.5]),
+    ]  # fmt: skip
+    assert two.layout.showlegend
+    assert len({line.line.color for line in two.data}) == 2
 
 
 def test_gains() -> None:

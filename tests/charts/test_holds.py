@@ -3,18 +3,20 @@ study has by hand."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cdp import query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.charts.holds import FIGURES
 from cdp.principle import correlation_table, differences
 from cdp.principle.tables import TABLES
 from cdp.results import arms, board, numbers
 from cdp.results.arms import FigureData
-from cdp.services import metrics
+from cdp.services import demo, metrics
 from tests.catalog.support import add_job
 from tests.charts import small_study
 from tests.charts.small_study import CW, DEV, UNTRAINED
@@ -110,6 +112,19 @@ def test_nothing_is_drawn_from_nothing() -> None:
     assert {name for name, figure in FIGURES.items() if figure.numbers(FigureData())} == set()
 
 
+def test_the_demos_finished_test_fills_eight_figures_at_the_first_start(workspace: Workspace) -> None:
+    demo.load(workspace)
+    sets = [q.id for q in query_sets.list_query_sets(workspace)]
+    for query_set in sets:
+        metrics.quick(workspace, query_set)
+    found = arms.own(workspace, board.list_evaluations(workspace), sets)
+    mine = replace(found, stats=arms.statistics(workspace, ["demo"]))
+    drawn = {name for name, figure in FIGURES.items() if figure.numbers(mine)}
+    assert len(drawn) >= 8, drawn
+    assert {"qdoc", "best", "paraphrase", "retrievers", "methods", "matrix", "documents", "measures"} <= drawn
+    assert arms.compared(workspace, board.list_evaluations(workspace)), "what was retrieved is kept for error analysis"
+
+
 def by(rows: list[dict[str, Any]], value: str, *keys: str, **wanted: Any) -> dict[Any, float]:
     """{values of ``keys``: rounded ``value``} of the rows that have what is ``wanted``."""
     chosen = [row for row in rows if all(row[name] == given for name, given in wanted.items())]
@@ -162,6 +177,13 @@ def test_documents_against_diversity_has_fewer_documents_at_more_queries(held: F
     assert by(found, "ndcg", "documents", benchmark="short", method="diverse") == {6: 45.0, 2: 44.0}
     assert by(found, "ndcg", "benchmark", method="untrained")["short"] == UNTRAINED["short"]
     assert by(found, "requests", "documents", benchmark="short", method="diverse") == {6: 6, 2: 2}
+
+
+def test_documents_by_queries_say_what_they_cost(held: FigureData) -> None:
+    found = numbers.documents_by_qdoc(held)
+    grid = by(found, "ndcg", "documents", "per_doc", retriever="tiny", method="diverse")
+    assert grid == {(6, 1): 55.0, (6, 3): 57.0, (6, 5): 56.33, (2, 3): 54.0}
+    assert "tiny · diverse · 2 documents (2 requests)" in {row["arm"] for row in found}
 
 
 def test_q_d_measures_and_scores_over_ce(held: FigureData) -> None:

@@ -15,7 +15,7 @@ from cdp.evaluation import evaluate_model
 from cdp.evaluation.evaluate import DevJudge, Vectors, in_trec_order, judge
 from cdp.evaluation.results import write_run
 from cdp.retrievers import load, resolve
-from cdp.retrievers.encode import EmbeddingStore, Encoding, encode
+from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, encode
 from cdp.retrievers.static import TokenMemo
 from tests.benchmarks.folders import write_benchmark
 from tests.evaluation.support import read_run, retrieve
@@ -78,11 +78,11 @@ def test_the_documents_vectors_of_the_best_state_serve_the_test(model, small: Be
 def test_vectors_of_other_documents_or_in_half_precision_are_not_taken(model, small: Benchmark) -> None:
     vectors = Vectors()
     one = Encoding("", "document")
-    vectors.get(one, "hash", lambda: np.ones((2, 3), np.float32))
-    assert vectors.get(one, "other", lambda: np.zeros((2, 3), np.float32)).reused == 0
+    vectors.get(one, "hash", lambda: Embedded([np.ones((2, 3), np.float32)]))
+    assert vectors.get(one, "other", lambda: Embedded([np.zeros((2, 3), np.float32)])).reused == 0
     half = Encoding("", "document", precision="fp16")
     for _ in range(2):
-        assert vectors.get(half, "hash", lambda: np.zeros((2, 3), np.float16)).reused == 0
+        assert vectors.get(half, "hash", lambda: Embedded([np.zeros((2, 3), np.float16)])).reused == 0
 
 
 def test_excluded_documents_do_not_come_back(model, tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_the_service_and_the_page_start_list_stop_and_resume_it(environment: dic
 
 def test_every_kind_of_the_product_has_all_facts() -> None:
     kinds = registry("job kind")
-    assert len(kinds) == 13
+    assert len(kinds) == 14
     for name, kind in kinds.items():
         assert kind.title[:1].isupper()
         assert kind.help.endswith(".")

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.results import board
-from cdp.services import queries
+from cdp.services import access, queries
 from tests.pages.opening import opened
 from tests.pages.support import ended_job, with_results
 from tests.support import work
@@ -29,6 +29,7 @@ def open_page(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Open:
     The test's own folder is allowed, as the operator of a server allows some.
     """
     monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(workspace.root.parent))
+    monkeypatch.setattr(access, "_typed_keys", {})  # of a dashboard that was started anew
 
     def at(name: str, **query: str | list[str]) -> AppTest:
         return opened(name, query)

@@ -57,7 +57,7 @@ def test_a_folder_that_is_not_the_benchmark_gives_one_box(
 def test_what_is_here_is_told(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     stored(workspace, "bright-biology", put(tmp_path, published.bright()))
     at = open_page("benchmarks", entry="bright-biology")
-    assert list(at.dataframe[0].value["Status"]).count("downloaded") == 1
+    assert list(at.dataframe[1].value["Status"]).count("downloaded") == 1
     at.session_state["command-benchmarks-sample"] = True
     at.run()
     assert not at.exception
@@ -76,3 +76,25 @@ def test_an_own_zip_is_added_and_removed(open_page: Open, workspace: Workspace, 
     at.button(key="benchmark_own_add").click().run()
     assert library.list_names(workspace) == ["mine"]
     assert "The benchmark mine is added" in at.success[0].proto.title.replace("\\", "")
+
+
+def test_the_page_opens_on_ones_own_collections_with_downloads_behind_add(
+    open_page: Open, workspace: Workspace, tmp_path: Path
+) -> None:
+    at = open_page("benchmarks")
+    assert "No collection yet" in words(at)
+    (known,) = [folded for folded in at.expander if folded.label.startswith("Add a published benchmark")]
+    assert not known.proto.expanded
+    assert len(known.dataframe) == 1, "the forty downloads are in it"
+    add_benchmark(write_benchmark(tmp_path / "mine"), workspace)
+    stored(workspace, "bright-biology", put(tmp_path, published.bright()))
+    at = open_page("benchmarks")
+    assert sorted(at.dataframe[0].value["Benchmark"]) == ["bright-biology", "mine"], "downloaded ones are one's own"
+    (known,) = [folded for folded in at.expander if folded.label.startswith("Add a published benchmark")]
+    assert not known.proto.expanded
+    at.run()
+    (known,) = [folded for folded in at.expander if folded.label.startswith("Add a published benchmark")]
+    assert not known.proto.expanded
+    linked = open_page("benchmarks", entry="nq")
+    (known,) = [folded for folded in linked.expander if folded.label.startswith("Add a published benchmark")]
+    assert known.proto.expanded

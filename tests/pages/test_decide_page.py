@@ -21,7 +21,8 @@ def test_a_measurement_is_the_answer_leads_to_its_training_and_the_rule_stands_i
     workspace: Workspace, task: dict[str, str], open_page: Open
 ) -> None:
     before = words(open_page("decide", corpus=task["corpus"], target_benchmark="tales"))
-    assert "Other datasets only" in before
+    assert "## Not tested on your documents yet." in before
+    assert "English, " in before  # what is known of this task stands there, no figure of others as its own
     run_study(workspace, sets_of(task), diverse_helps)
     at = open_page("decide", corpus=task["corpus"], target_benchmark="tales")
     assert not at.exception
@@ -89,5 +90,5 @@ def test_two_pasted_queries_get_no_firm_verdict(workspace: Workspace, open_page:
     at = open_page("decide")
     at.text_area(key="target_text").set_value("who built it\nwhen did it end").run(timeout=60)
     said = words(at).replace("\\", "")
-    assert "## Nothing is known about this task yet" in said
+    assert "## Not tested on your documents yet." in said
     assert "2 target queries are too few to tell" in said

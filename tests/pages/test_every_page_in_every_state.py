@@ -13,11 +13,11 @@ from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 
 EMPTY = {
-    "home": "**Next:** upload files or a folder",
+    "home": "Answer my question",
     "documents": "No documents yet",
     "queries": "No documents yet",
     "queries/review": "No query sets yet",
-    "benchmarks": "Download benchmarks",
+    "benchmarks": "No collection yet",
     "queries/quality": "No query sets yet",
     "decide/complexity": "No target queries yet",
     "launch": "No query sets yet",
@@ -33,7 +33,7 @@ FULL = {
     "documents": "Imported from demo",
     "queries": "queries repeat each other less",
     "queries/review": "pairs are usable",
-    "benchmarks": "Your benchmarks and subsets",
+    "benchmarks": "Your collections",
     "queries/quality": "is the most diverse",
     "decide/complexity": "Published rule: test both kinds of queries",
     "launch": "What will happen",

@@ -117,7 +117,7 @@ def test_each_figure_stands_beside_the_same_of_own_results(
     at.selectbox(key="errors_first_short").select("diverse × 1 · tiny").run(timeout=60)
     at.selectbox(key="errors_second_short").select("diverse × 3").run(timeout=60)
     said = words(at)
-    assert "of 19 figures can be drawn from your results" in said
+    assert "of 20 figures can be drawn from your results" in said
     assert "Relevant\\: one\\#1" in said
     marked = [element.proto.body for element in at.get("html")]
     assert any("<mark>amber</mark>" in body for body in marked)
@@ -126,7 +126,7 @@ def test_each_figure_stands_beside_the_same_of_own_results(
 def test_what_cannot_be_drawn_says_which_run_is_missing(open_page: Open) -> None:
     at = open_page("evidence", tab="holds", figure="documents")
     said = words(at)
-    assert "0 of 19 figures" in said
+    assert "0 of 20 figures" in said
     assert "A study that holds the pairs equal" in said
     at.button(key="to_decide").click().run(timeout=60)
     assert at.title[0].value == "Decide"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.config import SynthesisConfig
@@ -16,6 +17,7 @@ from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
 from cdp.jobs import JobSpec, submit
 from cdp.jobs.records import Status, load_spec
 from cdp.services import jobs, queries
+from cdp.ui import jobs as job_views
 from cdp.ui.shell.tables import md
 from tests.jobs.support import declare
 from tests.pages.conftest import Open
@@ -304,3 +306,66 @@ def test_a_resume_replaces_what_came_after_its_checkpoint(workspace: Workspace, 
     path.unlink()
     write_metrics(workspace, 3)
     assert len(jobs.curve(workspace, trained_job, "loss")) == 3, "another file of the same name is read anew"
+
+
+def test_the_tab_tells_of_jobs_that_ended_until_the_person_does_something(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finished job was noticed by nobody: the title of a tab in the background never changed."""
+    titles: list[str] = []
+    monkeypatch.setattr(st, "set_page_config", lambda **config: titles.append(config["page_title"]))
+    locks: dict[str, int] = {}
+
+    def ticket(job: str) -> Path:
+        return workspace.root / "queue" / f"{int(job[-1]):020d}.waiting.cpu.{job}.json"
+
+    def at_work(job: str) -> None:
+        ended_job(workspace, job, "training", {})
+        write_json(workspace.job(job) / "status.json", {"phase": "queued", "attempt": 1})
+        write_json(ticket(job), {})
+        locks[job] = wait_for_lock(workspace.job(job) / "alive.lock", "it", wait_s=1)
+
+    def ends(job: str, outcome: str) -> None:
+        ended_job(workspace, job, "training", {}, outcome=outcome)
+        os.close(locks.pop(job))
+        ticket(job).unlink()
+
+    for name in ("training-1", "training-2", "training-3"):
+        at_work(name)
+    at = open_page("home")
+    assert titles[-1] == "CDP Studio"
+    ends("training-1", outcome="finished")
+    at.session_state[job_views.BY_ITSELF] = True
+    at.run()
+    assert titles[-1] == "✓ 1 finished · CDP Studio"
+    ends("training-2", outcome="finished")
+    at.session_state[job_views.BY_ITSELF] = True
+    at.run()
+    assert titles[-1] == "✓ 2 finished · CDP Studio"
+    ends("training-3", outcome="failed")
+    at.session_state[job_views.BY_ITSELF] = True
+    at.run()
+    assert titles[-1] == "✗ 1 failed · CDP Studio"
+    at.run()
+    assert titles[-1] == "CDP Studio", "the person came back"
+
+
+def test_choosing_a_prompt_and_mining_hard_negatives_start_from_the_page(
+    filled: Workspace, open_page: Open, in_process: Callable[[], list[str]]
+) -> None:
+    at = open_page("jobs")
+    assert {"Tuning prompts", "Mining hard negatives"} <= set(at.selectbox(key="start_kind").options)
+    at.selectbox(key="start_kind").select("mining").run(timeout=60)
+    assert at.button(key="start_mining_button")
+    assert not at.exception
+    at.selectbox(key="start_kind").select("prompts").run(timeout=60)
+    assert not at.exception
+    at.button(key="start_prompts_button").click().run(timeout=60)
+    assert not at.exception
+    assert {view.kind for view in jobs.list_jobs(filled)} >= {"prompts", "synthesis"}
+
+
+def test_nothing_is_offered_whose_inputs_are_not_there(workspace: Workspace, open_page: Open) -> None:
+    at = open_page("jobs")
+    assert not at.error
+    assert not [box for box in at.selectbox if box.key == "start_kind"]

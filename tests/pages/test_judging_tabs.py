@@ -30,8 +30,8 @@ def test_what_is_sent_where_stands_before_the_start(
     assert {b.label for b in at.button} & {"Start judging"} == set(), "nothing to start without queries"
     at.segmented_control(key="judge_log_way").set_value("Path on this server").run()
     at.text_input(key="judge_log_path").set_value(str(log)).run()
-    at.text_input(key="judge_model").set_value(MODEL)
-    at.text_input(key="judge_api_key").set_value(KEY).run()
+    at.text_input(key="generate_model").set_value(MODEL)
+    at.text_input(key="generate_api_key").set_value(KEY).run()
     said = words(at).replace("\\", "")
     assert "13 lines: 12 different queries, 1 repeated." in said
     assert f"are sent to {judge.url}: {MODEL} judges at most" in at.info[0].value.translate({0x5C: None, 0x2060: None})
@@ -50,8 +50,8 @@ def test_the_column_of_a_log_is_chosen_where_its_name_does_not_tell(
     at = open_page("benchmarks", tab="judge")
     at.segmented_control(key="judge_log_way").set_value("Path on this server").run()
     at.text_input(key="judge_log_path").set_value(str(path)).run()
-    at.text_input(key="judge_model").set_value(MODEL)
-    at.text_input(key="judge_api_key").set_value(KEY).run()
+    at.text_input(key="generate_model").set_value(MODEL)
+    at.text_input(key="generate_api_key").set_value(KEY).run()
     assert "Choose the column with the queries among 'when', 'user_question'" in words(at).replace("\\", "")
     next(box for box in at.selectbox if box.label == "Queries").set_value("user_question").run()
     assert "2 lines: 2 different queries" in words(at).replace("\\", "")
@@ -67,8 +67,8 @@ def test_a_model_writes_the_queries_where_there_are_none(
     judge.answer = writes_and_judges
     at = open_page("benchmarks", tab="judge")
     at.segmented_control(key="judge_from").set_value("A model writes them").run()
-    at.text_input(key="judge_model").set_value(MODEL)
-    at.text_input(key="judge_api_key").set_value(KEY).run()
+    at.text_input(key="generate_model").set_value(MODEL)
+    at.text_input(key="generate_api_key").set_value(KEY).run()
     assert f"{MODEL} writes these queries and judges them" in words(at).replace("\\", "")
     assert "written_by" not in str([box.key for box in at.text_input])
     at.text_input(key="judge_writer").set_value("another-model")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +15,7 @@ import numpy as np
 import pytest
 
 from cdp.base.config import ResultImportConfig
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import REPOSITORY, Workspace
 from cdp.benchmarks import judged
 from cdp.cli import main
 from cdp.services import jobs, judging, projects
@@ -145,6 +148,59 @@ def test_a_label_changes_every_face_at_once(workspace: Workspace, folder: Path, 
         assert headline(after["decide"]) in after[face], "one headline"
     undone = {face: text for face, text in faces().items() if text != after[face]}
     assert not undone, "asked again, it says the same"
+
+
+def test_labels_of_a_second_process_a_file_and_a_changed_pool_reach_every_face(
+    workspace: Workspace, task: dict[str, str], folder: Path, faces: Faces
+) -> None:
+    """What this process kept is not what it says: a fresh process is the oracle."""
+    labelled(workspace, folder, 12)
+    first = faces()
+    assert "Corrected by 12 queries of people" in first["Compare"]
+
+    def elsewhere(*command: str, keys: str = "") -> str:
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "80"}
+        command = (sys.executable, "-m", "cdp", *command)
+        done = subprocess.run(command, check=True, env=environment, capture_output=True, text=True, input=keys)
+        return done.stdout
+
+    decided = ("decide", "--corpus", task["corpus"], "--benchmark", "made")
+    elsewhere("benchmarks", "label", "made", "--by", "Ada", keys="n\nq\n")
+    second = faces()
+    for face in ("Decide", "Compare", "decide"):
+        assert "Corrected by 13 queries of people" in second[face], face
+    assert "13 of 60 queries labelled by people" in second["Label"]
+    assert second["decide"] == elsewhere(*decided)
+
+    # By hand, as long as before and with the time of before: only the content tells.
+    path = folder / "labels.jsonl"
+    before, swapped = path.stat(), str.maketrans({"3": "0", "0": "3"})
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line["grades"] = {d: int(str(grade).translate(swapped)) for d, grade in line["grades"].items()}
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    text = text.ljust(before.st_size)
+    with path.open("r+") as file:
+        file.write(text)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    third = faces()
+    for face in ("Decide", "Compare", "decide", "results compare"):
+        assert third[face] != second[face], face
+    assert third["decide"] == elsewhere(*decided)
+
+    pool = judged.read_pool(folder)
+    # Another retriever found more: the labelled queries are no longer whole, and the labels' file is the same.
+    for query in judged.sampled(pool)[1:]:
+        pool[query][f"d{(int(query[1:]) + 1) % N_JUDGED}-0"] = {"late": 1}
+    judged.write_pool(folder, pool)
+    fourth = faces()
+    assert "1 of 60 queries labelled by people" in fourth["Label"]
+    for face in ("Compare", "results compare"):
+        assert "Corrected by" not in fourth[face], face
+    row = next(r for r in json.loads(fourth["results compare"])["rows"] if r["calibration"])
+    assert row["calibration"]["labelled_queries"] == 1
+    assert fourth["decide"] == elsewhere(*decided)
 
 
 def test_a_grade_changes_every_face_at_once(workspace: Workspace, folder: Path, faces: Faces) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from cdp import cli
+from cdp import cli, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.corpus import load_manifest
+from cdp.corpus import load_manifest, looking
 from cdp.llm.prices import Price, dollars
-from cdp.services import jobs, queries
+from cdp.services import corpora, jobs, queries
 from cdp.synthesis import pricing
 from tests.pages.conftest import Open
+from tests.pages.test_every_page_in_every_state import words
 from tests.support import write_prices
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
 
@@ -59,7 +61,10 @@ def test_a_method_for_several_documents_is_previewed_on_demand_and_asks_once_for
     at.multiselect(key="preview_methods").set_value(["multi_document"]).run()
     assert lists(at) == [], "the corpus is ranked when the button is pressed"
     at.segmented_control(key="generate_generator").set_value("openai").run()
-    at.segmented_control(key="generate_method").set_value("multi_document").run()
+    offered = at.segmented_control(key="generate_method").options
+    assert len(offered) == 4, "three methods, and More"
+    at.segmented_control(key="generate_method").set_value("more").run()
+    at.selectbox(key="generate_other_method").set_value("multi_document").run()
     assert not at.exception
     requests = next(m.value for m in at.metric if m.label == "Requests")
     assert int(requests) == -(-load_manifest(filled, filled_corpus(filled)).n_documents // 2)
@@ -146,3 +151,18 @@ def test_queries_are_imported_from_the_columns_that_are_chosen(
     said = at.success[0].value.replace("\\", "")
     assert "1 row judged not relevant" in said
     assert "Columns that were not taken: text." in said
+
+
+def test_what_people_wrote_stands_beside_the_methods_with_content_words_in_bold(
+    filled: Workspace, open_page: Open, tmp_path: Path
+) -> None:
+    corpus = corpora.list_corpora(filled)[0]
+    document = looking.page(filled, corpus.id, 0, 1)[0]
+    asked = tmp_path / "asked.jsonl"
+    asked.write_text(json.dumps({"document_id": document.id, "query": "why does the amber tide turn"}) + "\n")
+    made = queries.import_file(filled, asked, corpus.id, name="asked").query_set
+    query_sets.update(filled, made.id, kind="human")
+    at = open_page("queries", document=document.id)
+    said = words(at)
+    assert "#### Written by people" in said
+    assert "why does the **amber** **tide** **turn**" in said

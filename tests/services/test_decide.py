@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from cdp import benchmarks, query_sets
+from cdp.base.text import signed
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.corpus import read_documents, store
 from cdp.evaluation import ndcg
-from cdp.principle import Decision
+from cdp.principle import PARAPHRASE, SCALING, Decision
 from cdp.query_sets import QuerySet
-from cdp.services import decide, judging
+from cdp.services import decide, judging, studies
 from cdp.studies import advice, records, target_queries
 from cdp.studies.config import StudyConfig
+from cdp.studies.gains import controls
 from cdp.studies.plan import StudySource, conditions, counted
 from tests.judging.made import make
 from tests.pages.support import ended_job
@@ -215,6 +219,52 @@ def test_a_study_is_scored_by_all_that_its_judge_has_judged(workspace: Workspace
     assert all(arm.mean == pytest.approx(both) for arm in after.options)
 
 
+@pytest.mark.parametrize("labels", [None, 0, 30])
+def test_one_difference_has_one_interval_in_the_answer_and_in_the_report(
+    workspace: Workspace, task: dict[str, str], labels: int | None
+) -> None:
+    """Judged by people (None), by a model alone, and by a model whose grades people's labels correct."""
+    rng = np.random.default_rng(1)
+
+    def retrieved(source: str, per_doc: int) -> list[list[str]]:
+        # Different queries rank the best document first more often.
+        better = 2.0 if (source, per_doc) == ("diverse", 5) else 0.5
+        orders = [np.argsort(-rng.normal(better * np.arange(4) / 4)) for _ in range(N_JUDGED)]
+        return [[f"d{i}-{d}" for d in order] for i, order in enumerate(orders)]
+
+    if labels is None:
+        run_study(workspace, sets_of(task), diverse_helps)
+    else:
+        folder = make(workspace, lambda query, document: document, n_queries=N_JUDGED)
+        benchmark = {"name": "made", "split": "test", "source": {"kind": judged.KIND, "judge": "a-model"}}
+        run_study(workspace, sets_of(task), diverse_helps, benchmark=benchmark, retrieved=retrieved)
+        pool = judged.read_pool(folder)
+        for query in judged.sampled(pool)[:labels]:
+            judged.add_labels(folder, query, {d: int(rng.integers(4)) for d in judged.to_label(pool, query)}, "Ada")
+    answer = decide.decide(workspace, corpus=task["corpus"])
+    assert answer.evidence is not None
+    assert (answer.evidence.basis.labels > 0) is bool(labels)
+
+    report = studies.report(workspace, "study-1")
+    for gain in report.gains:
+        option, control = (gain.cell, dict(controls(gain.cell, {row.cell for row in report.rows}))[gain.comparison])
+        stated = [
+            c
+            for c in (*answer.comparisons, *answer.equal_pairs)
+            if (c.option.cell, c.against.cell) == (option, control)
+        ]
+        if not gain.cell.held or gain.comparison == SCALING:
+            (c,) = stated
+            assert (gain.points, gain.low, gain.high) == (c.points, c.low, c.high), gain
+            assert gain.significant <= (c.gains or c.loses)
+    (found,) = [gain for gain in report.of(PARAPHRASE) if gain.cell.per_doc == 5 and not gain.cell.held]
+    assert f"{signed(found.points)} (95% {signed(found.low)} to {signed(found.high)})".replace("*", "") in (
+        " ".join(report.findings).replace("*", "")
+    )
+    if labels is None:
+        assert found.significant
+
+
 def sets_of(task: Mapping[str, str]) -> dict[str, str]:
     return {method: task[method] for method in ("diverse", "paraphrase")}
 
@@ -250,9 +300,9 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
 
 
 def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: dict[str, str]) -> None:
-    assert advice.next_step(of_tales(workspace, task), task["corpus"]) is None
+    assert advice.next_step(workspace, of_tales(workspace, task), task["corpus"]) is None
     run_study(workspace, sets_of(task), diverse_helps)
-    step = advice.next_step(of_tales(workspace, task), task["corpus"])
+    step = advice.next_step(workspace, of_tales(workspace, task), task["corpus"])
     assert step is not None
     assert (step.page, step.settings) == ("launch", {"per_doc": 5, "weighting": "none", "steps": 87})
     assert (step.params["query_set"], step.params["retriever"]) == (task["diverse"], "static-minilm")
@@ -264,12 +314,12 @@ def test_bm25_above_every_training_comes_first(workspace: Workspace, task: dict[
     alone = of_tales(workspace, task)
     assert alone.headline.startswith("A first look: test a retriever worth having (minilm or ")
     assert "se BM25" not in alone.headline
-    assert advice.next_step(alone, task["corpus"]) is None
+    assert advice.next_step(workspace, alone, task["corpus"]) is None
     run_study(workspace, sets_of(task), diverse_helps, lexical=60.0, untrained="minilm", beside={"minilm": 20.0})
     known = of_tales(workspace, task)
     assert known.headline.startswith("Use BM25: +4")
     assert any(text.startswith("If you train: write 5 different queries per document") for text in known.findings)
-    step = advice.next_step(known, task["corpus"])
+    step = advice.next_step(workspace, known, task["corpus"])
     assert step is not None
     assert step.page == "search"
 
@@ -292,7 +342,7 @@ def test_every_retriever_stands_among_the_options_with_the_fusions_that_dev_take
     assert (known.choice.kind, known.choice.retriever) == ("untrained", "minilm")
     assert known.headline.startswith("Keep minilm untrained: ")
     assert {row["retriever"] for row in known.to_dict()["options"]} == {"", "minilm", "static-minilm"}
-    step = advice.next_step(known, task["corpus"])
+    step = advice.next_step(workspace, known, task["corpus"])
     assert step is not None
     assert step.page == "search"
 
@@ -402,3 +452,36 @@ def test_prices_are_those_of_what_wrote_last(workspace: Workspace, task: dict[st
     wrote(task["corpus"], "template")
     whose, prices = priced(workspace, task["corpus"])
     assert (whose, prices["5 different queries"]) == ("the template generator", "free")
+
+
+def test_the_answer_is_one_page_to_send_without_code_or_address(
+    workspace: Workspace, task: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from cdp.charts.answer_page import answer_page
+    from cdp.cli import main
+
+    run_study(workspace, sets_of(task), diverse_helps)
+    out = tmp_path / "answer.html"
+    assert main(["decide", "--benchmark", "tales", "--corpus", task["corpus"], "--out", str(out)]) == 0
+    headline = capsys.readouterr().out.splitlines()[0]
+    page = ElementTree.fromstring(out.read_text().partition("<body>")[2].partition("</body>")[0].join(("<b>", "</b>")))
+    texts = ["".join(element.itertext()) for element in page.iter()]
+    assert headline in texts
+    answer = of_tales(workspace, task)
+    assert {*answer.findings, *answer.limits} <= set(texts)
+    rows, _ = advice.list_options(workspace, answer, task["corpus"])
+    assert {row.title for row in rows} <= set(texts)
+    assert len(page.findall(".//circle")) == len([row for row in rows if row.over])
+
+    # What people named is text: it opens no element and loads nothing.
+    evil = '<script src="http://evil.example/x.js"></script><img src=x onerror=alert(1)>"\''
+    named = answer.evidence.basis if answer.evidence else None
+    assert named is not None
+    said = replace(answer, headline=evil, findings=(evil,), basis=replace(named, name=evil, study=evil))
+    for options in (rows, []):
+        text = answer_page(said, options, when=evil, task=evil)
+        assert not re.search(r"<(script|img|link|iframe|object|a)\b", text)
+        assert evil not in text
+        assert "default-src 'none'" in text
+    clean = out.read_text()
+    assert not re.search(r"https?:|//|url\(|@import", clean)

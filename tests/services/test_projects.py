@@ -31,7 +31,7 @@ def query_set(workspace: Workspace, folder: Path, corpus_id: str) -> str:
 @pytest.fixture
 def two(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
     """The demo, which is a project, and a corpus in none, each with a training; ids by what they are."""
-    demo.load(workspace)
+    demo.load(workspace, tested=False)
     other = corpus(workspace, tmp_path, "other")
     own_set = query_set(workspace, tmp_path, other)
     demo_set = next(q.id for q in queries.list_query_sets(workspace) if q.id != own_set)

@@ -22,6 +22,7 @@ RULES = {"access"}
 # Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 # of `access`.
 READING = {
+    "answering": {"command", "latest"},
     "benchmarks": {"list_own", "list_registry", "show"},
     "clusters": {"look", "request", "setting", "trouble"},
     "commands": {"changed"},
@@ -29,6 +30,7 @@ READING = {
     "decide": {"awaiting", "decide", "load", "of_judged"},
     "demo": {"corpus"},
     "doctor": {"check", "prunable"},
+    "endpoints": {"remembered", "writer"},
     "evaluation": {"checked", "strong_baselines"},
     "jobs": {
         "again",
@@ -46,7 +48,7 @@ READING = {
         "wait",
     },
     "judging": {"is_local", "judged_name", "missing", "repeated", "writer_of"},
-    "metrics": {"paired", "quick", "results"},
+    "metrics": {"fitting", "paired", "quick", "results"},
     "projects": {
         "check_unused",
         "default",
@@ -59,9 +61,9 @@ READING = {
     },
     "queries": {"failures", "list_query_sets", "page", "preview", "show", "unit"},
     "search": {"list_retrievers"},
-    "studies": {"grid_for", "list_studies", "report", "speeds"},
+    "studies": {"grid_for", "kept", "list_studies", "report", "speeds"},
     "training": {"defaults", "list_retrievers"},
-    "trial": {"at_work", "command", "has_judged", "of_project", "running", "trouble"},
+    "trial": {"at_work", "command", "example_query", "has_judged", "of_project", "running", "trouble"},
     "tuning": {"result"},
 }
 

@@ -56,6 +56,21 @@ def human(workspace: Workspace, manifest: CorpusManifest, n: int = 60) -> str:
     ).query_set.id
 
 
+def two_sets(workspace: Workspace, manifest: CorpusManifest, same: int = 0) -> list[str]:
+    """Diverse queries and paraphrases of sixty documents, ``same`` of which have the same in both; their ids."""
+    found = []
+    for method in ("diverse", "paraphrase"):
+        lines = {
+            f"d{i}": [f"{'one' if i < same else method} {WORDS[n]} of {1700 + i}" for n in range(5)] for i in range(60)
+        }
+        imported = query_sets.import_queries(
+            lines.items(), workspace, manifest.id, method, kind="synthetic", method=method, language="en"
+        )
+        query_sets.update(workspace, imported.query_set.id, generator="template")
+        found.append(imported.query_set.id)
+    return found
+
+
 SPEEDS = {"static-minilm": [2000, 2000], "minilm/2": [60, 200], "minilm": [20, 50]}
 
 
@@ -291,6 +306,7 @@ def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer
 ) -> None:
     manifest = corpus(workspace, tmp_path)
     human(workspace, manifest)
+    two_sets(workspace, manifest)  # of texts as short as these templates write the same twice
     own = {}
     for name, seed in (("tiny-one", 0), ("tiny-two", 1)):
         source = str(tiny_retriever(tmp_path / name, layers=3, seed=seed))
@@ -329,3 +345,53 @@ def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer
     assert {arm.retriever for arm in answer.options if arm.trained} == {chosen}
     assert chosen in " ".join((answer.headline, *answer.findings))
     assert f": {chosen} · 24 documents" in answer.rests_on
+
+
+@pytest.mark.parametrize("own_dev", [False, True])
+def test_the_queries_that_are_promised_are_those_of_the_files(
+    workspace: Workspace, tmp_path: Path, own_dev: bool
+) -> None:
+    """Some have no relevant document, some ask the same: 10 were promised for dev, and its file held 8."""
+    manifest = corpus(workspace, tmp_path)
+    folder = tmp_path / "asked"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(d) + "\n" for d in documents(60)))
+    asked = [f"who found the {WORDS[i % 12]} in {1700 + i // 2 * 2 if i > 25 else 1700 + i}" for i in range(30)]
+    lines = [json.dumps({"_id": f"q{i}", "text": text}) for i, text in enumerate(asked)]
+    (folder / "queries.jsonl").write_text("\n".join(lines))
+    rows = [f"q{i}\td{i}\t{0 if i in (3, 4) else 1}\n" for i in range(30)]
+    head = "query-id\tcorpus-id\tscore\n"
+    (folder / "qrels" / "test.tsv").write_text(head + "".join(rows[:20] if own_dev else rows))
+    if own_dev:
+        (folder / "qrels" / "dev.tsv").write_text(head + "".join(rows[20:]))
+    benchmarks.add_benchmark(folder, workspace, "asked")
+    projects.take_along(workspace, "corpus", manifest.id, "asked")
+
+    planned = trial.plan(workspace, TrialConfig(corpus=manifest.id, queries=15))
+    splits = planned.judged.splits
+    assert (splits.n_test, splits.n_dev) != (20, 10)
+    assert f"{splits.n_test} of {20 if own_dev else 30} judged queries are reported" in " ".join(planned.notes)
+    assert f"{splits.n_dev} others choose the checkpoints ({splits.benchmark})" in " ".join(planned.notes)
+    made = trial.make(workspace, manifest, planned.judged)
+    assert made == splits.benchmark
+    assert made.endswith(f"-{splits.n_dev}dev")
+    subset = benchmarks.manifests.read(workspace.benchmark(made)).subset
+    assert subset is not None
+    counts = {split: len(load_benchmark(workspace.benchmark(made), split).qrels) for split in ("test", "dev")}
+    assert counts == {"test": splits.n_test, "dev": splits.n_dev} == {"test": subset.queries, "dev": subset.dev}
+    again = trial.plan(workspace, TrialConfig(corpus=manifest.id, queries=15))
+    assert again.judged.splits.benchmark == made
+
+
+def test_documents_without_words_leave_the_number_that_is_promised(workspace: Workspace, tmp_path: Path) -> None:
+    source = tmp_path / "some.jsonl"
+    some = [d if i % 3 else {"_id": d["_id"], "text": "…"} for i, d in enumerate(documents(60))]
+    source.write_text("".join(json.dumps(d) + "\n" for d in some))
+    with read_documents(source) as result:
+        manifest = store(result, "some", workspace)
+    planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
+    made = workspace.benchmark(trial.make(workspace, manifest, planned.judged))
+    splits = planned.judged.splits
+    counts = {split: len(load_benchmark(made, split).qrels) for split in ("test", "dev")}
+    assert counts == {"test": splits.n_test, "dev": splits.n_dev}
+    assert sum(counts.values()) < planned.judged.held_out

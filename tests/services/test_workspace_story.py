@@ -17,7 +17,7 @@ from cdp.studies import target_queries
 
 @pytest.mark.slow
 def test_the_demo_is_loaded_once(workspace: Workspace) -> None:
-    assert len(demo.load(workspace)) == 5
+    assert len(demo.load(workspace)) == 6
     assert demo.load(workspace) == []
     assert {(q.name, q.kind, q.generator, q.n_queries) for q in queries.list_query_sets(workspace)} == {
         ("demo diverse", "synthetic", "recorded", 768),

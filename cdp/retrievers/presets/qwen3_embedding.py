@@ -12,7 +12,7 @@ PRESET = Retriever(
     title="Qwen3-Embedding-0.6B",
     help="A decoder trained for embeddings. One of the paper's three retrievers; needs a GPU to train.",
     source="Qwen/Qwen3-Embedding-0.6B",
-    kind="transformer",
+    architecture="transformer",
     # In a decoder only the last token has seen the whole text; batches are padded on the left, so that it stands
     # last.
     pooling="lasttoken",

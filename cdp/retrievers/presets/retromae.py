@@ -10,7 +10,7 @@ PRESET = Retriever(
     title="RetroMAE",
     help="BERT base pre-trained for retrieval. CLS pooling: a library's default of mean pooling is wrong for it.",
     source="Shitao/RetroMAE",
-    kind="transformer",
+    architecture="transformer",
     # RetroMAE pre-trains the CLS vector; the mean, a library's default, is wrong for it.
     pooling="cls",
     normalize=False,

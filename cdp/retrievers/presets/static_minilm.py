@@ -11,7 +11,7 @@ PRESET = Retriever(
     help="The word-embedding matrix of all-MiniLM-L6-v2, averaged over a text's tokens. Made for trying things out: "
     "it trains in seconds on a CPU and its gains are real, but it ignores word order.",
     source=MINILM_NAME,
-    kind="static",
+    architecture="static",
     # The mean is all there is: each token has one vector, independent of its context.
     pooling="mean",
     normalize=False,

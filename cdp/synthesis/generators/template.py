@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from cdp.base.records import Document
 from cdp.llm.answers import Answer
@@ -18,6 +20,10 @@ from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.sentences import FUNCTION_WORDS, MOST_CHARACTERS, content, is_english, whole
 from cdp.synthesis.templates import english, other
 from cdp.synthesis.work import documents_of
+
+# Of a sentence that is taken as it is: words at most, and more characters than these. Where one ends.
+LONGEST, SHORTEST = 20, 4
+_SENTENCES = re.compile(r"(?<=[.!?…؟۔।])\s+|(?<=[。！？])\s*")
 
 
 class TemplateGenerator(Generator):
@@ -51,8 +57,10 @@ class TemplateGenerator(Generator):
         # A foreign title at the beginning of each sentence makes no text foreign.
         text = document.text.replace(document.title, " ") if document.title else document.text
         room = english if is_english(text if text.strip() else document.content) else other
-        build = room.paraphrases if method.startswith("paraphrase") else room.diverse
-        return distinct(build(document, rng), m)
+        rewords = method.startswith("paraphrase")
+        build = room.paraphrases if rewords else room.diverse
+        # Where no rule finds a sentence that stands alone, sentences as they are ask better than nothing.
+        return distinct(build(document, rng), m) or distinct(_as_they_are(document, 1 if rewords else m), m)
 
 
 GENERATOR = GeneratorType(
@@ -63,6 +71,13 @@ GENERATOR = GeneratorType(
     reads=frozenset({"seed"}),
     order=10,
 )
+
+
+def _as_they_are(document: Document, most: int) -> Iterator[str]:
+    """Yield the first sentences of a text of two or more, cut to a query's length; nothing for a table or a title."""
+    found = [" ".join(text.split()[:LONGEST]) for text in _SENTENCES.split(document.text[:MOST_CHARACTERS])]
+    if len(found) > 1:
+        yield from islice((text for text in found if len(text) > SHORTEST), most)
 
 
 def elaborated(query: str, document: Document) -> str:

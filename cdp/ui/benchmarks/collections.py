@@ -22,11 +22,13 @@ def page(workspace: Workspace) -> None:
     """The page below its head."""
     _own(workspace)
     _add(workspace)
-    st.subheader("Download benchmarks", anchor=False)
-    statuses = benchmarks.list_registry(workspace)
-    _table(statuses)
-    _details(workspace, statuses)
-    st.caption("CW and sizes are as stated by each source. Decide counts the CW of a benchmark's own queries.")
+    asked = "entry" in st.query_params  # a link led to one of them
+    title = "Add a published benchmark: download one of those known by name"
+    with st.expander(title, icon=":material/download:", key="benchmark_known", expanded=asked):
+        statuses = benchmarks.list_registry(workspace)
+        _table(statuses)
+        _details(workspace, statuses)
+        st.caption("CW and sizes are as stated by each source. Decide counts the CW of a benchmark's own queries.")
 
 
 def _table(statuses: Sequence[RegistryStatus]) -> None:
@@ -124,11 +126,12 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
 
 
 def _own(workspace: Workspace) -> None:
-    """The workspace's benchmarks that the registry does not know, and subsets."""
-    stored = state.of_project(workspace, "benchmark", benchmarks.list_own(workspace))
+    """The benchmarks that are here: own ones, downloaded ones, and subsets."""
+    stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     if not stored:
+        st.caption("No collection yet. Add one below, or have a model judge your query log.")
         return
-    st.subheader("Your benchmarks and subsets", anchor=False)
+    st.subheader("Your collections", anchor=False)
     tables.show(
         {
             "Benchmark": [b.name for b in stored],
@@ -139,7 +142,7 @@ def _own(workspace: Workspace) -> None:
                 b.problem or (f"Subset of {b.subset_of}: scores are higher" if b.subset_of else "") for b in stored
             ],
         },
-        alt="Your own benchmarks and subsets",
+        alt="Your benchmarks and subsets",
         config=COUNTS,
     )
     frame.link("launch", "Evaluate a retriever on them", tab="evaluation")

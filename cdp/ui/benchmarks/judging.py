@@ -37,8 +37,8 @@ def page(workspace: Workspace) -> None:
     key = "judge"
     corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
-        source = _queries(workspace, key, stack)
-        chosen = writing.choose_generator([], key, llm_only=True)
+        source = asked_queries(workspace, key, stack)
+        chosen = writing.choose_generator(workspace, [], key, llm_only=True)
         own = ("corpus", "queries", "query_field", "benchmark", "runs", "generator", "model", "base_url", "writer")
         writer = forms.widget(JudgeConfig, "writer", key=key) if source == "" else ""
         told = ("written_by",) if source == "" else ()
@@ -46,7 +46,7 @@ def page(workspace: Workspace) -> None:
         if source is None:
             st.caption("Choose the target queries: what people search for, one query per line.")
             return
-        column = _column(workspace, source) if source else ""
+        column = asked_column(workspace, source) if source else ""
         named = {"corpus": corpus, "queries": source, "query_field": column, "generator": chosen.name, "writer": writer}
         values = {**chosen.settings, **settings, **named}
         config = JudgeConfig.from_dict(values)
@@ -59,7 +59,7 @@ def page(workspace: Workspace) -> None:
         forms.command(commands.line("benchmarks", "judge", config=shown, wait=True))
 
 
-def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str | None:
+def asked_queries(workspace: Workspace, key: str, stack: ExitStack) -> str | None:
     """Ask for a log or a query set; return its path or id, empty if a model is to write the queries, None while none
     is chosen. Uploads live as the stack."""
     about = frame.DEFINITIONS["target_queries"]
@@ -80,7 +80,7 @@ def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str | None:
     return str(file)
 
 
-def _column(workspace: Workspace, source: str) -> str:
+def asked_column(workspace: Workspace, source: str) -> str:
     """Ask which column of a table holds the queries; empty where its name tells, and for a text file or a query set."""
     seen = target_queries.columns_of(workspace, source) if Path(source).is_file() else None
     if seen is None:

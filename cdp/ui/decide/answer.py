@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, now
+from cdp.charts.answer_page import answer_page
 from cdp.charts.results import GainPoint, gains
-from cdp.principle import Decision
-from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, name_of
+from cdp.complexity import language_of
+from cdp.principle import Decision, card
+from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, RETRIEVER, name_of
 from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
+from cdp.services import commands, corpora, endpoints, jobs, queries, studies, trial
 from cdp.services import decide as service
-from cdp.services import jobs, queries, studies, trial
 from cdp.studies import advice, own_test
 from cdp.studies.config import GRID, TrialConfig
 from cdp.studies.own_test import Trial
@@ -47,9 +50,12 @@ def test_button(workspace: Workspace, known: Decision, corpus: str, *, primary: 
         frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
     elif not test_asked() and trial.running(workspace, corpus) is None:
         retriever = known.readers[0] if known.readers else ""
-        label = f"Test {retriever}" if retriever else "Test again" if known.measured else LABEL
+        again = "Run it here" if known.basis and known.basis.recorded else "Test again"
+        label = f"Test {retriever}" if retriever else again if known.measured else LABEL
         kind = "primary" if primary else "secondary"
         if st.button(label, type=kind, icon=":material/experiment:", key="decide_test"):
+            if repeated := known.basis.retriever if known.basis and known.basis.recorded else "":
+                retriever = repeated
             if retriever:
                 st.session_state["trial_retriever"] = retriever
             for name in ("queries", "seeds"):
@@ -84,7 +90,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         "fusions of both."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
-    chosen = writing.choose_generator(sets, writing.FORM, own_test.last_generator(workspace, corpus))
+    chosen = writing.choose_generator(workspace, sets, writing.FORM, endpoints.writer(workspace, corpus))
     presets = {"": "The best at hand", **{preset.name: preset.title for preset in PRESETS.values()}}
     values: dict[str, Any] = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -164,7 +170,7 @@ def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
     with frame.guarded():
         view = jobs.show(workspace, job_id, with_size=False)
         if not view.active or str(view.state) != drawn:
-            st.rerun()
+            job_views.draw_again()
         shown = trial.at_work(workspace, view)
         st.progress(shown.fraction, text=f"**Test running** · {md(job_views.doing(shown))}")
         st.caption("It goes on if you close the page. The answer appears here when it ends.")
@@ -186,7 +192,7 @@ def _failed(workspace: Workspace, corpus: str) -> None:
 def test_summary(workspace: Workspace, corpus: str) -> None:
     """For other pages: the test of a corpus in one line, running or to be started."""
     if (job := trial.running(workspace, corpus)) is not None:
-        frame.link("decide", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
+        frame.link("decide", f"Test running: {job.fraction:.0%} done", corpus=corpus)
         return
     with st.container(horizontal=True):
         frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
@@ -208,15 +214,19 @@ FREE = "free"
 
 
 def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> None:
-    """The headline with its badges, what it rests on, its limits, what would settle it, and the next step."""
+    """The card: headline with badges, three verdicts, one caveat, one button; all else is folded away below."""
     with st.container(border=True, key="decision"):
-        st.markdown(" ".join(_badges(known)))
-        st.markdown(f"## {md(known.headline)}")
-        if known.rests_on:
+        if known.measured or known.choice.kind == RETRIEVER:
+            st.markdown(" ".join(_badges(known)))
+            st.markdown(f"## {md(known.headline)}")
             st.caption(md(known.rests_on))
-        frame.remarks(known.limits, icon="warning")
-        frame.remarks([known.settling.text] if known.settling else [], icon="lightbulb")
-        step = advice.next_step(known, request.corpus)
+        else:
+            _untested(known, request)
+        for question, verdict in card.lines(known):
+            st.markdown(f"**{question}** {md(verdict)}")
+        first, *more = known.limits or ("",)
+        frame.remarks([first] if first and known.measured else [], icon="warning")
+        step = advice.next_step(workspace, known, request.corpus)
         with st.container(horizontal=True, vertical_alignment="center"):
             icon = ":material/model_training:"
             if step and st.button(step.label, type="primary", icon=icon, key="decide_next", help=md(step.why)):
@@ -225,8 +235,45 @@ def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> Non
             if known.measured and known.basis is not None:
                 judging.after(workspace, known.basis.benchmark, [known.basis.study] if known.basis.unjudged > 0 else [])
                 frame.link("evidence", "The study", study=known.basis.study, tab="studies")
-    if known.findings:
-        st.markdown("\n".join(f"- {md(text)}" for text in known.findings))
+        _kept(workspace, known)
+    if known.measured and (more or known.settling or known.findings):
+        with st.expander("All limits and comparisons", icon=":material/unfold_more:", key="decide_all"):
+            frame.remarks(more, icon="warning")
+            frame.remarks([known.settling.text] if known.settling else [], icon="lightbulb")
+            st.markdown("\n".join(f"- {md(text)}" for text in known.findings))
+
+
+def _untested(known: Decision, request: AdviceRequest) -> None:
+    """Before a test: what is known of this task, and no figure of others as if it were of this one."""
+    st.markdown("## Not tested on your documents yet.")
+    target = request.target
+    if target is not None:
+        kind = f" · {request.task or target.task}" if request.task or target.task else ""
+        st.markdown(
+            f"Your queries: {md(target.name, 60)}, {md(language_of(target.language).name)}, {target.profile.mean:.1f} "
+            f"content words on average{md(kind)}."
+        )
+    if known.basis is not None:
+        st.caption(f"Other datasets: {md(known.headline)}")
+    frame.remarks(known.limits, icon="info")
+
+
+def _kept(workspace: Workspace, known: Decision) -> None:
+    """What can be done with the winner's model, where the test kept it."""
+    study = known.basis.study if known.measured and known.basis else ""
+    about = studies.kept(workspace, study) if study else None
+    if about is None:
+        return
+    option = str(about["option"])
+    st.caption(f":material/inventory_2: The model of **{md(option)}** is kept.")
+    with st.container(horizontal=True):
+        frame.link("launch", "Evaluate it", icon=":material/speed:", tab="evaluation", judged=study)
+        frame.link("search", "Try it", icon=":material/search:", search_with=["bm25", study])
+    forms.command(
+        commands.line("models", "export", study, "FOLDER"),
+        commands.line("serve", retriever=study, corpus=known.basis.corpus if known.basis else ""),
+        key="command-kept",
+    )
 
 
 def _badges(known: Decision) -> Iterator[str]:
@@ -247,20 +294,18 @@ def hand_over(step: advice.Step) -> None:
     frame.go(step.page, **dict(step.params))
 
 
-def home_line(workspace: Workspace, corpus: str) -> None:
-    """For Home: the answer for a corpus in a sentence, or the way to the test."""
+def home_line(workspace: Workspace, corpus: str) -> bool:
+    """For Home: the answer for a corpus in a sentence, or the test that runs; return whether there is an answer."""
     known = service.decide(workspace, corpus=corpus)
+    if not known.measured and trial.running(workspace, corpus) is None:
+        return False
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="home_decision"):
         if known.measured:
             st.markdown(f"**{md(known.headline)}**  \n{' '.join(_badges(known))}", width="stretch")
             frame.link("decide", "Decide", corpus=corpus)
         else:
-            st.markdown("**Next:** find out on your own documents. Nothing was measured yet.", width="stretch")
-            if trial.running(workspace, corpus) is not None:
-                test_summary(workspace, corpus)
-            else:
-                params = {"corpus": corpus, OPEN: "1"}
-                frame.page_button("decide", LABEL, "home_test", icon="experiment", params=params)
+            test_summary(workspace, corpus)
+    return known.measured
 
 
 def options(workspace: Workspace, known: Decision, corpus: str) -> None:
@@ -268,6 +313,10 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
     rows, writes = advice.list_options(workspace, known, corpus)
     if not rows:
         return
+    if known.measured:
+        corpus_name = next((c.name for c in corpora.list_corpora(workspace) if c.id == corpus), "")
+        page = partial(answer_page, known, rows, when=now(), task=corpus_name)
+        forms.download("Answer as a page", page, "answer.html", key="decide_page", mime="text/html", type="tertiary")
     reference = advice.reference(known)
     over = [row.over for row in rows if row.over]
     against = f"Against {name_of(reference)}" if reference else "Difference"

@@ -7,35 +7,43 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
+from cdp.base.errors import CdpError
 from cdp.base.text import csv_text
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark
 from cdp.charts.holds import FIGURES, Figure
 from cdp.complexity import content_words
+from cdp.metrics.query_set import DEPTHS
 from cdp.principle.tables import TABLES, short_name
 from cdp.results import arms, board, numbers
 from cdp.results.arms import ArmPair, Case, FigureData
 from cdp.results.numbers import Numbers
 from cdp.services import benchmarks as stored_benchmarks
-from cdp.services import commands, queries, studies
+from cdp.services import commands, metrics, queries, studies
+from cdp.services.queries import QuerySet
 from cdp.ui.shell import charts, forms, frame, state, workbench
 from cdp.ui.shell.tables import md, moment
 
 OTHERS = "evaluations"
 SHOWN_CASES = 10
+# Queries of a set that is measured while the page is drawn: a second.
+MOST_MEASURED = 12_000
 
 
 def page(workspace: Workspace) -> None:
     """The tab."""
     evaluations = board.list_evaluations(workspace, state.scope(workspace))
     chosen = _choose_results(workspace, evaluations)
-    sets = [q.id for q in state.of_project(workspace, "query_set", queries.list_query_sets(workspace))]
-    mine = arms.own(workspace, chosen, sets)
+    sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
+    for query_set in sets:
+        _measured(workspace, query_set)
+    mine = arms.own(workspace, chosen, [q.id for q in sets])
     names = [b.name for b in state.of_project(workspace, "benchmark", stored_benchmarks.list_benchmarks(workspace))]
     mine = replace(mine, stats=arms.statistics(workspace, names))
     compared = arms.compared(workspace, chosen)
@@ -59,6 +67,15 @@ def page(workspace: Workspace) -> None:
     if figure.name == "errors" and pair:
         _cases(*pair)
     forms.command(commands.line("published", "show", short_name(figure.tables[0])))
+
+
+def _measured(workspace: Workspace, query_set: QuerySet) -> None:
+    """Measure a set of moderate size at each Q/Doc without a model, once."""
+    if not 0 < query_set.n_queries <= MOST_MEASURED:
+        return
+    with suppress(CdpError):
+        for per_doc in (*(m for m in DEPTHS if m < query_set.per_doc), None):
+            metrics.quick(workspace, query_set.id, per_doc=per_doc)
 
 
 def _choose_results(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -105,11 +122,11 @@ def _own(figure: Figure, mine: FigureData, shown: Numbers, compared: Mapping[str
 
 def _draw(figure: Figure, shown: Numbers, key: str, sentence: str) -> None:
     """The figure with its sentence, and its numbers as CSV."""
-    charts.show(figure.draw(shown), key=f"holds_{key}", alt=f"{figure.title}: {sentence}", caption=md(sentence),
-                camera=True)  # fmt: skip
+    charts.show(figure.draw(shown), key=f"holds_{key}", alt=f"{figure.title}: {sentence}", caption=md(sentence))
     columns = list(dict.fromkeys(name for row in shown for name in row))
     content = csv_text(columns, ([row.get(name) for name in columns] for row in shown))
-    forms.download("CSV", content, f"{key.replace('_', '-')}.csv", key=f"holds_csv_{key}", type="tertiary")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        forms.download("CSV", content, f"{key.replace('_', '-')}.csv", key=f"holds_csv_{key}", type="tertiary")
 
 
 # Who is right at rank 1.

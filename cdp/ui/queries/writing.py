@@ -9,23 +9,27 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base import permission
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
+from cdp.complexity import content_words
 from cdp.corpus import looking
 from cdp.llm.prices import dollars
-from cdp.services import access, commands, completeness, jobs, queries
+from cdp.services import access, commands, completeness, endpoints, jobs, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, cut, md, number
+from cdp.ui.shell.tables import count, cut, md, md_marked, number
 
 # Of the widgets that ask what writes queries: what was chosen on Queries stands on Decide, too.
 FORM = "generate"
+# Where a session holds what the workspace remembered when a form was drawn last.
+_SEEN = "endpoint_seen"
 OWN = "own"
 EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a numbered list.
 
@@ -63,13 +67,20 @@ class Chosen:
 
 
 def choose_generator(
-    sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None, *, llm_only: bool = False
-) -> Chosen:
+    workspace: Workspace, sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None, *,
+    llm_only: bool = False,
+) -> Chosen:  # fmt: skip
     """Ask for a generator. Recorded answers are offered where the corpus has some, and then come first.
 
-    ``first`` are settings to begin with (fields of SynthesisConfig). ``llm_only`` leaves out what is no LLM.
+    ``first`` are settings to begin with (fields of SynthesisConfig), before what the workspace remembers. ``llm_only``
+    leaves out what is no LLM. Address, model and key are typed once: all forms show the same.
     """
-    first = first or {}
+    known = endpoints.remembered(workspace)
+    first = {**known, **{name: value for name, value in (first or {}).items() if value}}
+    if st.session_state.get(_SEEN) != known:  # typed in another tab meanwhile
+        for field in ("base_url", "model") if _SEEN in st.session_state else ():
+            st.session_state.pop(f"{FORM}_{field}", None)
+        st.session_state[_SEEN] = known
     offered = {name: GENERATORS[name] for name in GENERATORS.offered if GENERATORS[name].is_llm or not llm_only}
     has_recorded = any(q.generator == "recorded" for q in sets)
     names = [n for n in offered if n != "recorded" or has_recorded]
@@ -81,29 +92,34 @@ def choose_generator(
     )  # fmt: skip
     label = f"Model (default: {GENERATORS[name].model})"  # of an empty field
     if offered[name].local:
-        return Chosen(
-            name, {"model": forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model"))}
-        )
+        return Chosen(name, {"model": forms.widget(SynthesisConfig, "model", key=f"{key}_local", label=label)})
     if not offered[name].endpoint:
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
-        begin = first.get("base_url") or access.configured_endpoint()
-        base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=begin)
-        model = forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model"))
-        api_key = ask_key(str(base_url), key)
+        base_url = forms.widget(SynthesisConfig, "base_url", key=FORM, label="Base URL", value=first.get("base_url"))
+        model = forms.widget(SynthesisConfig, "model", key=FORM, label=label, value=first.get("model"))
+        api_key = ask_key(str(base_url), FORM)
+    if not permission.read_only():
+        endpoints.remember(workspace, name, str(base_url), str(model))
+    st.session_state[_SEEN] = endpoints.remembered(workspace)
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
 
 
 def ask_key(base_url: str, key: str) -> str:
     """Ask for an endpoint's key; empty where none was typed."""
-    server_key = ""
+    there = "none"
     with suppress(CdpError):  # no address yet; the request says so
-        server_key = access.server_key(base_url)
-    return st.text_input(
-        "API key", type="password", key=f"{key}_api_key", placeholder="server's own key" if server_key else "none",
-        help="Used for this session's requests and passed to the jobs you start; never written to disk. If "
-        "empty, the server's own key is used when it belongs to this URL, otherwise none.",
+        there = "server's own key" if access.server_key(base_url) else there
+        there = "typed before" if access.typed_key(base_url) else there
+    typed = st.text_input(
+        "API key", type="password", key=f"{key}_api_key", placeholder=there, persist_state="session",
+        help="Used for requests and passed to the jobs you start; never written to disk. On a dashboard of your own it "
+        "is held for this address until the dashboard ends. If empty, the server's own key is used when it belongs to "
+        "this URL, otherwise none.",
     )  # fmt: skip
+    with suppress(CdpError):
+        access.hold_key(base_url, typed)
+    return typed
 
 
 def method_titles(methods: Sequence[Method]) -> dict[str, str]:
@@ -174,18 +190,29 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
         forms.command(commands.line("queries", "export", query_set.id, format=form))
 
 
+# Offered at once; the others behind "More".
+FIRST, MORE = ("diverse", "paraphrase", OWN), "more"
+
+
+def _method(methods: Sequence[Method], key: str) -> str:
+    """Ask for a method: three side by side, the others in a list behind "More"."""
+    titles, about = method_titles(methods), {method.name: method.help for method in methods}
+    shown = {name: titles[name] for name in FIRST}
+    helped = "  \n".join(f"**{md(titles[name])}**: {md(about[name])}" for name in FIRST if name in about)
+    chosen = str(forms.segments("Method", {**shown, MORE: "More"}, default="diverse", key=f"{key}_method", help=helped))
+    if chosen != MORE:
+        return chosen
+    others = {name: title for name, title in titles.items() if name not in FIRST}
+    chosen = str(forms.pick("Other method", others, key=f"{key}_other_method"))
+    st.caption(md(about[chosen]))
+    return chosen
+
+
 def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet], generator: Chosen, key: str) -> None:
     """The form, what it comes to, and the button that starts the job."""
     st.subheader("Write queries for all documents", anchor=False)
     all_methods = list(METHODS.values())
-    titles = method_titles(all_methods)
-    method = forms.segments(
-        "Method",
-        titles,
-        default="diverse",
-        key=f"{key}_method",
-        help="  \n".join(f"**{md(m.title)}**: {md(m.help)}" for m in all_methods),
-    )
+    method = _method(all_methods, key)
     extras = method_extras([method], all_methods, sets, key)
     without_llm = any(m.name == method and m.generator for m in all_methods)
     chosen = Chosen("template", {}) if without_llm else generator
@@ -256,10 +283,12 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
             previews = ask()
     if previews is not None:
         _comparison(previews, titles)
+        people = queries.of_people(workspace, manifest.id, document.id)
+        previews = {**previews, **({"human": people} if people is not None else {})}
         with st.grid(2, min_column_width=340):
             for name, one in previews.items():
                 with st.container(border=True, height="stretch"):
-                    _draw(one, titles.get(name, name))
+                    _draw(one, titles.get(name, "Written by people"), manifest.counted_language)
     with st.expander("Document text", icon=":material/article:", expanded=previews is None):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
@@ -305,8 +334,8 @@ def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> N
     st.markdown(f"#### For this document, {answer}\nSelf-BLEU {lowest:.3f} against {values}; lower is more diverse.")
 
 
-def _draw(preview: Preview, title: str) -> None:
-    """One method's queries, each with its CW, and what they look like together."""
+def _draw(preview: Preview, title: str, language: str) -> None:
+    """One method's queries, each with its CW and content words in bold, and what they look like together."""
     st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
     cw = "–" if not preview.cw else f"{sum(preview.cw) / len(preview.cw):.1f}"
     bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
@@ -316,7 +345,7 @@ def _draw(preview: Preview, title: str) -> None:
         ("This preview", dollars(preview.cost)) if preview.usage.get("requests") else None,
     )
     if preview.queries:
-        st.markdown("\n".join(_line(preview, index) for index in range(len(preview.queries))))
+        st.markdown("\n".join(_line(preview, index, language) for index in range(len(preview.queries))))
     elif not preview.error:
         st.caption("The model's answer contained no usable query.")
     if preview.error:
@@ -331,7 +360,9 @@ def _draw(preview: Preview, title: str) -> None:
             st.code(preview.prompt, language=None, wrap_lines=True)
 
 
-def _line(preview: Preview, index: int) -> str:
-    """One query with its CW."""
+def _line(preview: Preview, index: int, language: str) -> str:
+    """One query with its CW, its content words in bold."""
+    query = preview.queries[index]
+    text = md_marked(query, sorted(content_words(query, language)))
     from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]" if preview.sources else ""
-    return f"{index + 1}. {md(preview.queries[index])} :small[:gray[CW\u00a0{preview.cw[index]}]]{from_query}"
+    return f"{index + 1}. {text} :small[:gray[CW\u00a0{preview.cw[index]}]]{from_query}"

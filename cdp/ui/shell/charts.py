@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from cdp.charts import style
 
-CAMERA = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
 
-
-def show(figure: Any, *, key: str, alt: str, caption: str = "", camera: bool = False) -> None:
-    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown; with a ``camera`` one click saves it
-    as PNG."""
-    buttons = {**CAMERA, "toImageButtonOptions": {"format": "png", "filename": key, "scale": 2}}
-    st.plotly_chart(
-        figure, key=key, alt=alt, config={"displaylogo": False, **(buttons if camera else {"displayModeBar": False})}
-    )
+def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
+    """Draw a figure of ``cdp.charts`` with the ways to save it. ``caption`` is our own text, in Markdown."""
+    st.plotly_chart(figure, key=key, alt=alt, config={"displaylogo": False, "displayModeBar": False})
     where = "distribute" if caption else "right"
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment=where, key=f"below_{key}"):
         if caption:
             st.caption(caption, width="stretch")
+        _save(key)
         _export(figure, key, alt)
 
 
@@ -37,8 +34,25 @@ def _export(figure: Any, key: str, alt: str) -> None:
     name = re.sub(r"\W+", "-", key).strip("-")
     with folded:
         st.caption("Click the camera in the upper right corner to save the figure.")
+        buttons = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
         saved = {"toImageButtonOptions": {"format": "svg", "filename": name}}
         st.plotly_chart(
             style.paper(figure), key=f"export_figure_{key}", alt=alt, theme=None, width="content",
-            config={"displaylogo": False, **CAMERA, **saved},
+            config={"displaylogo": False, **buttons, **saved},
         )  # fmt: skip
+
+
+@cache
+def _saver() -> Any:
+    """The two buttons that save a figure as it is on screen, registered once."""
+    return st.components.v2.component(
+        "save_figure",
+        html='<button data-format="svg">SVG</button> <button data-format="png">PNG</button>',
+        css="button { font: inherit; color: inherit; background: none; border: 0; padding: 0.4rem; cursor: pointer; }",
+        js=(Path(__file__).parent / "assets" / "save.js").read_text(encoding="utf-8"),
+    )
+
+
+def _save(key: str) -> None:
+    """Buttons that save the figure of this key as SVG or PNG, in one click."""
+    _saver()(key=f"save_{key}", data={"key": key}, width="content")

@@ -211,20 +211,25 @@ def _command(lines: list[str], key: str) -> None:
         folded.code("\n".join(lines), language="bash", wrap_lines=True)
 
 
-def failed(n: int, title: str, load: Callable[[], FailedItems], *, key: str) -> None:
-    """A fold with the ``n`` failed items, nothing without any; the files are read when it is opened."""
+def failed(
+    n: int, title: str, load: Callable[[], FailedItems], *, key: str, retry: Callable[[str], None] | None = None
+) -> None:
+    """A fold with the ``n`` failed items, nothing without any; the files are read when it is opened. ``retry`` draws
+    how to try again: all, or the one whose id it gets."""
     folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=key) if n else None
     if folded is not None and folded.open:
         with folded, frame.guarded():
             found = load()
-            _failures(found, f"items_{key}")
+            line = _failures(found, f"items_{key}")
+            if retry is not None:
+                retry(str(line.get("id") or "") if line else "")
             if found.files:
                 st.caption("The full list, with texts and tracebacks, is in:")
                 st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
 
 
-def _failures(summary: FailedItems, key: str) -> None:
-    """A table of the first failed items; choosing one shows its text and traceback."""
+def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
+    """A table of the first failed items; choosing one shows its text and traceback. Return the chosen one."""
     lines = summary.first
     row = tables.pick_row(
         {
@@ -242,7 +247,7 @@ def _failures(summary: FailedItems, key: str) -> None:
     if summary.n > len(lines):
         st.caption(f"Showing the first {len(lines)} of {summary.n:,}. All are listed in failures.jsonl.")
     if row is None:
-        return
+        return None
     line = lines[row]
     for title, text in (
         ("Input text", str(line.get("text") or "")),
@@ -252,6 +257,7 @@ def _failures(summary: FailedItems, key: str) -> None:
         if text:
             st.caption(title)
             st.code(cut(text, 4000), language=None, wrap_lines=True)
+    return line
 
 
 MAX_UPLOAD_MB = 500

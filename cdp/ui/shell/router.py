@@ -92,6 +92,7 @@ def who() -> None:
             st.button("Sign out", icon=":material/logout:", type="tertiary", key="sign_out", on_click=st.logout)
 
 
+NAME = "CDP Studio"
 ASSETS = Path(__file__).resolve().parent / "assets"
 # Pixels; on a phone the menu is folded away.
 MENU_WIDTH = 230
@@ -100,7 +101,7 @@ MENU_WIDTH = 230
 def main() -> None:
     """Draw the frame around the current page, then the page."""
     st.set_page_config(
-        page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide", initial_sidebar_state=MENU_WIDTH
+        page_title=NAME, page_icon=str(ASSETS / "icon.svg"), layout="wide", initial_sidebar_state=MENU_WIDTH
     )
     private_files()
     many_files()
@@ -128,7 +129,10 @@ def main() -> None:
             state.switcher(Workspace.default())
         frame.sidebar()
         who()
+        title, icon = job_views.news(Workspace.default())
         job_views.strip(Workspace.default())
+    if title:
+        st.set_page_config(page_title=f"{title} · {NAME}", page_icon=str(ASSETS / f"{icon}.svg"))
     with frame.guarded(), frame.unexpected():
         current.run()
 

@@ -17,6 +17,7 @@ import streamlit as st
 from cdp.base.text import counted as count
 from cdp.base.text import duration as duration
 from cdp.base.text import interval as interval
+from cdp.base.text import marked
 from cdp.base.text import p_value as p_value
 from cdp.base.text import signed as points
 from cdp.base.text import size as size
@@ -42,6 +43,15 @@ def md(text: object, limit: int | None = None) -> str:
 def cut(text: str, limit: int) -> str:
     """At most ``limit`` characters, the last one an ellipsis where something is missing."""
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+
+
+def md_marked(text: str, words: Sequence[str]) -> str:
+    """``md`` of a text with these words in bold."""
+    shown = ""
+    for piece, matches in marked(" ".join(text.split()), words):
+        before, after = " " * piece.startswith(" "), " " * (piece.endswith(" ") and not piece.isspace())
+        shown += before + (f"**{md(piece)}**" if matches else md(piece)) + after
+    return shown
 
 
 def number(value: float) -> str:

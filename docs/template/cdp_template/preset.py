@@ -7,7 +7,7 @@ PRESET = Retriever(
     "Tiny BERT",
     "A small model under a name of your own.",
     source="sentence-transformers/all-MiniLM-L6-v2",
-    kind="transformer",
+    architecture="transformer",
     pooling="mean",
     normalize=True,
     max_length=32,

@@ -1,0 +1,34 @@
+"""minilm-multi: the token vectors of all-MiniLM-L6-v2, compared by MaxSim (late interaction, as ColBERT)."""
+
+from __future__ import annotations
+
+from cdp.retrievers.presets import MAXSIM, MINILM_NAME, MULTI_VECTOR, Default, Retriever
+
+PRESET = Retriever(
+    name="minilm-multi",
+    order=25,
+    title="MiniLM, late interaction",
+    help="One vector for each token of all-MiniLM-L6-v2. Shows which words matched; its index is about a hundred times "
+    "as large as that of a dense retriever. Comes with the installation.",
+    source=MINILM_NAME,
+    architecture="transformer",
+    kind=MULTI_VECTOR,
+    # Each token has its own vector, made unit length (Khattab and Zaharia 2020): nothing is pooled.
+    pooling="none",
+    normalize=True,
+    max_length=256,
+    similarity=MAXSIM,
+    parameters="23 M parameters, 91 MB",
+    licence="Apache 2.0.",
+    licence_id="apache-2.0",
+    projection=128,
+    embedded=True,
+    defaults={
+        "learning_rate": Default(2e-5, "As for the dense MiniLM; ColBERT's authors take 3e-6 to 2e-5."),
+        "batch_size": Default(32, "Each query is compared with every token of all documents of the batch."),
+        "epochs": Default(1, "It starts from a trained encoder: one pass moves it, more of them cost minutes each."),
+        "max_length": Default(256, "The model's own limit, as its authors trained it."),
+        "scale": Default(1.0, "MaxSim adds up a cosine for each token of the query; ColBERT divides it by nothing."),
+    },
+    languages=("en",),
+)

@@ -1,0 +1,189 @@
+""" "Answer my question": from documents to the answer as one job; what it takes in one sentence, its start.
+
+The stages (judging by a model where no judged queries are there, writing training queries, the test, judging what it
+newly found) are those of their own pages and commands, planned by the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cdp import jobs as room
+from cdp.base.config import JudgeConfig
+from cdp.base.errors import ConfigError
+from cdp.base.text import counted, duration
+from cdp.base.workspace import Workspace, sha256_text, slug
+from cdp.benchmarks import library
+from cdp.corpus import resolve_corpus
+from cdp.jobs import JobView
+from cdp.llm.prices import dollars
+from cdp.services import access, commands, decide, jobs, judging, studies, trial
+from cdp.services.judging import JudgePlan
+from cdp.studies import own_test
+from cdp.studies.config import AnswerConfig
+from cdp.studies.own_test import CLOSING, JUDGING, TESTING, WRITING, Trial
+from cdp.synthesis.generators import GENERATORS
+
+KIND = "answer"
+
+# Seconds that an endpoint takes for one answer, as long as none was measured; so many are asked for at once.
+GRADE_S, QUERIES_S = 2.0, 5.0
+AT_ONCE = int(JudgeConfig.settings()["concurrency"].default)
+
+
+@dataclass(frozen=True)
+class AnswerPlan:
+    """What the answer takes, before it starts: the judging, None where judged queries are there, and the test."""
+
+    config: AnswerConfig
+    judging: JudgePlan | None
+    test: Trial
+
+    @property
+    def stages(self) -> dict[str, float]:
+        """The seconds of each stage, in their order."""
+        grades = self.judging.pairs * GRADE_S / AT_ONCE if self.judging else 0.0
+        writing = self.test.plan.requests * QUERIES_S / AT_ONCE
+        closing = grades / 4 if self.judging else 0.0
+        return {JUDGING: grades, WRITING: writing, TESTING: self.test.plan.seconds, CLOSING: closing}
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars at most for what a model writes and judges; None where its price is not known."""
+        plans = [self.test.plan.cost]
+        if self.judging is not None:
+            plans += [self.judging.cost, self.judging.writing.cost if self.judging.writing else 0.0]
+        return None if None in plans else sum(cost for cost in plans if cost is not None)
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be started as it is; empty where it can."""
+        if self.test.problem:
+            return self.test.problem
+        if self.cost is not None and self.cost > self.config.spend:
+            return f"It costs about {dollars(self.cost)}, more than the {self.config.spend:g} US dollars allowed."
+        return ""
+
+    @property
+    def sentence(self) -> str:
+        """What it takes: time, money, and which texts are sent where."""
+        seconds = duration(sum(self.stages.values()))
+        cost = "at a price that is not known here" if self.cost is None else "free of charge"
+        cost = f"for at most {dollars(self.cost)}" if self.cost else cost
+        return f"It takes about {seconds}, {cost}; {self._sent}."
+
+    @property
+    def _sent(self) -> str:
+        writer = self.config.endpoint
+        asked = list(self._asked())
+        if not asked or not GENERATORS[writer.generator].endpoint:
+            return "no text leaves this machine"
+        return f"{' and '.join(asked)} are sent to {writer.base_url} ({writer.model_name})"
+
+    def _asked(self) -> Iterator[str]:
+        if self.test.plan.requests:
+            yield counted(self.test.documents, self.test.unit)
+        if self.judging is not None:
+            yield f"{counted(self.judging.n_queries, 'query', 'queries')} with the passages found for them"
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """Each stage in words, with where its settings are looked into: (text, name of the page)."""
+        judged = self.test.judged
+        if self.judging is not None:
+            by = f"written and judged by {judged.judge}" if self.judging.config.writes else f"judged by {judged.judge}"
+            first = f"{counted(self.judging.n_queries, 'target query', 'target queries')} {by}"
+        else:
+            first = f"{counted(judged.splits.n_test, 'judged query', 'judged queries')} of {judged.splits.benchmark}"
+        n = self.test.plan.requests
+        written = self.config.endpoint.model_name or f"the {self.config.endpoint.generator} generator"
+        second = f"{n:,} requests for training queries to {written}" if n else "training queries that are there"
+        third = f"{self.test.plan.trainings} trainings of {self.test.trained}"
+        return [(first, "benchmarks"), (second, "queries"), (third, "decide")]
+
+
+@access.reads
+def plan(workspace: Workspace, config: AnswerConfig, api_key: str = "") -> AnswerPlan:
+    """Return what the answer takes. Everything that can be wrong is found here, and nothing is started.
+
+    ConfigError for a query log without a model that can judge.
+    """
+    manifest = resolve_corpus(workspace, config.corpus)
+    config = config.replace(corpus=manifest.id)
+    generator = GENERATORS[config.endpoint.generator]
+    can_judge = generator.is_llm and generator.name != "recorded"
+    if config.log and not can_judge:
+        raise ConfigError(
+            f"The generator {generator.name} cannot judge what is found for the queries of people.",
+            hint="Name an endpoint whose model judges, or leave the query log out.",
+        )
+
+    if not (config.log or (can_judge and not config.judged.benchmark and not _decides(workspace, config))):
+        test = trial.plan(workspace, config, api_key)
+        if test.judged.kind == own_test.BENCHMARK:
+            splits = test.judged.splits
+            config = config.replace(benchmark=splits.of or splits.benchmark, split=splits.test_from or splits.test)
+        return AnswerPlan(config, None, test)
+
+    name = _free_name(workspace, manifest.name)
+    judged = judging.plan(workspace, config.judging(name), api_key)
+    model = judged.config.synthesis.endpoint.model_name
+    expected = own_test.to_be_judged(manifest, name, judged.queries, judged.n_queries, model, config)
+    config = config.replace(
+        judge=True, benchmark=name, written_by=judged.config.written_by, base_url=judged.config.endpoint.base_url
+    )
+    return AnswerPlan(config, judged, trial.plan(workspace, config, api_key, judged=expected))
+
+
+def _decides(workspace: Workspace, config: AnswerConfig) -> bool:
+    """Return True if judged queries or people's queries with their documents are there, which decide unasked."""
+    manifest = resolve_corpus(workspace, config.corpus)
+    return own_test.judged_by(workspace, manifest, config, trial.of_project(workspace, manifest)).kind != (
+        own_test.TEMPLATE
+    )
+
+
+def _free_name(workspace: Workspace, corpus: str) -> str:
+    """Return a name for the judged benchmark that none has."""
+    stem, taken = f"{slug(corpus, fallback='documents')}-judged", library.list_names(workspace)
+    return next(name for n in range(1, len(taken) + 2) if (name := stem if n == 1 else f"{stem}-{n}") not in taken)
+
+
+@access.runs
+def start(workspace: Workspace, config: AnswerConfig, *, api_key: str = "") -> str:
+    """Start the answer as one job; return its id. ConfigError where it takes longer or costs more than allowed.
+
+    The target queries are drawn now and kept in the workspace: a file that changes meanwhile changes no job.
+    """
+    if not plan(workspace, config, api_key).problem:
+        trial.measure(workspace, config)
+    planned = plan(workspace, config, api_key)
+    if planned.problem:
+        raise ConfigError(planned.problem, hint="Allow more with --minutes or --spend, or take fewer --documents.")
+
+    ready, found = planned.config, planned.judging
+    if found is None and planned.test.judged.kind != own_test.BENCHMARK:
+        trial.make(workspace, resolve_corpus(workspace, ready.corpus), planned.test.judged)
+    if found is not None and found.queries:
+        saved = decide.save(workspace, "\n".join(found.queries))
+        ready = ready.replace(log=str(workspace.root / decide.FOLDER / f"{saved}.txt"), query_field="")
+    inputs: dict[str, Any] = {
+        "promised": {"seconds": sum(planned.stages.values()), "stages": planned.stages},
+        "speeds": {n: [s.pairs_per_second, s.texts_per_second] for n, s in studies.speeds(workspace).items()},
+        "gpu": bool(room.list_gpus()),
+    }
+    if found is not None and found.queries:
+        inputs["queries"] = sha256_text(*found.queries)
+    return jobs.start(workspace, KIND, ready, api_key=api_key, inputs=inputs)
+
+
+def latest(workspace: Workspace, corpus: str) -> JobView | None:
+    """Return the newest job that answers for a corpus, or None."""
+    return next((view for view in room.list_jobs(workspace, [KIND]) if view.config.get("corpus") == corpus), None)
+
+
+def command(config: AnswerConfig) -> str:
+    """Return the command that does the same."""
+    return commands.line("answer", **commands.changed(config), yes=True, wait=True)

@@ -1,0 +1,139 @@
+"""The model that a test keeps: of each option its best seed by dev while it runs, the winning option's at the end.
+
+While a study runs the candidates lie in ``models/<option>/`` of its job; at the end the winner becomes the job's own
+``model/`` with ``results/training.json``, as a training leaves them, and the others leave unless the plan keeps all.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdp.base.records import Count, Real, fields, whole
+from cdp.base.worker import Job
+from cdp.base.workspace import slug, write_json
+from cdp.evaluation.card import save_model
+from cdp.evaluation.evaluate import length_of
+from cdp.principle.evidence import EQUAL_PAIRS, Arm
+from cdp.principle.options import Choice, name_of
+from cdp.retrievers import ResolvedRetriever, leakage
+from cdp.retrievers.resolve import model_folder
+from cdp.studies import records
+from cdp.studies.advice import answer_from
+from cdp.studies.config import BEST, StudyConfig
+from cdp.studies.plan import Condition
+from cdp.training.plan import licence_notes
+from cdp.training.record import record_of, written_of
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from cdp.training.loop import Training
+    from cdp.training.pairs import PairSet
+    from cdp.training.tokens import TokenStore
+
+FOLDER, ABOUT = "models", "about.json"
+
+# What is known of a candidate: the option, its best seed with NDCG@10 on dev in [0, 1], and its training's record.
+_CANDIDATE = fields(
+    {"query_set": str, "per_doc": Count, "held": str, "seed": Count, "dev": Real | None, "result": dict[str, Any]}
+)
+
+
+def folder_of(job: Path, query_set: str, per_doc: int, held: str) -> Path:
+    """Return where the candidate of an option lies."""
+    return job / FOLDER / slug(f"{query_set} {per_doc} {held}", length=110)
+
+
+def offer(
+    job: Job, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet, documents: TokenStore,
+    made: Training, model: SentenceTransformer,
+) -> None:  # fmt: skip
+    """Keep a trained model as its option's candidate, unless another seed of it was better on dev."""
+    from cdp.training.checkpoint import write_folder
+
+    cell, query_set = condition.cell, pairs.query_set
+    target = folder_of(job.folder, query_set.id, cell.per_doc, cell.held)
+    before = whole(_CANDIDATE, target / ABOUT)
+    score = made.outcome.best_score
+    if before is not None and before["seed"] != condition.seed and (before["dev"] or 0.0) >= (score or 0.0):
+        return
+
+    limit = length_of(model) or made.config.loop.max_length
+    result = record_of(job.id, made.config, pairs, documents, made, model, limit=limit)
+    result["leakage"] = job.spec.get("inputs", {}).get(leakage.LEAKAGE, [])
+    save = partial(
+        save_model, model, result=result, retriever=retriever, workspace=job.workspace, title=title_of(job),
+        languages=[pairs.language], licences=licence_notes(retriever, query_set, job.workspace),
+        queries=written_of(query_set),
+    )  # fmt: skip
+
+    def write(folder: Path) -> None:
+        model_folder(folder).mkdir()
+        save(model_folder(folder))
+        leakage.write_hashes(folder, pairs.queries, pairs.documents[: pairs.n_documents])
+        about = {"query_set": query_set.id, "per_doc": cell.per_doc, "held": cell.held}
+        write_json(folder / ABOUT, {**about, "seed": condition.seed, "dev": score, "result": result})
+
+    write_folder(target, write)
+
+
+def title_of(job: Job) -> str:
+    """Return what the kept model is called."""
+    return f"Winner of {job.spec.get('name') or job.id}"  # as ``results.naming`` calls it
+
+
+@dataclass(frozen=True)
+class _View:
+    """The study as its evidence is read."""
+
+    id: str
+    name: str
+    state: str
+    folder: Path
+
+
+def winner(job: Job, corpus: str) -> tuple[Arm, bool] | None:
+    """Return the trained option whose model is worth keeping, and whether the answer chose it, else the best training.
+    None without a training."""
+    view = _View(job.id, str(job.spec.get("name") or job.id), "finished", job.folder)
+    answer = answer_from(job.workspace, [view], corpus=corpus)
+    trained = [arm for arm in answer.options if arm.trained]
+    if not trained:
+        return None
+    choice = next((arm for arm in trained if Choice.of(arm) == answer.choice), None)
+    return (choice, True) if choice is not None else (max(trained, key=lambda arm: arm.mean), False)
+
+
+def settle(job: Job, config: StudyConfig, corpus: str, train: Callable[[str, int, str], None]) -> None:
+    """Make the winning option's model the job's own. ``train(query_set, per_doc, held)`` makes a candidate that is not
+    there: its scores were another study's."""
+    found = winner(job, corpus)
+    if found is None:
+        return
+    arm, chosen = found
+    halves = ("", EQUAL_PAIRS) if arm.held == EQUAL_PAIRS else ("",)
+    held = next((h for h in reversed(halves) if folder_of(job.folder, arm.query_set, arm.per_doc, h).is_dir()), None)
+    if held is None:
+        held = halves[-1] if config.design != EQUAL_PAIRS else ""
+        train(arm.query_set, arm.per_doc, held)
+    folder = folder_of(job.folder, arm.query_set, arm.per_doc, held)
+    about = whole(_CANDIDATE, folder / ABOUT)
+    if about is None:
+        return
+
+    result: dict[str, Any] = about["result"]
+    shutil.rmtree(model_folder(job.folder), ignore_errors=True)
+    shutil.copytree(model_folder(folder), model_folder(job.folder))
+    for name in (leakage.FILE, leakage.DOCUMENTS):
+        shutil.copyfile(folder / name, job.results / name)
+    job.result("training", result)
+    facts = {"query_set": arm.query_set, "per_doc": arm.per_doc, "held": arm.held, "option": name_of(arm)}
+    facts |= {"chosen": chosen, "seed": about["seed"], "retriever": result["retriever"]}
+    job.result(records.KEPT, {**facts, "settings": result["settings"]})
+    if config.keep == BEST:
+        shutil.rmtree(job.folder / FOLDER, ignore_errors=True)

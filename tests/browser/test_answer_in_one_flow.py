@@ -1,0 +1,84 @@
+"""From ``make app`` to filled pages in no action; from a folder, a log and an endpoint to the answer in six clicks,
+through a reload, a stop, a resume and a second tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cdp.base.workspace import write_json
+from cdp.services import jobs, studies
+from tests.browser.conftest import Looker, Server
+from tests.browser.test_judging import QUERIES, files, grade
+from tests.jobs.support import until
+from tests.judging.conftest import ANIMALS
+from tests.synthesis.server import KEY, MODEL, chat_server, document_of, marked
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+# As measured before: with them the test trains static-minilm alone, in seconds each.
+SPEEDS = {"static-minilm": [3000, 3000], "minilm/2": [0.5, 100], "minilm": [0.2, 50]}
+
+
+def writes_and_judges(prompt: str, n: int) -> str:
+    """Grades for a judge's prompt; else queries that differ between the two methods."""
+    if "<passage>" in prompt:
+        return f'{{"reason": "As it says.", "grade": {grade(marked(prompt, "query"), marked(prompt, "passage"))}}}'
+    about = document_of(prompt).split()[1]
+    word = "where" if "different words" in prompt else "when"
+    return "\n".join(f"{'' if i == 1 else f'{i}. '}{word} does the {about} {i}" for i in range(1, n + 1))
+
+
+def test_the_demo_fills_every_page_that_was_an_empty_lobby(
+    serve: Callable[..., Server], look: Callable[..., Looker]
+) -> None:
+    tab = look(serve(with_demo=True))
+    tab.open("compare").see("11 recipes. All trained ones: in-domain, recorded").shot("30-demo-compare")
+    tab.open("search").see("a judged query of these documents").see("score").shot("31-demo-search")
+    tab.open("jobs").see("Recorded: it ran on another machine").shot("32-demo-jobs")
+    tab.open("decide").see("Run it here").shot("33-demo-decide")
+    tab.open("").see("Answer my question again").shot("34-demo-home")
+
+
+@pytest.mark.soak
+def test_from_a_folder_a_log_and_an_endpoint_to_the_answer(
+    serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path
+) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("\n".join(text.format(animal) for text in QUERIES for animal in ANIMALS), encoding="utf-8")
+    server = serve()
+    workspace = server.workspace
+    write_json(workspace.root / studies.SPEEDS, SPEEDS)
+    tab = look(server)
+    with chat_server() as chat:
+        chat.answer = writes_and_judges
+        tab.open("").see("Answer my question")
+        tab.upload(*files(tmp_path)).press("Add documents")
+        tab.see("1 · Documents:").see("Who writes and judges")
+        tab.upload(log)
+        tab.type("Base URL", chat.url).type("Model (default: gpt-4o-mini)", MODEL)
+        tab.page.get_by_label("API key", exact=True).first.fill(KEY)
+        tab.page.get_by_label("API key", exact=True).first.press("Enter")
+        tab.idle().see("It takes about").see("are sent to").shot("35-flow")
+        assert not chat.bodies, "nothing is sent before the start"
+        tab.press("Answer my question").see("It goes on if you close the page")
+        assert tab.presses + 2 <= 6  # each upload is a click and a choice of files
+
+        tab.page.reload()
+        tab.see("It goes on if you close the page")
+        until(lambda: len(chat.bodies) > 20, "the first grades", 200)
+        tab.press("Stop")
+        tab.confirm("Stop the job")
+        until(lambda: not jobs.list_active(workspace), "the stop", 120)
+        second = look(server)
+        second.open("").see("Nothing is paid for twice").shot("36-flow-stopped")
+        second.press("Resume").see("It goes on if you close the page")  # the key was typed once
+        (view,) = jobs.list_jobs(workspace)
+        until(lambda: str(jobs.show(workspace, view.id).state) == "finished", "the answer", 900)
+
+    tab.open("").see("judged by a model").shot("37-flow-answer")
+    tab.open("decide").see("is kept").shot("38-flow-decide")
+    assert "Traceback" not in server.console()
+    assert KEY not in "".join(path.read_text("utf-8", "replace") for path in workspace.root.rglob("*.json*"))

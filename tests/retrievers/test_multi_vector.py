@@ -1,0 +1,132 @@
+"""A retriever of token vectors is loaded, encoded, kept, searched and evaluated as sentence-transformers does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cdp.base.errors import ConfigError, ModelError
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.benchmarks import Benchmark, load_benchmark
+from cdp.evaluation.combined import hybrid
+from cdp.evaluation.evaluate import evaluate_bm25, evaluate_model, protocol_for
+from cdp.retrievers import MULTI_VECTOR, load, model_hash, resolve
+from cdp.retrievers.encode import EmbeddingStore, Encoding, embed
+from tests.benchmarks.folders import write_benchmark
+from tests.support_models import tiny_multi_vector, tiny_retriever
+
+pytestmark = pytest.mark.slow
+
+TEXTS = [f"text {i} " + "of water and bread " * (i % 5) for i in range(30)]
+DOCUMENT = Encoding("m", "document", normalise=False, kind=MULTI_VECTOR)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_multi_vector(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path, tmp_path_factory: pytest.TempPathFactory):
+    return load(resolve(str(folder), Workspace(tmp_path_factory.mktemp("none"))), "cpu")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Benchmark:
+    return load_benchmark(write_benchmark(tmp_path / "small"))
+
+
+def test_a_folder_tells_its_kind(folder: Path, model, workspace: Workspace) -> None:
+    resolved = resolve(str(folder), workspace)
+    assert resolved.kind == MULTI_VECTOR
+    assert resolved.similarity["paper"] == protocol_for(model, "paper").similarity == "maxsim"
+    with pytest.raises(ConfigError, match="is a multi-vector retriever, and a measure of queries needs a dense one"):
+        resolved.require(["dense"], "a measure of queries")
+
+
+def test_token_vectors_are_those_of_the_library(model) -> None:
+    found = embed(model, TEXTS, DOCUMENT, batch_size=4)
+    expected = model.encode_document(TEXTS, convert_to_numpy=True)
+    assert found.parts[0].dtype == np.float16
+    for i, vectors in enumerate(expected):
+        np.testing.assert_allclose(found.tokens.of(i, i + 1), vectors, atol=1e-3)
+
+
+def test_they_are_kept_once_and_a_damaged_shard_is_made_again(model, workspace: Workspace) -> None:
+    store = EmbeddingStore(workspace, shard_texts=8)
+    first = store.get(lambda: model, TEXTS, DOCUMENT)
+    assert [len(first), first.reused, len(first.parts)] == [30, 0, 4]
+    assert isinstance(first.parts[0], np.memmap)
+    before = [first.tokens.of(i, i + 1).copy() for i in range(30)]
+
+    assert store.get(lambda: pytest.fail("the model was asked for"), TEXTS, DOCUMENT).reused == 30
+
+    shards = sorted(store.folder(DOCUMENT.key_of(TEXTS)).glob("*.npy"))
+    shards[1].write_bytes(shards[1].read_bytes()[:-10])
+    shards[2].write_bytes(shards[2].read_bytes()[:20])
+    assert store.missing(DOCUMENT, "", 30) == 30  # of other texts
+    again = store.get(lambda: model, TEXTS, DOCUMENT)
+    tokens = again.tokens
+    assert again.reused == 14
+    for i in range(30):
+        np.testing.assert_array_equal(tokens.of(i, i + 1), before[i])
+
+
+def test_keys_of_single_vectors_are_those_of_before_there_were_kinds() -> None:
+    assert Encoding("m", "document").key("h") == "16311d9e241f2474fe2753c6"
+
+
+def test_scores_are_those_of_the_library(model, small: Benchmark) -> None:
+    from sentence_transformers.multi_vector_encoder.evaluation import MultiVectorInformationRetrievalEvaluator
+
+    relevant = {query: {d for d, grade in of.items() if grade > 0} for query, of in small.qrels.items()}
+    judge = MultiVectorInformationRetrievalEvaluator(
+        dict(zip(small.query_ids, small.queries, strict=True)),
+        dict(zip(small.document_ids, small.documents, strict=True)),
+        relevant, write_csv=False,
+    )  # fmt: skip
+    expected = next(value for name, value in judge(model).items() if name.endswith("ndcg@10"))
+    found = evaluate_model(model, small, top_k=10)
+    assert 100 * found.measures["ndcg@10"] == pytest.approx(100 * expected, abs=0.01)
+    assert found.settings["similarity"] == "maxsim"
+
+
+def test_documents_left_out_for_a_query_are_not_found(model, tmp_path: Path) -> None:
+    small = load_benchmark(write_benchmark(tmp_path / "small"))
+    everything = evaluate_model(model, small, top_k=3).ranking
+    small.excluded[small.query_ids[0]] = (small.document_ids[everything.documents[0, 0]],)
+    found = evaluate_model(model, small, top_k=3).ranking
+    assert everything.documents[0, 0] not in found.documents[0]
+    assert found.documents[0, :2].tolist() == everything.documents[0, 1:].tolist()
+    assert found.documents[1:].tolist() == everything.documents[1:].tolist()
+
+
+def test_it_is_fused_with_bm25(model, small: Benchmark) -> None:
+    fused = hybrid(small, evaluate_model(model, small, top_k=10), evaluate_bm25(small, top_k=10))
+    assert fused.measures["ndcg@10"] > 0
+    assert fused.settings["similarity"] == "maxsim"
+
+
+def test_what_chooses_the_tokens_is_part_of_the_hash(folder: Path, model, tmp_path: Path) -> None:
+    assert model_hash(load(resolve(str(folder), Workspace(tmp_path)), "cpu")) == model_hash(model)
+    model[1].skiplist_words, before = [","], model_hash(model)
+    assert model_hash(model) != before
+    model[1].skiplist_words = []
+
+
+def test_a_module_from_elsewhere_is_refused(tmp_path: Path, workspace: Workspace) -> None:
+    folder = tiny_multi_vector(tmp_path)
+    modules = read_json(folder / "modules.json")
+    write_json(folder / "modules.json", [modules[0], {**modules[1], "type": "somewhere.MultiVectorMask"}])
+    with pytest.raises(ModelError, match="somewhere"):
+        resolve(str(folder), workspace)
+
+
+def test_a_sparse_model_is_refused_in_a_sentence(tmp_path: Path, workspace: Workspace) -> None:
+    folder = tiny_retriever(tmp_path)
+    facts = folder / "config_sentence_transformers.json"
+    write_json(facts, {**read_json(facts), "model_type": "SparseEncoder"})
+    with pytest.raises(ModelError, match="a sparse retriever, which cannot be searched here yet"):
+        load(resolve(str(folder), workspace), "cpu")

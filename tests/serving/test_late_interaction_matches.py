@@ -1,0 +1,53 @@
+"""A search by late interaction marks the words of a document that the query's words matched, and finds by MaxSim."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdp.base.config import ServingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.text import silent
+from cdp.base.workspace import Workspace
+from cdp.corpus import read_documents, store
+from cdp.metrics.scorers import load_encoder
+from cdp.serving.engine import SearchEngine
+from cdp.serving.public import Serving
+from cdp.training.mining import Miner
+
+pytestmark = pytest.mark.slow
+
+TEXTS = {
+    "first": "The vessel crossed the ocean in a storm, and its crew was saved.",
+    "second": "Bake the bread for an hour, then let the loaf cool on a rack.",
+    "third": "A comet was seen in the night sky by several astronomers.",
+}
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[SearchEngine, str]:
+    folder = tmp_path_factory.mktemp("late")
+    workspace = Workspace(folder / "workspace")
+    (folder / "texts").mkdir()
+    for name, text in TEXTS.items():
+        (folder / "texts" / f"{name}.txt").write_text(text)
+    corpus = store(read_documents(folder / "texts"), "stories", workspace)
+    return SearchEngine(workspace, 1 << 30), corpus.id
+
+
+def test_the_words_that_matched_are_marked_though_they_are_others(searched: tuple[SearchEngine, str]) -> None:
+    engine, corpus = searched
+    best = engine.search("minilm-multi", corpus, "a ship on the sea", 3)["hits"][0]
+    assert "vessel" in best["text"]
+    assert {"vessel", "ocean"} <= set(best["words"])
+    assert "storm" not in best["words"]
+    assert engine.search("minilm-multi", corpus, "a ship on the sea", 3)["hits"][0]["words"] == best["words"]
+
+
+def test_what_takes_single_vectors_refuses_it_in_a_sentence(searched: tuple[SearchEngine, str]) -> None:
+    engine, _ = searched
+    with pytest.raises(ConfigError, match="minilm-multi is a multi-vector retriever, and serving embeddings needs a"):
+        Serving(engine.workspace, ServingConfig.from_dict({"retriever": "minilm-multi", "port": 0}), "")
+    with pytest.raises(ConfigError, match="mining hard negatives needs a dense one"):
+        Miner(engine.workspace, "minilm-multi", 0, silent)
+    with pytest.raises(ConfigError, match="a measure of queries needs a dense one"):
+        load_encoder("minilm-multi", engine.workspace)

@@ -1,0 +1,169 @@
+"""From documents and a log to the answer as one job: its parts, a stop that keeps what was paid, a resume."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp import query_sets
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.benchmarks import judged
+from cdp.cli import main
+from cdp.corpus import CorpusManifest
+from cdp.jobs import JobView
+from cdp.llm.prices import Price
+from cdp.services import answering, decide, jobs, projects, studies
+from cdp.studies import own_test, records
+from cdp.studies.config import AnswerConfig
+from tests.judging.conftest import ANIMALS, _no_keys, _short_backoff, by_animal, corpus, judge, log, server
+from tests.support import write_prices
+from tests.support_models import tiny_static
+from tests.synthesis.server import KEY, MODEL, ChatServer, document_of
+
+__all__ = ["_no_keys", "_short_backoff", "corpus", "judge", "log", "server"]
+
+pytestmark = pytest.mark.slow
+
+SMALL = {"seeds": 1, "minutes": 60, "trained_layers": 0}
+
+
+@pytest.fixture(autouse=True)
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The retriever to train, and nothing beside it: what is at hand takes seconds to load and minutes to train."""
+    monkeypatch.setattr(own_test, "at_hand", lambda *_: [])
+    monkeypatch.setattr(studies, "measure", lambda *_: None)
+    return str(tiny_static(tmp_path / "tiny"))
+
+
+def asked(corpus: CorpusManifest, log: Path | str, tiny: str, **more: object) -> AnswerConfig:
+    fixed = {"generator": "openai", "model": MODEL, "retriever": tiny}
+    values = {"corpus": corpus.id, "log": str(log), **fixed, **SMALL, **more}
+    return AnswerConfig.from_dict(values)
+
+
+def writes_and_judges(prompt: str, n: int) -> str:
+    """Grades for a judge's prompt; else queries that are others for the two methods."""
+    if "<passage>" in prompt:
+        return by_animal(prompt, n)
+    about = document_of(prompt).split()[1]
+    word = "where" if "different words" in prompt else "when"
+    return "\n".join(f"{'' if i == 1 else f'{i}. '}{word} is the {about} at hour {i}" for i in range(1, n + 1))
+
+
+@pytest.fixture
+def writer(judge: ChatServer, workspace: Workspace) -> ChatServer:
+    judge.answer = writes_and_judges
+    write_prices(workspace, [Price(MODEL, 0.1, 0.1)], "2026-01-01")
+    return judge
+
+
+@pytest.mark.usefixtures("jobs_here")
+def test_documents_and_a_log_become_an_answer(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, writer: ChatServer, tiny: str
+) -> None:
+    project = projects.create(workspace, "animals", corpora=[corpus.id])
+    planned = answering.plan(workspace, asked(corpus, log, tiny))
+    assert not writer.bodies, "nothing is sent before the start"
+    assert planned.sentence.endswith(
+        f"36 documents and {len(ANIMALS)} queries with the passages found for them are sent to {writer.url} ({MODEL})."
+    )
+    assert "for at most $" in planned.sentence
+
+    id = answering.start(workspace, asked(corpus, log, tiny), api_key=KEY)
+    (view,) = [job for job in jobs.list_jobs(workspace) if job.kind == "answer"]
+    assert (view.id, str(view.state), view.has_model) == (id, "finished", True)
+    assert [job.kind for job in jobs.list_jobs(workspace)] == ["answer"]  # one job, not one for each part
+    known = decide.decide(workspace, corpus=corpus.id)
+    assert (known.measured, known.basis and known.basis.study) == (True, id)
+    assert known.badge.startswith("judged by a model")
+    assert known.basis is not None
+    assert known.basis.written_by == MODEL
+    assert known.basis.benchmark != "animals-judged"  # a sample of it, with queries that choose the checkpoints
+    for name in ("animals-judged", known.basis.benchmark):
+        assert [owner.id for owner in projects.projects_of(workspace, "benchmark", name)] == [project.id]
+    assert {q.method for q in query_sets.list_query_sets(workspace)} == {"diverse", "paraphrase"}
+    # What the trainings found beyond the pool was judged as a part of the job.
+    assert known.basis.unjudged == 0
+    assert KEY not in "".join(path.read_text("utf-8", "replace") for path in view.folder.rglob("*.json*"))
+
+
+@pytest.mark.usefixtures("jobs_here")
+def test_a_stop_keeps_grades_and_queries_and_a_resume_pays_for_nothing_twice(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, writer: ChatServer, tiny: str
+) -> None:
+    def stopping(at: int) -> Any:
+        once: list[int] = []
+
+        def answer(prompt: str, n: int) -> str:
+            if len(writer.bodies) >= at and not once:
+                once.append(at)
+                (folder,) = workspace.jobs.glob("answer-*")
+                write_json(folder / "stop.request", {})
+            return writes_and_judges(prompt, n)
+
+        return answer
+
+    def stopped(said: str) -> JobView:
+        view = jobs.show(workspace, jobs.list_jobs(workspace, ["answer"])[0].id)
+        assert str(view.state) == "stopped"
+        (note,) = jobs.outcome(workspace, view.id)["notes"]
+        assert said in note
+        assert note.endswith("Nothing is paid for twice.")
+        return view
+
+    writer.answer = stopping(40)
+    id = answering.start(workspace, asked(corpus, log, tiny), api_key=KEY)
+    stopped("grades")
+    assert len(judged.read_grades(workspace.job(id))) >= 30
+
+    in_all = answering_bodies(writer)
+    writer.answer = stopping(len(writer.bodies) + 200)
+    jobs.resume(workspace, id)
+    view = jobs.show(workspace, id)
+    if str(view.state) == "stopped":  # while queries were written
+        stopped("queries")
+        writer.answer = writes_and_judges
+        jobs.resume(workspace, id)
+    assert str(jobs.show(workspace, id).state) == "finished"
+    sent = [json.dumps(body, sort_keys=True) for body in answering_bodies(writer)]
+    assert len(sent) - len(set(sent)) <= 8  # at most what was on its way when it was stopped
+    assert len(sent) > len(in_all)
+
+
+def answering_bodies(server: ChatServer) -> list[Any]:
+    return [body.get("messages") for body in server.bodies]
+
+
+def test_a_log_without_a_model_that_judges_is_refused(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, tiny: str
+) -> None:
+    with pytest.raises(ConfigError, match="cannot judge"):
+        answering.plan(workspace, asked(corpus, log, tiny, generator="template", model=""))
+
+
+@pytest.mark.usefixtures("jobs_here", "with_demo_here")
+def test_judged_queries_and_recorded_ones_take_no_model(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tiny: str
+) -> None:
+    words = ["answer", "--corpus", "demo", "--documents", "12", "--queries", "20", "--retriever", tiny]
+    small = [word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    assert main([*words, *small, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["takes"].endswith("free of charge; no text leaves this machine.")
+    assert told["seconds"]["testing"] > 0
+    assert main([*words, *small, "--yes"]) == 0
+    (view,) = jobs.list_jobs(workspace, ["answer"])
+    assert str(view.state) == "finished", view.failure
+    assert len(list(records.list_records(view.folder))) >= 6
+    assert read_json(view.folder / "results" / "answer.json")["trainings"] == 6
+
+
+@pytest.fixture
+def with_demo_here(workspace: Workspace, demo_root: Path) -> None:
+    import shutil
+
+    shutil.copytree(demo_root, workspace.root)
