@@ -18,7 +18,7 @@ from cdp.evaluation.evaluate import evaluate_model
 from cdp.query_sets import QuerySet, import_queries
 from cdp.query_sets.exports import export
 from cdp.retrievers import load, resolve
-from tests.interop.models import TEXTS, save_all
+from tests.interop.models import TEXTS, save, save_all
 from tests.support import REPOSITORY
 
 DEMO = REPOSITORY / "data" / "demo"
@@ -33,8 +33,10 @@ ROWS = {
 def make(folder: Path) -> Path:
     """Write everything into ``folder``, which is emptied first; return it. ``ours.json`` holds what peers compare."""
     shutil.rmtree(folder, ignore_errors=True)
-    save_all(folder / "models")
     workspace = Workspace(folder / "workspace")
+    save_all(folder / "models")
+    # The real one, which comes with the installation.
+    save(load(resolve("minilm", workspace), "cpu"), folder / "models" / "minilm")
     mined, alone = _query_sets(workspace, folder)
     _training_files(workspace, folder, mined, alone)
 

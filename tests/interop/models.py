@@ -45,9 +45,11 @@ def models(folder: Path) -> dict[str, Any]:
 
 def save_all(folder: Path) -> list[Path]:
     """Save each model with its vectors of ``TEXTS`` beside; return their folders."""
-    saved = []
-    for name, model in models(folder / "bases").items():
-        assert spelling.save(model, folder / name), f"{name} has settings that older readers do not know"
-        np.save(folder / name / VECTORS, model.encode(TEXTS))
-        saved.append(folder / name)
-    return saved
+    return [save(model, folder / name) for name, model in models(folder / "bases").items()]
+
+
+def save(model: Any, folder: Path) -> Path:
+    """Save one model as ``save_all`` does; return the folder."""
+    assert spelling.save(model, folder), f"{folder.name} has settings that older readers do not know"
+    np.save(folder / VECTORS, model.encode(TEXTS))
+    return folder

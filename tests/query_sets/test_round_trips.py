@@ -198,6 +198,35 @@ def test_records_of_argilla(workspace: Workspace, corpus: str, tmp_path: Path) -
     )
 
 
+def test_records_for_argilla_keep_queries_documents_negatives_and_ids(
+    workspace: Workspace, corpus: str, mined: QuerySet, tmp_path: Path
+) -> None:
+    notes: list[str] = []
+    assert export(workspace, mined.id, "argilla", tmp_path / "out.json", notes=notes) == 3
+    assert notes == ["A teacher's scores left out, for which a record has no place: 3 queries."]
+    back = import_queries(tmp_path / "out.json", workspace, corpus, "back")
+    assert back.rejected == ()
+    ours, theirs = _content(workspace, mined), _content(workspace, back.query_set)
+    assert theirs == [(queries, negatives, []) for queries, negatives, _ in ours]
+
+
+def test_a_question_set_for_llamaindex_keeps_queries_documents_and_ids(
+    workspace: Workspace, corpus: str, tmp_path: Path
+) -> None:
+    rows = [*ROWS, {"query": "One", "document_id": "d4"}]
+    made = _imported(workspace, corpus, tmp_path / "rows.jsonl", rows).query_set
+    notes: list[str] = []
+    assert export(workspace, made.id, "llamaindex", tmp_path / "out.json", notes=notes) == 3
+    assert notes == ["Hard negatives left out, for which LlamaIndex has no place: 3 queries."]
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["relevant_docs"] == {"d1-1": ["d1", "d4"], "d1-2": ["d1"], "d4-1": ["d4"]}
+    assert written["corpus"].keys() == {"d1", "d4"}
+    back = import_queries(tmp_path / "out.json", workspace, corpus, "back")
+    assert [queries for queries, _, _ in _content(workspace, back.query_set)] == [
+        [("d1-1", "one"), ("d1-2", "uno")], [("d4-1", "one"), ("d4-2", "four")],
+    ]  # fmt: skip
+
+
 def test_inpars_queries_keep_their_log_probabilities(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
     rows = [
         {"query": "sure", "log_probs": [-0.1, -0.3], "prompt_text": "…", "doc_id": "d1"},

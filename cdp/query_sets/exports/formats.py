@@ -1,4 +1,4 @@
-"""The built-in export formats: BEIR, sentence-transformers, PyLate, FlagEmbedding, Tevatron and OpenAI Batch."""
+"""Export formats: BEIR, LlamaIndex, Argilla, sentence-transformers, PyLate, FlagEmbedding, Tevatron, OpenAI Batch."""
 
 from __future__ import annotations
 
@@ -54,6 +54,70 @@ def _write_beir(selection: ExportSelection, target: Path) -> int:
 
 BEIR = Export(
     "beir", "BEIR", "A folder with corpus.jsonl, queries.jsonl and qrels/train.tsv.", "-beir", _write_beir, order=10
+)
+
+
+def _write_question_set(selection: ExportSelection, target: Path) -> int:
+    """One object that ``EmbeddingQAFinetuneDataset`` reads: ``queries``, ``corpus``, ``relevant_docs``, ``mode``.
+
+    A query that several documents have is written once, with all of them. The object is held in memory.
+    """
+    shared = shared_queries(selection.workspace, selection.query_set)
+    id_of: dict[str, str] = {}
+    queries: dict[str, str] = {}
+    corpus: dict[str, str] = {}
+    relevant: dict[str, list[str]] = {}
+    n_negatives = 0
+    for example in selection.examples():
+        document, plain = example.positives[0], plain_form(example.query)
+        query_id = id_of.setdefault(plain, example.id) if plain in shared else example.id
+        queries.setdefault(query_id, example.query)
+        corpus[document.id] = document.content
+        relevant.setdefault(query_id, []).append(document.id)
+        n_negatives += bool(example.negatives)
+
+    held = {"queries": queries, "corpus": corpus, "relevant_docs": relevant, "mode": "text"}
+    target.write_text(json.dumps(held, ensure_ascii=False) + "\n", encoding="utf-8")
+    selection.note(n_negatives, "Hard negatives left out, for which LlamaIndex has no place")
+    return len(queries)
+
+
+LLAMA_INDEX = Export(
+    "llamaindex",
+    "LlamaIndex",
+    "A JSON file with queries, corpus and relevant_docs: a question set of EmbeddingQAFinetuneDataset.",
+    ".json",
+    _write_question_set,
+    order=37,
+)
+
+
+def _write_records(selection: ExportSelection, target: Path) -> int:
+    """A JSON list of records for ``dataset.records.from_json``: people see query and text, and answer questions."""
+    n = n_scored = 0
+    with open(target, "w", encoding="utf-8") as file:
+        for example in selection.examples():
+            metadata: dict[str, Any] = {"document_id": example.positives[0].id}
+            if example.negatives:
+                metadata["negatives"] = [document.id for document in example.negatives]
+            fields = {"query": example.query, "text": example.positives[0].content}
+            record = {"id": example.id, "fields": fields, "metadata": metadata}
+            file.write((",\n" if n else "[\n") + json.dumps(record, ensure_ascii=False))
+            n += 1
+            n_scored += bool(example.scores)
+        file.write("\n]\n" if n else "[]\n")
+
+    selection.note(n_scored, "A teacher's scores left out, for which a record has no place")
+    return n
+
+
+ARGILLA = Export(
+    "argilla",
+    "Argilla",
+    "A JSON file of records with the fields query and text; the metadata names document and negatives.",
+    ".json",
+    _write_records,
+    order=38,
 )
 
 

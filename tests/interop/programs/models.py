@@ -11,7 +11,7 @@ import transformers
 given = Path(sys.argv[1])
 texts = json.loads((given / "ours.json").read_text())["texts"]
 print("sentence-transformers", sentence_transformers.__version__, "transformers", transformers.__version__)
-for name in ("static", "mean", "cls", "dense", "decoder"):
+for name in ("static", "mean", "cls", "dense", "decoder", "minilm"):
     folder = given / "models" / name
     model = sentence_transformers.SentenceTransformer(str(folder), device="cpu")
     worst = float(np.abs(model.encode(texts) - np.load(folder / "vectors.npy")).max())

@@ -13,14 +13,17 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 
 given = Path(sys.argv[1])
 rows = json.loads((given / "ours.json").read_text())["rows"]
-base = str(given / "models" / "mean")
 print("PyLate", version("pylate"), "sentence-transformers", version("sentence-transformers"))
-model = models.ColBERT(base, document_length=64, device="cpu")
-ours = SentenceTransformer(base, device="cpu")[0].auto_model.state_dict()
-theirs = model[0].auto_model.state_dict()
-assert all(torch.equal(theirs[name][: len(weights)], weights) for name, weights in ours.items())
-print("the base's weights, token vectors of shape", model.encode(["hello world"], is_query=False)[0].shape)
+for name in ("mean", "minilm"):
+    base = str(given / "models" / name)
+    model = models.ColBERT(base, document_length=64, device="cpu")
+    ours = SentenceTransformer(base, device="cpu")[0].auto_model.state_dict()
+    theirs = model[0].auto_model.state_dict()
+    assert all(torch.equal(theirs[key][: len(weights)], weights) for key, weights in ours.items())
+    shape = model.encode(["hello world"], is_query=False)[0].shape
+    print(f"{name}: all {len(ours)} weights are the base's, token vectors of shape", shape)
 
+base = str(given / "models" / "mean")
 for name, loss in (("n-tuples", losses.Contrastive), ("pylate", losses.Distillation)):
     data = Dataset.from_parquet(str(given / f"{name}.parquet"), cache_dir=str(given / "cache"))
     model = models.ColBERT(base, document_length=64, device="cpu")
