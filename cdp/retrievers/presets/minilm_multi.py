@@ -8,8 +8,8 @@ PRESET = Retriever(
     name="minilm-multi",
     order=25,
     title="MiniLM, late interaction",
-    help="One vector for each token of all-MiniLM-L6-v2. Shows which words matched; its index is about a hundred times "
-    "as large as that of a dense retriever. Comes with the installation.",
+    help="One vector for each token of all-MiniLM-L6-v2. Shows which words matched; its index holds as many vectors for a "
+    "text as it has tokens. Comes with the installation.",
     source=MINILM_NAME,
     architecture="transformer",
     kind=MULTI_VECTOR,
@@ -24,7 +24,7 @@ PRESET = Retriever(
     projection=128,
     embedded=True,
     defaults={
-        "learning_rate": Default(2e-5, "As for the dense MiniLM; ColBERT's authors take 3e-6 to 2e-5."),
+        "learning_rate": Default(2e-5, "As for the dense MiniLM, whose encoder it is; not swept."),
         "batch_size": Default(32, "Each query is compared with every token of all documents of the batch."),
         "epochs": Default(1, "It starts from a trained encoder: one pass moves it, more of them cost minutes each."),
         "max_length": Default(256, "The model's own limit, as its authors trained it."),
