@@ -24,8 +24,8 @@ from cdp.base.workspace import REPOSITORY, SHIPPED_DATA, Workspace
 from cdp.metrics.scorers import CALIBRATED_THRESHOLD, load_scorer
 
 HUMAN = ("xquad_en", "fairytaleqa_train_en")
-MOST_DOCUMENTS = 800
-MOST_QUERIES = 8
+MAX_DOCUMENTS = 800
+MAX_QUERIES = 8
 GRID = np.round(np.arange(0.40, 0.901, 0.01), 2)
 
 Scores = list[NDArray[np.float64]]
@@ -76,8 +76,8 @@ def read(path: Path) -> list[list[str]]:
     """The queries of each document that has at least two."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:  # type: ignore[operator]
-        documents: Iterable[list[str]] = [json.loads(line)["queries"][:MOST_QUERIES] for line in file]
-    return [queries for queries in documents if len(queries) > 1][:MOST_DOCUMENTS]
+        documents: Iterable[list[str]] = [json.loads(line)["queries"][:MAX_QUERIES] for line in file]
+    return [queries for queries in documents if len(queries) > 1][:MAX_DOCUMENTS]
 
 
 def balanced_accuracy(thresholds: NDArray[np.float64], same: Scores, different: list[Scores]) -> NDArray[np.float64]:

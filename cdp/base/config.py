@@ -504,11 +504,11 @@ class FilterConfig(Config):
     def check(self) -> None:
         if self.round_trip_rank is None and not self.cross_encoder and not self.usable:
             raise ConfigError(
-                "The filter has no test.", hint="Set round_trip_rank, cross_encoder with at_least, or usable."
+                "No filter criterion given.", hint="Set round_trip_rank, cross_encoder with at_least, or usable."
             )
         if bool(self.cross_encoder) != (self.at_least is not None):
             raise ConfigError(
-                "A cross-encoder needs the score from which a query is kept, and that score a cross-encoder.",
+                "cross_encoder and at_least must be set together.",
                 hint="Set both cross_encoder and at_least, or neither.",
             )
 
@@ -528,8 +528,8 @@ class MiningConfig(Config):
 
     query_set: str = QUERY_SET
     retriever: str = option(
-        "static-minilm", "What looks for look-alikes: a preset, a training's id or name, a model's name or folder, or "
-        "api:MODEL@ADDRESS.",
+        "static-minilm", "Retriever that finds candidate negatives: a preset, a training's id or name, a model's name "
+        "or folder, or api:MODEL@ADDRESS.",
         reason="It comes with the installation and takes seconds on a CPU.", holds="retriever",
     )
     negatives: int = option(

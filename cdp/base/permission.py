@@ -134,7 +134,7 @@ def read_only() -> bool:
 # compared then; the resolved path is handed on. Visitors name no path to write: what they export is a download.
 
 # Files and folders looked at below a folder that a visitor names.
-MOST_ENTRIES = 200_000
+MAX_ENTRIES = 200_000
 
 # The system's own views hold no user's files: never allowed.
 _NEVER = tuple(Path(name) for name in ("/proc", "/sys", "/dev", "/run"))
@@ -229,8 +229,8 @@ def _check_regular(path: Path) -> None:
 def _check_below(folder: Path, folders: list[Path]) -> None:
     """Check that all below a folder are files and folders; a link may lead to a file of the allowed folders."""
     for number, path in enumerate(folder.rglob("*")):
-        if number > MOST_ENTRIES:
-            raise InputError(f"{folder.name} holds over {MOST_ENTRIES:,} files.", hint="Name the folder itself.")
+        if number > MAX_ENTRIES:
+            raise InputError(f"{folder.name} holds over {MAX_ENTRIES:,} files.", hint="Name the folder itself.")
         if path.is_symlink():
             target = _resolved(path)
             # A linked folder could hold links that lead out.

@@ -24,7 +24,7 @@ from cdp.benchmarks.benchmark import Parts, part, qrels_files, read_parts, split
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Subset
 from cdp.corpus import CorpusManifest, iter_documents
-from cdp.corpus.storage import Growth
+from cdp.corpus.storage import CorpusUpdate
 
 # How much is drawn if nothing else is said: NanoBEIR's 50 queries, with somewhat fewer documents.
 QUERIES, DOCUMENTS = 50, 2000
@@ -193,7 +193,7 @@ def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0, 
     return "-".join([name, "sample", f"{queries}q", f"{documents}d", *more])
 
 
-def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
+def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
     """Carry over the benchmarks made of the earlier version: (their names, a sentence for each).
 
     A query stays if all documents that answer it do. New documents are not judged yet.

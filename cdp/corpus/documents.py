@@ -23,7 +23,7 @@ ROW_GROUP_ROWS = 8192
 ROW_GROUP_CHARACTERS = 32 * 2**20
 # Bytes of a column of a row group, and of its titles when they are written out. Our own stay far below: a group ends
 # with the document that exceeds its characters. A file may come from another person's workspace.
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 
 
 class DocumentWriter:
@@ -64,7 +64,7 @@ class DocumentFile:
         for group in map(self._metadata.row_group, range(self._metadata.num_row_groups)):
             for column in map(group.column, range(len(SCHEMA))):
                 repeats = column.path_in_schema != "title" and any("DICTIONARY" in name for name in column.encodings)
-                if repeats or column.total_uncompressed_size > MOST_BYTES:
+                if repeats or column.total_uncompressed_size > MAX_BYTES:
                     raise self._unreadable(f"{column.path_in_schema} was not written by this program")
 
     def _open(self) -> pq.ParquetFile:
@@ -80,7 +80,7 @@ class DocumentFile:
         place = table.schema.get_field_index("title")
         for titles in table.column(place).chunks:
             lengths = pc.binary_length(titles.dictionary).cast(pa.int64())
-            if (pc.sum(lengths.take(titles.indices)).as_py() or 0) > MOST_BYTES:
+            if (pc.sum(lengths.take(titles.indices)).as_py() or 0) > MAX_BYTES:
                 raise self._unreadable("its titles have more than a gigabyte")
         return table.set_column(place, SCHEMA.field("title"), table.column(place).cast(pa.string()))
 

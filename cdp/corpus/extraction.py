@@ -28,7 +28,7 @@ from cdp.corpus.readers import Block, Report
 # Seconds for a file, and more for each megabyte: 2,000 pages take about 30.
 BASE_S, PER_MB_S = 60.0, 10.0
 # The most that a file with scanned pages may ask for beside.
-MOST_SCAN_S = 2 * 3600.0
+MAX_SCAN_S = 2 * 3600.0
 KEPT_BYTES = str(64 << 20)
 
 
@@ -47,7 +47,7 @@ class _Process:
             how = {"passwords": self._passwords, "keep": report.keep_repeated, "languages": report.languages}
             with self._asked(path, format=format, **how) as out:
                 while "report" not in (answer := _answer(out)):
-                    self._ends += min(answer.get("seconds", 0), MOST_SCAN_S)
+                    self._ends += min(answer.get("seconds", 0), MAX_SCAN_S)
                     if "progress" in answer:
                         report.progress(*answer["progress"])
                     for block in answer.get("blocks", ()):

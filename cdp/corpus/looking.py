@@ -38,14 +38,14 @@ ASKED, OPENED = 500, 20
 TRAILER_BYTES = 1 << 16
 
 # Reasons that are shown, and files for each.
-MOST_REASONS, SHOWN = 10, 5
+MAX_REASONS, SHOWN = 10, 5
 
 # Characters of a value that are shown.
 LONGEST_CELL = 300
 
 
 @dataclass(frozen=True)
-class Glimpse:
+class FilePreview:
     """The first rows of a file (of the first table among several): every value as text without HTML, long ones cut.
 
     ``blocks`` are the first of ``document``, a file that is cut into passages, its pages ``apart``; ``locked`` names
@@ -134,7 +134,7 @@ class Glimpse:
         )
 
 
-def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str] = ()) -> Glimpse:
+def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str] = ()) -> FilePreview:
     """The columns and first rows of a file, or of the first in a folder or a zip. InputError where there is none."""
     options = options or ReadOptions()
     seen: list[Row | BadRow] = []
@@ -156,7 +156,7 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
     head = [] if table is None or Path(table.name).name in BEIR_CORPUS else rows[:ROWS_FOR_FIELDS]  # as the import does
     tagged = {name for name in columns if is_html([row.values.get(name) for row in head])}
     cells = [{name: _cell(value, name in tagged) for name, value in row.values.items()} for row in rows]
-    return Glimpse(
+    return FilePreview(
         file=sources[0].name if table is None else table.name,
         n_files=len(sources),
         columns=columns,
@@ -181,8 +181,8 @@ def by_reason(rejected: Iterable[Rejected], *, all_kept: bool = True) -> list[st
     for reason, names in named.items():
         more = (f" and {len(names) - SHOWN:,} more" if all_kept else " and more") if len(names) > SHOWN else ""
         lines.append(f"{', '.join(names[:SHOWN])}{more}: {reason}")
-    beyond = len(lines) - MOST_REASONS
-    return lines[:MOST_REASONS] + ([f"{beyond:,} more reasons"] if beyond > 0 else [])
+    beyond = len(lines) - MAX_REASONS
+    return lines[:MAX_REASONS] + ([f"{beyond:,} more reasons"] if beyond > 0 else [])
 
 
 def _locked(sources: Sequence[Source], options: ReadOptions) -> Iterator[str]:

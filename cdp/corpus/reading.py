@@ -66,7 +66,7 @@ from cdp.corpus.sources import Source, existing
 UNEXPECTED = "unexpected error"
 
 # Of rows that were parsed together, the share of odd ones above which all are taken singly.
-MOST_ODD = 0.25
+MAX_ODD = 0.25
 
 # Values of a rejected row that are shown, as far as there is room.
 SHOWN_VALUES = 20
@@ -457,7 +457,7 @@ class _Reading:
             titles = chunk.columns[fields.title] if fields.title else none
             words = word_counts(texts)
             found = odd_rows(ids if fields.id else None, titles, texts, words)
-            odd = odd if len(found) > n * MOST_ODD else found.tolist()
+            odd = odd if len(found) > n * MAX_ODD else found.tolist()
         if len(odd) < n:
             places = place(file, chunk.lines)
             taken = Columns(ids, pc.fill_null(titles, ""), texts, words, places, {})

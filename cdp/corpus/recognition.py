@@ -19,9 +19,9 @@ from cdp.complexity.guessing import UNKNOWN, guess_language
 
 # A page takes some three seconds; tables of small print, or several languages, take more.
 PAGE_S = 30
-MOST_PAGES = 200
+MAX_PAGES = 200
 # Language packs that are tried together where the document's language is not known: each takes its time on each page.
-MOST_PACKS = 3
+MAX_PACKS = 3
 NO_LANGUAGE = ("osd", "equ", "snum")
 
 # Tesseract's names of languages, by ISO 639-1.
@@ -75,7 +75,7 @@ def languages_for(text: str, chosen: str, installed: Sequence[str]) -> tuple[str
     missing = [name for name in wanted if name not in installed]
     package = f"tesseract-ocr-{missing[0].replace('_', '-')}" if missing else ""
     told = f"Tesseract has no {', '.join(missing)} (Debian: {package})" if missing else ""
-    found = [name for name in wanted if name in installed] or list(installed[:MOST_PACKS])
+    found = [name for name in wanted if name in installed] or list(installed[:MAX_PACKS])
     return "+".join(found), told
 
 

@@ -261,8 +261,8 @@ DAMAGED = (
 )
 
 # A compressed file may unpack to this many times its size, or to FLOOR bytes: text reaches 20, a bomb 1,000. No file
-# unpacks to more than MOST_UNPACKED bytes: MS MARCO's 8.8 million passages are a tenth of it.
-LARGEST_RATIO, FLOOR, MOST_UNPACKED = 200, 100 * 10**6, 20 * 2**30
+# unpacks to more than MAX_UNPACKED bytes: MS MARCO's 8.8 million passages are a tenth of it.
+LARGEST_RATIO, FLOOR, MAX_UNPACKED = 200, 100 * 10**6, 20 * 2**30
 # What each line, row and paragraph counts beside its text: a million empty ones take as long as a million short ones.
 ROW_BYTES = 64
 
@@ -276,7 +276,7 @@ class Budget:
         self.spent = 0
 
     @classmethod
-    def of(cls, path: Path, limit: int = MOST_UNPACKED) -> Budget:
+    def of(cls, path: Path, limit: int = MAX_UNPACKED) -> Budget:
         """Return the budget for reading ``path``, a file or a folder."""
         try:
             size = folder_size(path) if path.is_dir() else path.stat().st_size

@@ -237,7 +237,7 @@ LEAST_KEPT = 0.5
 
 
 @dataclass(frozen=True)
-class Growth:
+class CorpusUpdate:
     """What version ``number`` has of the one before: ``kept`` {earlier id: id}, by the same title and text."""
 
     previous: CorpusManifest
@@ -262,7 +262,7 @@ def newest(workspace: Workspace, name: str) -> tuple[CorpusManifest | None, set[
     return found, {hash((d.title, d.text)) for d in open_corpus(workspace, found.id)} if found else set()
 
 
-def find(workspace: Workspace, previous: CorpusManifest | None, result: ReadResult) -> Growth | None:
+def find(workspace: Workspace, previous: CorpusManifest | None, result: ReadResult) -> CorpusUpdate | None:
     """What was read has of ``previous``, if it is most of its documents and not stored yet."""
     listed = list_corpora(workspace)
     if previous is None or any(manifest.content_hash == result.content_hash for manifest in listed):
@@ -278,4 +278,4 @@ def find(workspace: Workspace, previous: CorpusManifest | None, result: ReadResu
     if len(kept) < LEAST_KEPT * previous.n_documents:
         return None
     number = 1 + sum(manifest.name == previous.name for manifest in listed)
-    return Growth(previous, kept, result.n_documents - len(set(kept.values())), number)
+    return CorpusUpdate(previous, kept, result.n_documents - len(set(kept.values())), number)

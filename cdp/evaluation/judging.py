@@ -59,7 +59,7 @@ _FRAME_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?(?:query|passage)\b)", re.IGNORECAS
 # So many grades show whether a judge gives nearly always the same.
 ENOUGH, CONSTANT = 50, 0.95
 RANGE = 3
-MOST_OBJECTS = 20  # in an answer, that are looked at
+MAX_OBJECTS = 20  # in an answer, that are looked at
 WORDS = ("zero", "one", "two", "three")
 # "3", "3/3", "**3**", "Three."
 _GRADE = re.compile(rf"[\s*_`\"'(]*(?:(\d{{1,3}})(?:\s*/\s*{RANGE})?|({'|'.join(WORDS)}))[\s*_`\"').]*", re.IGNORECASE)
@@ -115,7 +115,7 @@ def _number(value: Any) -> int | None:
 def _objects(answer: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects in a text, one behind another."""
     decoder, at = json.JSONDecoder(strict=False), 0
-    for _ in range(MOST_OBJECTS):
+    for _ in range(MAX_OBJECTS):
         at = answer.find("{", at)
         if at < 0:
             return

@@ -17,7 +17,7 @@ from typing import Any, Self
 from cdp.base.errors import ConfigError
 from cdp.base.text import counted
 
-MOST_PROCESSES = 4096  # of a job, on any cluster
+MAX_PROCESSES = 4096  # of a job, on any cluster
 
 CPU_SLOTS_VARIABLE = "CDP_CPU_SLOTS"
 
@@ -94,7 +94,7 @@ class DeviceRequest:
             processes=int(values.get("processes", 1)),
             idle=bool(values.get("idle", False)),
         )
-        if not (0 <= request.count <= MOST_PROCESSES and 1 <= request.processes <= MOST_PROCESSES):
+        if not (0 <= request.count <= MAX_PROCESSES and 1 <= request.processes <= MAX_PROCESSES):
             raise ValueError(f"it asks for {request.count:g} GPUs and {request.processes:g} processes")
         return request
 

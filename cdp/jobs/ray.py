@@ -52,7 +52,7 @@ INSTALL = (
 ANSWER_S, LOOK_S, SHOWN_WITHIN_S, PROBED_WITHIN_S = 30.0, 0.5, 10.0, 120.0
 LOSSES = 5  # retries of lost processes: more may mean too little memory
 # Seconds: until the head detects a dead node, until a file server frees its locks, between looks at nodes.
-HEARD_WITHIN_S, FREED_WITHIN_S, SETTLE_S = 20.0, 180.0, 3.0
+NODE_DEATH_TIMEOUT_S, LOCK_RELEASE_TIMEOUT_S, SETTLE_S = 20.0, 180.0, 3.0
 TOGETHER_S = 86_400  # ranks wait for rank 0, which may evaluate on a dev benchmark for hours
 LIGHT_CPUS, CPUS = 0.1, 4.0
 ENDED, STOPPED, NO_ROOM = ("STOPPED", "SUCCEEDED", "FAILED"), "stopped", "no room"
@@ -270,10 +270,10 @@ class RayRun:
                 if self._start > LOSSES:
                     raise ClusterError(
                         f"Processes of the job were lost {self._start} times, the last one so: {lost}",
-                        hint="Have the nodes too little memory? Then resume the job.",
+                        hint="The nodes may be out of memory. Resume the job.",
                     )
                 # A group that starts before its dead node is detected would wait for it.
-                _until(lambda: len(_alive()) < self._nodes, HEARD_WITHIN_S if self._processes > 1 else SETTLE_S)
+                _until(lambda: len(_alive()) < self._nodes, NODE_DEATH_TIMEOUT_S if self._processes > 1 else SETTLE_S)
         finally:
             import ray
 
@@ -461,7 +461,7 @@ def _work(module: str, folder_name: str, attempt: int, values: Mapping[str, str]
         raise problem
     if job.is_main:
         # A file server may hold the lock of a process that died with its node.
-        _until(lambda: not is_held(folder / "worker.lock"), FREED_WITHIN_S)
+        _until(lambda: not is_held(folder / "worker.lock"), LOCK_RELEASE_TIMEOUT_S)
         _write_to(folder / "worker.log")
         print(f"--- on {socket.gethostname()} ---", flush=True)
     if where := starting_folder(spec, folder):

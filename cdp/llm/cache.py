@@ -166,7 +166,7 @@ class AnswerCache:
         rows = self._read(f"SELECT {', '.join(_COUNTS)} FROM paid WHERE job = ?", job)
         return Usage(*rows[0]) if rows else Usage()
 
-    def take_lost(self, job: str, *, charged: bool) -> int:
+    def settle_interrupted(self, job: str, *, charged: bool) -> int:
         """Settle the requests that a killed attempt of ``job`` had in flight and return their number.
 
         With ``charged`` the endpoint may have charged for them: they count as unanswered.

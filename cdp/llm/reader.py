@@ -62,7 +62,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 _AROUND = 400  # characters before or behind a mark that are looked at
-MOST_MARKS = 50  # of thoughts within a thought
+MAX_MARKS = 50  # of thoughts within a thought
 _HEAD = r"(?:<\|(?:start|begin|im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?\s*+)?"
 _SPLITS = [
     (row, _compiled(_HEAD + _pattern(row.opening)), _compiled(_HEAD + _pattern(row.answer)))
@@ -155,7 +155,7 @@ def _end_of(marks: re.Pattern[str], text: str, at: int) -> tuple[int, int] | Non
     """Return the place of the closing mark: the one that ends nested thoughts, else the last at an edge of a line, else
     the first."""
     depth, at_edge, first = 1, None, None
-    for mark in islice(marks.finditer(text, at), MOST_MARKS):
+    for mark in islice(marks.finditer(text, at), MAX_MARKS):
         if mark["open"]:
             depth += not _line_before(text, mark.start())
             continue
@@ -171,7 +171,7 @@ def _stray(text: str) -> tuple[int, int] | None:
     """Return the place of the last closing mark whose opening stood in the prompt; not of one that a list is about."""
     if re.match(r'\s*+(?:\{|\[\s*+["{\[]|```)', text):
         return None
-    for mark in reversed(list(_CLOSING.finditer(text))[-MOST_MARKS:]):
+    for mark in reversed(list(_CLOSING.finditer(text))[-MAX_MARKS:]):
         line, behind = _line_before(text, mark.start()), text[mark.end() : mark.end() + _AROUND].lstrip()
         next_item = not behind or (_ITEM.match(behind) and not _ANSWER_BEGINS.match(behind))
         about = _ITEM.match(line) and (next_item or not _is_edge(text, mark))

@@ -36,13 +36,13 @@ from cdp.principle.evidence import (
 )
 from cdp.principle.options import Choice, action_of, cost, name_of, one_over, suffices
 from cdp.principle.settling import STEPS, needed
-from cdp.principle.simultaneous import DRAWS, MOST_WRONG, Floats, simultaneous
+from cdp.principle.simultaneous import DRAWS, MAX_WRONG, Floats, simultaneous
 
 # An option that is shown to lie at most this far below the best is as good.
 WORTH_POINTS = 2.0
 
 # With a larger share of unjudged documents in an option's first tens, the answer is withheld.
-MOST_UNJUDGED = 0.1
+MAX_UNJUDGED = 0.1
 
 # Below these an answer says how little it rests on.
 FEW_JUDGED = 50
@@ -53,7 +53,7 @@ FEW_DOCUMENTS = 500
 # Of trainings whose steps differ by more than this ratio, a difference may be the steps' alone.
 SAME_STEPS = 1.1
 
-MOST_LIMITS = 3
+MAX_LIMITS = 3
 
 # Labelled queries to begin with.
 LABELS = 30
@@ -346,7 +346,7 @@ class OptionSet:
     def noisy(self) -> bool:
         """Whether an option leads by so much that only the noise of its lead keeps it from being settled."""
         near = self.bounds.max(axis=0) <= WORTH_POINTS
-        return bool(near.any() and not (near & (self.chances.max(axis=1) <= MOST_WRONG)).any())
+        return bool(near.any() and not (near & (self.chances.max(axis=1) <= MAX_WRONG)).any())
 
     def choose(self, options: Sequence[Arm]) -> tuple[Arm, bool]:
         """The cheapest of ``options`` that is shown to lie within ``WORTH_POINTS`` of the best of them, and True; where
@@ -354,7 +354,7 @@ class OptionSet:
         among = sorted(self.options.index(arm) for arm in options)
         for number in among:
             # The bounds take longer, and are asked for where the chances leave an option.
-            sure = self.chances[number, among].max() <= MOST_WRONG
+            sure = self.chances[number, among].max() <= MAX_WRONG
             if sure and self.bounds[among, number].max() <= WORTH_POINTS and self.advisable(self.options[number]):
                 return self.options[number], True
         return self.best(options), False
@@ -379,7 +379,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     open_to = None if within else _not_known(q, choice)
     figure: ArmDifference | None
     unjudged = max(arm.unjudged for arm in q.options)
-    withheld = unjudged > MOST_UNJUDGED
+    withheld = unjudged > MAX_UNJUDGED
     if withheld:
         figure, text = None, _withheld(q, unjudged)
     elif alone:
@@ -403,7 +403,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
         basis=b,
         seeds=min(len(arm.scores) for arm in q.trained),
         steps=max(arm.steps for arm in q.trained),
-        limits=tuple(_limits(lead, own, q)[:MOST_LIMITS]),
+        limits=tuple(_limits(lead, own, q)[:MAX_LIMITS]),
         findings=tuple(f"{line[0].upper()}{line[1:]}" for line in findings),
         settled=settled,
         settling=None if settled else Settling(BESIDE) if alone else _settling(lead, q),
@@ -562,7 +562,7 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
 def differences_of(e: Evidence) -> tuple[ArmDifference, ...]:
     """Return every difference that an answer from this evidence states; none where too few documents are judged."""
     arms = [arm for arm in e.arms if not arm.held and arm.kind != RERANKED]
-    if not _answers(e) or max(arm.unjudged for arm in arms) > MOST_UNJUDGED:
+    if not _answers(e) or max(arm.unjudged for arm in arms) > MAX_UNJUDGED:
         return ()
     lead = _labelled(e, arms)
     return (*OptionSet(lead, arms).all, *_at_equal_pairs(lead))
@@ -595,9 +595,9 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         (b.recorded, "Recorded on another machine, it came with the demo: run the test here to repeat it."),
         (bool(b.stale), f"The {' and '.join(b.stale)} changed since this was measured: test again."),
         (b.judged_by == TEMPLATE, "Template queries judged this; people's queries may rank the options differently."),
-        (0 < unjudged <= MOST_UNJUDGED, f"Up to {unjudged:.0%} of the first ten documents have no judgment."),
+        (0 < unjudged <= MAX_UNJUDGED, f"Up to {unjudged:.0%} of the first ten documents have no judgment."),
         (
-            b.unjudged > 0 and not 0 < unjudged <= MOST_UNJUDGED,
+            b.unjudged > 0 and not 0 < unjudged <= MAX_UNJUDGED,
             f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0.",
         ),
         (bool(b.elsewhere), f"Measured on other {b.elsewhere} than yours."),
@@ -679,7 +679,7 @@ def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
 def _settling(lead: Evidence, q: OptionSet) -> Settling:
     """The one thing that would settle the answer."""
     b = lead.basis
-    if max(arm.unjudged for arm in q.options) > MOST_UNJUDGED:
+    if max(arm.unjudged for arm in q.options) > MAX_UNJUDGED:
         return Settling("Judging these documents would settle more.")
     if b.finished < b.planned:
         return Settling("Finishing the study would settle more.")
@@ -769,7 +769,7 @@ def _expected(prior: Evidence) -> Decision:
         choice=choice,
         badge=ELSEWHERE,
         basis=prior.basis,
-        limits=("None of it is from your data.", *prior.limits)[:MOST_LIMITS],
+        limits=("None of it is from your data.", *prior.limits)[:MAX_LIMITS],
         settling=Settling("A test on your data would settle it."),
         evidence=prior,
     )

@@ -53,7 +53,7 @@ class Recommendation:
     ``level`` is the published rule's at this mean CW (avoid, test or recommend); ``possible`` are the levels that the
     interval of the mean CW touches, and ``certain`` is whether that is only one. One query leaves every level possible.
     ``advice`` is the rule's, or that ``scope`` leaves it without evidence for such a task. ``prior`` is what a new
-    dataset lets expect, whatever its CW, empty outside of English and out-of-domain tasks.
+    dataset predicts, whatever its CW, empty outside of English and out-of-domain tasks.
     """
 
     level: str
@@ -194,7 +194,7 @@ INFONCE = "infonce"
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """The difference that a new dataset lets expect, in NDCG@10 points: Student's t about ``points`` with scale ``sd``.
+    """The difference that a new dataset predicts, in NDCG@10 points: Student's t about ``points`` with scale ``sd``.
 
     ``design`` is what the trainings have equal, ``loss`` as studies name it. ``published`` of the ``datasets`` are the
     paper's; ``setups`` counts ways of training. ``covered`` is how often the 95% interval held for a dataset that was
@@ -240,7 +240,7 @@ def _usual() -> list[Prior]:
 
 
 def expected() -> tuple[Expectation, ...]:
-    """What a new dataset lets expect at each Q/Doc; empty where too few datasets were measured."""
+    """What a new dataset predicts at each Q/Doc; empty where too few datasets were measured."""
     return tuple(Expectation(p.per_doc, p.points, p.low, p.high) for p in _usual())
 
 

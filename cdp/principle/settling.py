@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cdp.principle.simultaneous import MOST_WRONG, Estimates, differences
+from cdp.principle.simultaneous import MAX_WRONG, Estimates, differences
 
 POWER = 0.8
 
@@ -53,4 +53,4 @@ def power(pilot: Estimates, grown: Estimates, within: float, draws: int = DRAWS)
     behind = bounds.max(axis=1)
     near = behind.min(axis=1) <= within
     chances = grown.chances(means[near], behind[near].argmin(axis=1), within)
-    return float((chances.max(axis=1) <= MOST_WRONG).sum() / draws)
+    return float((chances.max(axis=1) <= MAX_WRONG).sum() / draws)

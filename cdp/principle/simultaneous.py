@@ -29,7 +29,7 @@ DRAWS = 10_000
 LEVEL = 0.95
 
 # An answer stands where each other option has at most this chance of being better by more than the margin.
-MOST_WRONG = 0.01
+MAX_WRONG = 0.01
 
 # Standard deviations between the options' true means, in points: before a study each is as likely.
 SPREADS = (1.0, 2.0, 4.0, 8.0, 16.0)

@@ -25,7 +25,7 @@ from cdp.base.text import counted
 from cdp.base.workspace import Workspace, append_jsonl, now, sha256_file, slug, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.checks import storable
-from cdp.corpus.storage import Growth
+from cdp.corpus.storage import CorpusUpdate
 from cdp.query_sets import store
 from cdp.query_sets.imports import install
 from cdp.query_sets.store import DocumentQueries, Files, QuerySet
@@ -260,7 +260,7 @@ def reviewed(workspace: Workspace, query_set: QuerySet, *, name: str = "", only_
 
 
 def carry_query_sets(
-    workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool
+    workspace: Workspace, growth: CorpusUpdate, corpus: CorpusManifest, *, imported: bool
 ) -> tuple[list[str], list[str]]:
     """Carry over the query sets, without their negatives; ``imported`` also those that came with the documents.
 

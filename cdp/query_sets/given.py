@@ -15,7 +15,7 @@ from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
 from cdp.corpus.checks import RefusedValueError, checked_id, not_taken, queries_of
 from cdp.corpus.grades import Grades, grade_columns
-from cdp.corpus.looking import Glimpse, iter_rows, look
+from cdp.corpus.looking import FilePreview, iter_rows, look
 from cdp.corpus.options import ORIGINS
 from cdp.corpus.readers import Row
 from cdp.query_sets.imports import ImportOptions
@@ -27,7 +27,7 @@ SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, 
 FEWEST = 10
 
 # Documents: more queries make no difference to an interval that is a tenth of a point wide.
-MOST_HELD_OUT = 2_000
+MAX_HELD_OUT = 2_000
 
 # {query: {document: grade}}
 Answers = dict[str, dict[str, int]]
@@ -73,7 +73,7 @@ class GivenQueries:
         self.splits.setdefault(split, {}).setdefault(" ".join(text.split()), {})[document] = grade
 
 
-def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[Glimpse, str, str, str | None]:
+def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[FilePreview, str, str, str | None]:
     """Return a look at a file of queries, and its columns of queries, documents' ids and splits. InputError where a
     needed one is unknown."""
     seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
@@ -133,7 +133,7 @@ def _id(value: Any) -> str:
 def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
     """Divide queries without splits by documents drawn at random: ({split: queries}, facts, sentence)."""
     documents = sorted({document for grades in texts.values() for document, grade in grades.items() if grade > 0})
-    n = min(round(options.held_out * len(documents)), MOST_HELD_OUT)
+    n = min(round(options.held_out * len(documents)), MAX_HELD_OUT)
     if len(documents) < FEWEST or not n:
         few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
         return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""

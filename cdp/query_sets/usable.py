@@ -18,8 +18,7 @@ from cdp.base.text import counted
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.complexity import count_content_words
 from cdp.corpus import get_documents, list_corpora, looking
-from cdp.query_sets import QuerySet, store
-from cdp.query_sets import deriving as room
+from cdp.query_sets import QuerySet, deriving, store
 from cdp.query_sets.deriving import Decisions
 from cdp.query_sets.nonsense import REASONS, QueryTable, query_table
 from cdp.query_sets.store import QueryScores, document_queries
@@ -91,7 +90,9 @@ def table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
 def decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     """Return the decisions on the set's present queries."""
     path = query_sets.files(workspace, query_set.id).review
-    return ANSWERS.get(path, ("decisions", query_set.content_hash), lambda: room.read_decisions(workspace, query_set))
+    return ANSWERS.get(
+        path, ("decisions", query_set.content_hash), lambda: deriving.read_decisions(workspace, query_set)
+    )
 
 
 def chosen(workspace: Workspace, query_set: QuerySet, table: QueryTable, show: str) -> NDArray[np.bool_]:

@@ -42,11 +42,11 @@ Families = Mapping[str, tuple[str, ...]]
 SIGNIFICANT = 0.05
 
 # Settings that say what a run is called or where it runs, or that its documents and pairs say better.
-NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget", "tracker")
+IGNORED_FOR_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget", "tracker")
 
 # Settings that a name has already, or that do not tell recipes apart.
-IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",
-              "benchmark", "split", *NO_PART_OF_THE_RECIPE)  # fmt: skip
+OMITTED_FROM_NAMES = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",
+              "benchmark", "split", *IGNORED_FOR_RECIPE)  # fmt: skip
 
 PER_PASSAGE = "Judged per passage. The figure per file counts each file once, at its best passage."
 JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --runs JOB."
@@ -327,7 +327,7 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             continue
         hybrid, rerank = combined.settings_of(row["settings"])
         names[row["retriever_id"]] = combined.title(trained.recipe, hybrid, rerank)
-        others = {key: value for key, value in trained.settings.items() if key not in IN_NO_NAME}
+        others = {key: value for key, value in trained.settings.items() if key not in OMITTED_FROM_NAMES}
         facts[row["retriever_id"]] = {
             "held": str(others.pop("held", None) or ""),
             "start": str(row["start"]),
@@ -365,7 +365,7 @@ def families(rows: Sequence[Mapping[str, Any]]) -> Families:
         trained: Trained | None = row["trained"]
         if trained is not None and not row["marks"]:
             # A study's training names settings that are off, where one of Launch leaves them out.
-            recipe = sorted((k, v) for k, v in trained.settings.items() if v and k not in NO_PART_OF_THE_RECIPE)
+            recipe = sorted((k, v) for k, v in trained.settings.items() if v and k not in IGNORED_FOR_RECIPE)
             of = (trained.source, trained.per_doc, trained.pairs, trained.documents)
             by_recipe[f"{recipe} {of}"][str(row["retriever_id"])] = _seed(row)
     # By seed, the newest first.
@@ -490,7 +490,7 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 def badges_of(row: Mapping[str, Any], usual: int) -> list[Badge]:
     """The badges of one evaluation; ``usual`` is the number of steps that most runs from its start took."""
-    trained, badges = row["trained"], of_counts(row["counts"], row["n_queries"])
+    trained, badges = row["trained"], badges_from_counts(row["counts"], row["n_queries"])
     if trained is not None and trained.dev == (row["benchmark"], row["split"]):
         badges.append(
             Badge("dev", "These queries chose the checkpoint, so the score is too high. Report another split.")
@@ -517,7 +517,7 @@ def _usual_steps(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], int
     return {key: max(steps, key=lambda n: (steps[n], n)) for key, steps in counted.items()}
 
 
-def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[Badge]:
+def badges_from_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[Badge]:
     """Return what an evaluation counted that its score has to be read with; ``n_queries`` were judged, if unsaid."""
     judged = int(counts.get("judged_queries") or n_queries or 0)
     badges = [Badge(word, meaning, word != "in-domain") for word, meaning in leakage.findings(counts, judged)]

@@ -12,7 +12,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
 from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
-from cdp.principle.decide import MOST_UNJUDGED
+from cdp.principle.decide import MAX_UNJUDGED
 from cdp.studies import records
 
 # More than a table has rows: scoring a run takes milliseconds, and a page asks at every click.
@@ -71,7 +71,7 @@ def if_relevant(
 ) -> tuple[float, float] | None:
     """Return (the share of unjudged documents in the first tens of the side that has most, the second side's NDCG@10
     minus the first's in points, were all of these of the top grade); None as of ``_by_grades``, or where at most
-    ``MOST_UNJUDGED`` are unjudged. ``sides`` are the evaluations of a recipe's seeds each."""
+    ``MAX_UNJUDGED`` are unjudged. ``sides`` are the evaluations of a recipe's seeds each."""
     runs = []
     for side in sides:
         found = [kept for row in side if (kept := _by_grades(workspace, row)) is not None]
@@ -81,7 +81,7 @@ def if_relevant(
         runs.append([run for run, _, _ in found])
 
     share = max(judged.unjudged_share(grades, *side) for side in runs)
-    if share <= MOST_UNJUDGED:
+    if share <= MAX_UNJUDGED:
         return None
 
     top = judged.all_relevant(grades, judged.missing(grades, *runs[0], *runs[1]))

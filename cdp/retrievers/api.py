@@ -149,7 +149,7 @@ class ApiModel:
         folder = payer.workspace.job(payer.id)
         self._learnt = Learnt(name.model, name.url, folder / Learnt.FILE if folder.is_dir() else None)
         with AnswerCache(payer.workspace) as cache:
-            cache.take_lost(payer.account(name), charged=True)
+            cache.settle_interrupted(payer.account(name), charged=True)
 
     def _connect(self) -> ChatClient:
         """Return the client, made for the first text without a vector: from then on a key is needed."""

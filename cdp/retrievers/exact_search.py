@@ -29,7 +29,7 @@ from cdp.base.text import PhaseProgress, silent
 QUERY_BLOCK = 1024
 
 # Documents per product on the CPU, from many queries to few: the product (1 to 4 MB) is looked at in the cache.
-FEWEST_ROWS, MOST_ROWS, SCORES_AT_ONCE = 1024, 4096, 1 << 18
+FEWEST_ROWS, MAX_ROWS, SCORES_AT_ONCE = 1024, 4096, 1 << 18
 
 # Documents per product on a GPU, and per copy; 25 MB of float32 at 768 dimensions.
 DEVICE_ROWS = 8192
@@ -298,7 +298,7 @@ def _steps(n_documents: int, n_queries: int, threads: int, device: str) -> list[
     """The blocks in which the documents are looked at."""
     step = DEVICE_ROWS
     if device == "cpu":
-        step = max(FEWEST_ROWS, min(MOST_ROWS, SCORES_AT_ONCE // n_queries))
+        step = max(FEWEST_ROWS, min(MAX_ROWS, SCORES_AT_ONCE // n_queries))
         # A few blocks for each processor, so that none waits long for the last one.
         step = min(step, max(256, n_documents // (8 * threads)))
     first = min(step, FEWEST_ROWS, n_documents)

@@ -32,7 +32,7 @@ PICKLED, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "artifact.metadata"]
 
 LONGEST_JSON = 64 << 20  # bytes; tokenizers list each token that was added
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 LONGEST_NAME = 250  # characters of a module's folder
 
 # Modules of sentence-transformers that are made of tensors and numbers. Others read a vocabulary or a model of another
@@ -180,8 +180,8 @@ def _check_links(folder: Path) -> None:
     # The hub's cache keeps each file once, under its hash, beside the snapshots that name it.
     blobs = [root.parent.parent / "blobs"] if root.parent.name == "snapshots" else []
     for number, path in enumerate(root.rglob("*")):
-        if number >= MOST_FILES:
-            _refuse(folder, f"it holds more than {MOST_FILES:,} files", "Name the folder of one model.")
+        if number >= MAX_FILES:
+            _refuse(folder, f"it holds more than {MAX_FILES:,} files", "Name the folder of one model.")
         if path.is_symlink() and not any(path.resolve().is_relative_to(own) for own in (root, *blobs)):
             _refuse(path, "it is a link that leads out of the model's folder")
         if not (path.is_file() or path.is_dir()):

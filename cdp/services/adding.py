@@ -21,10 +21,10 @@ from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, looking
 from cdp.corpus.checks import GUESSES, column_named, not_taken
 from cdp.corpus.folders import BEIR_CORPUS, hidden
-from cdp.corpus.looking import SHOWN, Glimpse, by_reason, look
+from cdp.corpus.looking import SHOWN, FilePreview, by_reason, look
 from cdp.corpus.readers import READERS, RowFormat
 from cdp.corpus.reading import REPEATED
-from cdp.corpus.storage import Growth, delete_corpus
+from cdp.corpus.storage import CorpusUpdate, delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.given import TEST, TRAIN, AddOptions, Answers, GivenQueries, columns_of, divided, read_file
@@ -39,8 +39,8 @@ class Look:
     """A preview of an import: splits of a BEIR layout, and the first rows of documents and of queries."""
 
     splits: tuple[str, ...]
-    documents: Glimpse
-    queries: Glimpse | None = None
+    documents: FilePreview
+    queries: FilePreview | None = None
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ class _Import:
                     delete_corpus(workspace, self.corpus.id)
             raise
 
-    def carry(self, growth: Growth) -> None:
+    def carry(self, growth: CorpusUpdate) -> None:
         """Carry over queries and judgments of the earlier version, unless the import brought its own."""
         self.earlier = growth.previous.id
         sets, benchmarks, said = corpora.carry(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdp import projects as room
 from cdp.base import permission
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, disk_faults_told
@@ -24,6 +23,7 @@ from cdp.benchmarks import (
 )
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.schemas import Entry
+from cdp.projects import forget
 from cdp.retrievers import bm25
 from cdp.services import access, projects
 
@@ -126,7 +126,7 @@ def delete(workspace: Workspace, name: str) -> None:
     """Delete a benchmark, also from its projects. Results on it stay. ConfigError while a job needs it."""
     projects.check_unused(workspace, f"The benchmark {name}", name)
     remove_benchmark(name, workspace)
-    room.forget(workspace, benchmark=name)
+    forget(workspace, benchmark=name)
 
 
 @access.writes

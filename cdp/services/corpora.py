@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdp import projects as room
 from cdp import query_sets
 from cdp.base import permission
 from cdp.base.errors import ConfigError, InputError
@@ -28,7 +27,8 @@ from cdp.corpus import (
     store,
 )
 from cdp.corpus.looking import name_of
-from cdp.corpus.storage import Growth
+from cdp.corpus.storage import CorpusUpdate
+from cdp.projects import forget
 from cdp.query_sets import deriving
 from cdp.services import access, projects
 from cdp.services.queries import take
@@ -74,7 +74,7 @@ def add(
 
 @access.writes
 def carry(
-    workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool, judged: bool = True
+    workspace: Workspace, growth: CorpusUpdate, corpus: CorpusManifest, *, imported: bool, judged: bool = True
 ) -> tuple[list[str], list[str], list[str]]:
     """Carry over what was made of the earlier version, to the documents that stayed.
 
@@ -97,7 +97,7 @@ def read(
     options: ReadOptions | None = None,
     passwords: Sequence[str] = (),
     watch: Progress = silent,
-) -> Iterator[tuple[CorpusManifest, bool, dict[str, list[str]], Growth | None]]:
+) -> Iterator[tuple[CorpusManifest, bool, dict[str, list[str]], CorpusUpdate | None]]:
     """Read documents and store them once: the corpus, whether it existed, the queries that came with the rows, and what
     it has of an earlier version.
 
@@ -135,4 +135,4 @@ def delete(workspace: Workspace, corpus: str) -> None:
         )
     projects.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
     delete_corpus(workspace, manifest.id)
-    room.forget(workspace, corpus=manifest.id)
+    forget(workspace, corpus=manifest.id)

@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cdp import catalog, query_sets
-from cdp import jobs as room
+from cdp import catalog, jobs, query_sets
 from cdp.base import permission
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
@@ -152,7 +151,7 @@ def start(
         return view.id
 
     device = declared.device(ready.config)
-    return room.submit(
+    return jobs.submit(
         workspace,
         kind=kind,
         name=name or ready.name,
@@ -177,7 +176,7 @@ def running(workspace: Workspace, kind: str, **settings: Any) -> JobView | None:
 
 def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
     """Return one job, by id, unique prefix or name. Its size takes a walk over its folder: omit it in live views."""
-    return room.view(workspace, resolve_job(workspace, job), with_size=with_size)
+    return jobs.view(workspace, resolve_job(workspace, job), with_size=with_size)
 
 
 def curve(workspace: Workspace, job: str, measure: str) -> dict[int, float]:
@@ -216,7 +215,7 @@ def _read_metrics(path: Path) -> dict[str, dict[int, float]]:
 
 def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:
     """Return the end of the worker's log."""
-    return room.read_log(workspace, resolve_job(workspace, job), tail_bytes=tail_bytes)
+    return jobs.read_log(workspace, resolve_job(workspace, job), tail_bytes=tail_bytes)
 
 
 def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[str]:
@@ -224,8 +223,8 @@ def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[
     job_id = resolve_job(workspace, job)
     offset: int | None = 0
     while True:
-        active = room.view(workspace, job_id, with_size=False).active
-        text, offset = room.follow_log(workspace, job_id, offset=offset, tail_bytes=1 << 22)
+        active = jobs.view(workspace, job_id, with_size=False).active
+        text, offset = jobs.follow_log(workspace, job_id, offset=offset, tail_bytes=1 << 22)
         if text:
             yield text
         if not follow or not active:
@@ -259,7 +258,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
                 *result.get("warnings", []),
                 *learnt,
                 *([board.PER_PASSAGE] if per_passage else []),
-                *(badge.meaning for badge in board.of_counts(result.get("counts", {}))),
+                *(badge.meaning for badge in board.badges_from_counts(result.get("counts", {}))),
             ],
         }
 
@@ -283,14 +282,14 @@ def failed(workspace: Workspace, job: str) -> FailedItems:
 
 def wait(workspace: Workspace, job: str, on_update: Callable[[JobView], None] | None = None) -> JobView:
     """Wait until the job has ended."""
-    return room.wait(workspace, resolve_job(workspace, job), on_update)
+    return jobs.wait(workspace, resolve_job(workspace, job), on_update)
 
 
 @access.runs
 def stop(workspace: Workspace, job: str) -> JobView:
     """Ask a job to save its progress and end."""
     job_id = resolve_job(workspace, job)
-    room.stop(workspace, job_id)
+    jobs.stop(workspace, job_id)
     return show(workspace, job_id, with_size=False)
 
 
@@ -299,7 +298,7 @@ def delete(workspace: Workspace, job: str) -> None:
     """Remove a job and everything it made. ConfigError while another job needs it."""
     job_id = resolve_job(workspace, job)
     projects.check_unused(workspace, f"The job {job_id}", job_id)
-    room.delete(workspace, job_id)
+    jobs.delete(workspace, job_id)
     catalog.ingest(workspace)
 
 
@@ -468,7 +467,7 @@ def resume(
     unless ``allow`` names them.
     """
     job_id = resolve_job(workspace, job)
-    if show(workspace, job_id, with_size=False).state is room.State.FINISHED:
+    if show(workspace, job_id, with_size=False).state is jobs.State.FINISHED:
         raise ConfigError(f"Job {job_id} has finished: nothing is left to do.", hint="Start a new one.")
     (workspace.job(job_id) / RETRY).unlink(missing_ok=True)
     return _attempt(workspace, job_id, env_secrets or {}, allow)
@@ -513,7 +512,7 @@ def _attempt(workspace: Workspace, job_id: str, env_secrets: dict[str, str], all
     keys = _keys(spec)
     typed = {name: value for name, value in env_secrets.items() if name in address.KEYS}
     asked = access.environment_for(spec.config, typed.pop(address.OWN, ""))
-    room.resume(workspace, job_id, env_secrets={**typed, **asked}, needs=keys)
+    jobs.resume(workspace, job_id, env_secrets={**typed, **asked}, needs=keys)
     return show(workspace, job_id, with_size=False)
 
 
@@ -526,7 +525,7 @@ def _check(workspace: Workspace, spec: JobSpec) -> None:
     """Raise NotAllowedError for settings that this mode may not use. Also ConfigError, NotFoundError."""
     config = _config(spec)
     # On a local dashboard the person goes on with a job of the command line, with every folder that it names.
-    if not (permission.mode() is permission.Mode.LOCAL and room.is_own(workspace.job(spec.id))):
+    if not (permission.mode() is permission.Mode.LOCAL and jobs.is_own(workspace.job(spec.id))):
         access.checked(workspace, config)
 
 
@@ -549,7 +548,7 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
     if not may(Action.ANY_ENDPOINT):
         allow = ()  # visitors of a shared dashboard decide nothing about the server's files and network
     config = _config(spec)
-    if room.is_own(workspace.job(spec.id)):
+    if jobs.is_own(workspace.job(spec.id)):
         return {}
     # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
     known = [*(access.endpoints() or [address.OPENAI_URL]), *(a for a in allow if "://" in a)]

@@ -8,7 +8,7 @@ from typing import Any
 from cdp import catalog, query_sets
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
-from cdp.metrics import query_set as room
+from cdp.metrics import query_set as of_query_sets
 from cdp.metrics.query_set import QuickMeasures
 
 
@@ -20,7 +20,7 @@ def quick(workspace: Workspace, query_set: str, *, human: str = "", per_doc: int
     """
     named = query_sets.resolve_query_set(workspace, query_set)
     reference = query_sets.resolve_query_set(workspace, human) if human else None
-    return room.quick(workspace, named, human=reference, per_doc=per_doc)
+    return of_query_sets.quick(workspace, named, human=reference, per_doc=per_doc)
 
 
 def paired(workspace: Workspace, first: QuickMeasures, second: QuickMeasures) -> PairedDifference:

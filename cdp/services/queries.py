@@ -24,7 +24,7 @@ from cdp.base.text import checked_title
 from cdp.base.workspace import ANSWERS, Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import ReadOptions, list_corpora, looking, resolve_corpus
-from cdp.corpus.looking import Glimpse, look
+from cdp.corpus.looking import FilePreview, look
 from cdp.corpus.options import AUTO
 from cdp.llm.answers import Usage
 from cdp.llm.prices import price_of
@@ -124,7 +124,7 @@ def of_people(workspace: Workspace, corpus: str, document_id: str) -> Preview | 
 
 
 @access.reads
-def examine(workspace: Workspace, path: str | Path, encoding: str = "") -> Glimpse:
+def examine(workspace: Workspace, path: str | Path, encoding: str = "") -> FilePreview:
     """Return the first rows of a file of queries, with the role that each column seems to have. Nothing is stored."""
     return look(permission.to_read(workspace, path), ReadOptions.from_dict({"encoding": encoding or AUTO}))
 

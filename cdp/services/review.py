@@ -9,8 +9,7 @@ from cdp.base import actions
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
-from cdp.query_sets import QuerySet
-from cdp.query_sets import deriving as room
+from cdp.query_sets import QuerySet, deriving
 from cdp.query_sets.deriving import EDIT
 from cdp.query_sets.usable import table
 from cdp.services import access
@@ -34,7 +33,7 @@ def decide(
         raise ConfigError("Only one query at a time can be written otherwise.")
     queries = _with_copies(workspace, named, queries)
     with disk_faults_told("The decision"):
-        room.decide(workspace, named, queries, decision, text=text, by=actions.person(by, required=False))
+        deriving.decide(workspace, named, queries, decision, text=text, by=actions.person(by, required=False))
     return len(queries)
 
 
@@ -54,7 +53,7 @@ def undo(workspace: Workspace, query_set: str, by: str = "") -> str:
     """Take back this person's last decision; return its first query, empty if there is none."""
     named = query_sets.resolve_query_set(workspace, query_set)
     path = query_sets.files(workspace, named.id).review
-    last = actions.undo(path, actions.person(by, required=False), room.DECISION)
+    last = actions.undo(path, actions.person(by, required=False), deriving.DECISION)
     return "" if last is None else str(last["queries"][0])
 
 
@@ -65,4 +64,4 @@ def reviewed(
     """Derive the query set that the decisions leave. The first set and its decisions stay."""
     named = query_sets.resolve_query_set(workspace, query_set)
     with disk_faults_told("The reviewed set"):
-        return room.reviewed(workspace, named, name=checked_title(name), only_accepted=only_accepted)
+        return deriving.reviewed(workspace, named, name=checked_title(name), only_accepted=only_accepted)

@@ -25,9 +25,9 @@ from cdp.services import access, training
 from cdp.services.training import RetrieverChoice
 from cdp.serving import engine
 from cdp.serving.client import ask
-from cdp.serving.engine import DEFAULT_K, MOST_K, NotPreparedError, SearchEngine, available, checked_query
+from cdp.serving.engine import DEFAULT_K, MAX_K, NotPreparedError, SearchEngine, available, checked_query
 
-MOST_RETRIEVERS = 3  # side by side
+MAX_RETRIEVERS = 3  # side by side
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ def search(
     text = checked_query(query)
     if not retrievers:
         raise InputError("No retriever is chosen.", hint="Choose up to three.")
-    if len(retrievers) > MOST_RETRIEVERS:
-        raise InputError(f"At most {MOST_RETRIEVERS} retrievers are compared at once.", hint="Leave some out.")
-    if not 1 <= k <= MOST_K:
-        raise InputError(f"Between 1 and {MOST_K} documents are shown, not {k}.")
+    if len(retrievers) > MAX_RETRIEVERS:
+        raise InputError(f"At most {MAX_RETRIEVERS} retrievers are compared at once.", hint="Leave some out.")
+    if not 1 <= k <= MAX_K:
+        raise InputError(f"Between 1 and {MAX_K} documents are shown, not {k}.")
     searched = resolve_corpus(workspace, corpus)
     payer = api.Payer(workspace, "search")
     own = SearchEngine(workspace, engine.memory_limit(), interactive=True, payer=payer) if in_process else None

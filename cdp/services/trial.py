@@ -23,7 +23,7 @@ from cdp.studies.config import TrialConfig
 from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of
 
 # The longest that a test may be allowed: to plan one with every retriever in it.
-MOST_MINUTES = 1440.0
+MAX_MINUTES = 1440.0
 
 
 def of_project(workspace: Workspace, manifest: CorpusManifest) -> list[BenchmarkInfo]:
@@ -35,13 +35,13 @@ def of_project(workspace: Workspace, manifest: CorpusManifest) -> list[Benchmark
 
 
 # Of larger corpora no example is searched for unasked: their indexes take a while.
-MOST_SHOWN = 2_000
+MAX_SHOWN = 2_000
 
 
 def example_query(workspace: Workspace, corpus: str) -> str:
     """Return a judged query of the corpus's project, to search with before a person types one; empty without any."""
     manifest = resolve_corpus(workspace, corpus)
-    judged = of_project(workspace, manifest) if manifest.n_documents <= MOST_SHOWN else []
+    judged = of_project(workspace, manifest) if manifest.n_documents <= MAX_SHOWN else []
     for info in judged:
         with suppress(CdpError, OSError):
             return next((line.text for line in read_queries(part(Path(info.folder), "queries")).values()), "")
@@ -131,7 +131,7 @@ def measure(workspace: Workspace, config: TrialConfig) -> None:
 
     A GPU is not measured: its trainings take seconds, and starting it as long.
     """
-    trial = plan(workspace, config.replace(minutes=MOST_MINUTES))
+    trial = plan(workspace, config.replace(minutes=MAX_MINUTES))
     if not trial.plan.measured and not jobs.list_gpus():
         studies.measure(workspace, trial.plan.speed_keys, trial.config.corpus)
 

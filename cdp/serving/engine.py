@@ -44,7 +44,7 @@ T = TypeVar("T")
 # Scores and document numbers, best first.
 Ranked = tuple[list[float], list[int]]
 
-DEFAULT_K, MOST_K = 10, 100
+DEFAULT_K, MAX_K = 10, 100
 LONGEST_QUERY = 10_000  # characters: encoders cut a text at a few hundred tokens anyway
 SHOWN_CHARACTERS = 20_000  # of a document's text in an answer; the whole text is on the Documents page
 MATCHED_CHARACTERS = 6000  # of a document in which matching words are looked for; a snippet is far shorter

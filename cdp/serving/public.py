@@ -31,7 +31,7 @@ from cdp.retrievers import DENSE, bm25, resolve
 from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
 from cdp.serving import web
-from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Opened, Ranked, SearchEngine, checked_query
+from cdp.serving.engine import DEFAULT_K, MAX_K, SHOWN_CHARACTERS, Encoder, Opened, Ranked, SearchEngine, checked_query
 from cdp.serving.web import ApiError, json_response
 
 T = TypeVar("T")
@@ -40,12 +40,12 @@ QUERY, DOCUMENT = "query", "document"  # roles of a text
 
 SHORTEST_TOKEN = 16
 BATCH_TEXTS = 64  # larger batches of short texts are hardly faster on a CPU
-MOST_INPUTS = 2048  # texts or queries in one request: OpenAI's own limit, which its clients are made for
+MAX_INPUTS = 2048  # texts or queries in one request: OpenAI's own limit, which its clients are made for
 LARGEST_BODY = 8_000_000  # bytes: 2,048 texts of 4,000 characters
 CONNECTIONS = 1024  # a process may usually open as many files; each takes some 20 kB
 LONGEST_TEXT = 100_000  # characters: far more than any encoder reads
 LARGEST_ANSWER = 10_000_000  # characters of documents' texts in one answer
-MOST_WAITING = 4 * MOST_INPUTS  # texts of unanswered requests
+MAX_WAITING = 4 * MAX_INPUTS  # texts of unanswered requests
 GRACE_S = 30  # how long a stop waits for requests in flight
 
 
@@ -54,8 +54,8 @@ def _texts(value: Any) -> list[str]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not listed:
         raise ValueError("This must be a text, or a list of texts that is not empty.")
-    if len(listed) > MOST_INPUTS:
-        raise ValueError(f"There are {len(listed):,} texts; the limit is {MOST_INPUTS:,}.")
+    if len(listed) > MAX_INPUTS:
+        raise ValueError(f"There are {len(listed):,} texts; the limit is {MAX_INPUTS:,}.")
     for number, text in enumerate(listed):
         if isinstance(text, int | list):
             # Token ids are those of another model's tokenizer.
@@ -84,7 +84,7 @@ class SearchRequest(web.Body):
     """``POST /v1/search``: the best documents of each query."""
 
     query: Texts
-    top_k: int = Field(DEFAULT_K, ge=1, le=MOST_K)
+    top_k: int = Field(DEFAULT_K, ge=1, le=MAX_K)
     text_characters: int = Field(300, ge=0, le=SHOWN_CHARACTERS)
 
 
@@ -145,7 +145,7 @@ class PublicApi:
 
     async def _run(self, work: Callable[[list[str], Any], T], texts: list[str], argument: Any) -> T:
         """Do the work of a request, one request after another. Raises ApiError where too much waits already."""
-        if self.waiting + len(texts) > MOST_WAITING:
+        if self.waiting + len(texts) > MAX_WAITING:
             message = "Too many texts wait already: try again later."
             raise ApiError(429, "server_busy", message, headers={"retry-after": "2"})
         self.waiting += len(texts)

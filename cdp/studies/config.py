@@ -36,7 +36,7 @@ OWN_DATA = "own-data"
 CLAIMS = "claims"
 
 # Combinations of a study: at a minute each, a week.
-MOST_TRAININGS = 10_000
+MAX_TRAININGS = 10_000
 
 # Bytes of a plan; the shipped ones have a thousand.
 LARGEST_PLAN = 100_000
@@ -256,9 +256,9 @@ class StudyConfig(Config):
         )  # fmt: skip
         trainings = math.prod(map(len, compared)) * (len(self.query_sets) + len(self.methods))
         trainings *= 2 if self.design == BOTH else 1
-        if trainings > MOST_TRAININGS:
+        if trainings > MAX_TRAININGS:
             raise ConfigError(
-                f"The study would be {trainings:,} trainings, more than {MOST_TRAININGS:,}.",
+                f"The study would be {trainings:,} trainings, more than {MAX_TRAININGS:,}.",
                 hint="Compare fewer of its lists at once.",
             )
 

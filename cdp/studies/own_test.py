@@ -46,10 +46,10 @@ TO_JUDGE = "judged"
 JUDGING, WRITING, TESTING, CLOSING = "judging", "writing queries", "testing", "judging what is new"
 
 # Of larger benchmarks a sample judges: every training of a test encodes all of its texts.
-MOST_DOCUMENTS = 2_000
+MAX_DOCUMENTS = 2_000
 
 # Documents that are trained on where nothing is said.
-MOST_TRAINED = 1_000
+MAX_TRAINED = 1_000
 
 # At most this part of a corpus is held out for template queries.
 HELD_OUT = 0.25
@@ -96,9 +96,9 @@ def to_be_judged(
     manifest: CorpusManifest, name: str, queries: Sequence[str], n: int, judge: str, config: TrialConfig
 ) -> JudgedBy:
     """What decides a test once ``judge`` judged ``n`` queries, of which ``queries`` are known: split as then."""
-    n_dev = max(1, min(planning.MOST_DEV, int(n * planning.DEV_SHARE)))
+    n_dev = max(1, min(planning.MAX_DEV, int(n * planning.DEV_SHARE)))
     n_test = max(1, min(config.queries, n - n_dev))
-    splits = Splits(name, n_test, n_dev, min(manifest.n_documents, MOST_DOCUMENTS))
+    splits = Splits(name, n_test, n_dev, min(manifest.n_documents, MAX_DOCUMENTS))
     return JudgedBy(TO_JUDGE, splits, False, judge=judge, queries=tuple(queries[:n_test]))
 
 
@@ -115,7 +115,7 @@ def judged_by(
             workspace,
             manifest,
             HUMAN,
-            min(human.n_documents, config.queries + planning.MOST_DEV),
+            min(human.n_documents, config.queries + planning.MAX_DEV),
             of=human.id,
             note=f"No judged queries are there: people's queries in {human.name} are split off and decide. Do not "
             "train on them later.",
@@ -155,7 +155,7 @@ def best_of(manifest: CorpusManifest, own: Sequence[BenchmarkInfo]) -> Benchmark
 
 
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
-    splits = planning.splits_of(workspace, info, config.judged.split, queries=config.queries, documents=MOST_DOCUMENTS)
+    splits = planning.splits_of(workspace, info, config.judged.split, queries=config.queries, documents=MAX_DOCUMENTS)
     notes = []
     if splits.benchmark != info.name:
         queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
@@ -189,8 +189,8 @@ def _made(
     held_out: int = 0,
 ) -> JudgedBy:
     name = _name(manifest, kind)
-    n_dev = max(1, min(planning.MOST_DEV, int(queries * planning.DEV_SHARE)))
-    splits = Splits(name, queries - n_dev, n_dev, min(manifest.n_documents, MOST_DOCUMENTS))
+    n_dev = max(1, min(planning.MAX_DEV, int(queries * planning.DEV_SHARE)))
+    splits = Splits(name, queries - n_dev, n_dev, min(manifest.n_documents, MAX_DOCUMENTS))
     judged = JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
     # Some documents give no query: what is said is what the benchmark will hold.
     n = queries if judged.there else len(queries_of(workspace, manifest, judged))
@@ -353,7 +353,7 @@ def plan_test(
     available = manifest.n_documents - judged.held_out
     if available < 2:
         raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
-    documents = min(available, config.documents or MOST_TRAINED)
+    documents = min(available, config.documents or MAX_TRAINED)
     trained, note = _trained_human(workspace, manifest, judged, documents)
     if config.trained_layers is None:
         config = config.replace(trained_layers=0 if gpu else UPPER_LAYERS)
@@ -408,7 +408,7 @@ def plan_test(
 UPPER_LAYERS = 2
 
 # The newest trainings of the project's own that stand beside the others.
-MOST_OWN = 3
+MAX_OWN = 3
 
 
 def at_hand(workspace: Workspace, manifest: CorpusManifest) -> list[str]:
@@ -423,7 +423,7 @@ def at_hand(workspace: Workspace, manifest: CorpusManifest) -> list[str]:
         with suppress(CdpError):
             if has_model(folder) and query_sets.load(workspace, config["query_set"]).corpus_id == manifest.id:
                 own.append(folder.name)
-    return [p.name for p in reading or [p for p in here if p.embedded]] + own[:MOST_OWN]
+    return [p.name for p in reading or [p for p in here if p.embedded]] + own[:MAX_OWN]
 
 
 def _allowed(study_plan: StudyPlan, minutes: float) -> list[str]:

@@ -38,7 +38,7 @@ DIVERSE, PARAPHRASED = "diverse", "paraphrase"
 EQUAL_PAIRS = "equal pairs"
 
 # Hard negatives per query with the losses that take some: with its document, a list of eight for the teacher to rank.
-MOST_NEGATIVES = 7
+MAX_NEGATIVES = 7
 
 # Steps of a training at least. On 745 documents static-minilm's one-query arm gained 4 points from step 15 to step 87;
 # where so many are too many, the dev split keeps an earlier checkpoint.
@@ -300,7 +300,7 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
     """The training that a condition is, but for its steps (``steps_of``)."""
     weighting, kappa = with_kappa(condition.cell.weighting)
     given = config.training.hard_negatives
-    negatives = MOST_NEGATIVES if given is None else given
+    negatives = MAX_NEGATIVES if given is None else given
     values: dict[str, Any] = {
         "loop": loop_of(config, condition.cell.retriever, condition.cell.layers),
         "query_set": query_set,
@@ -374,7 +374,7 @@ def written(workspace: Workspace, source: StudySource) -> StudySource:
 
 
 # Of the documents, the share with the same queries in both sets that a comparison of the two bears.
-MOST_ALIKE = 0.1
+MAX_ALIKE = 0.1
 
 
 def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) -> str:
@@ -392,7 +392,7 @@ def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) ->
         paraphrase = kept.get(("paraphrase", corpus), {}) if kind == "diverse" else {}
         both = [document for document in diverse if paraphrase.get(document)]
         same = sum(diverse[document] == paraphrase[document] for document in both)
-        if same > MOST_ALIKE * len(both):
+        if same > MAX_ALIKE * len(both):
             return (
                 f"Of {len(both):,} documents {same:,} have the same queries in both sets, diverse and paraphrase: a "
                 "test of one against the other would show nothing."

@@ -78,11 +78,11 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
                     )
                 language = manifest.counted_language
                 sources.append(StudySource(method, method, "", "", n_documents, language=language, corpus=manifest.id))
-    told = _told_apart(workspace, config, cut_to_common(workspace, sources), sets)
+    told = _disambiguate(workspace, config, cut_to_common(workspace, sources), sets)
     return told, [_generation(workspace, config, source) for source in told if not source.query_set]
 
 
-def _told_apart(
+def _disambiguate(
     workspace: Workspace, config: StudyConfig, sources: Sequence[StudySource], sets: Sequence[QuerySet | None]
 ) -> list[StudySource]:
     """The sources with labels of their own: with the corpus where there are several, with the generator where a method
@@ -183,7 +183,7 @@ def synthesis_of(config: StudyConfig, source: StudySource) -> SynthesisConfig:
 
 
 # Of the judged queries of a benchmark with one split, the part that becomes dev; more choose no better.
-DEV_SHARE, MOST_DEV = 1 / 3, 150
+DEV_SHARE, MAX_DEV = 1 / 3, 150
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def splits_of(
         return Splits(info.name, judged, info.judged[dev], info.n_documents, test, dev)
     dev = dev if left else ""
     answered, _ = subsets.sizes(workspace, source, queries=judged, split=test)
-    n_dev = min(MOST_DEV, left if dev else int(answered * DEV_SHARE))
+    n_dev = min(MAX_DEV, left if dev else int(answered * DEV_SHARE))
     n_test = min(whole, answered if dev else answered - n_dev)
     if n_dev:
         n_test, n_dev = subsets.sizes(

@@ -29,7 +29,7 @@ from cdp.evaluation.results import FirstTen, first_ten, read_result, scores_of
 from cdp.retrievers import TRAINED_SIMILARITY
 from cdp.retrievers.resolve import has_model
 from cdp.studies.plan import Condition, StudySource, flat
-from cdp.training.plan import MOST_BETWEEN, eval_steps_of
+from cdp.training.plan import MAX_BETWEEN, eval_steps_of
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, 
         "dev": dev,
     }
     # Trainings of before were evaluated five times, in a short one at other steps.
-    if dev and settings.loop.eval_steps is None and (steps := settings.loop.steps or 0) < 5 * MOST_BETWEEN:
+    if dev and settings.loop.eval_steps is None and (steps := settings.loop.steps or 0) < 5 * MAX_BETWEEN:
         facts["eval_steps"] = eval_steps_of(settings, steps)
     return key_of(facts)
 

@@ -38,7 +38,7 @@ from cdp.studies.config import DISTIL, INFONCE, NONE
 from cdp.studies.estimate import Remaining
 from cdp.studies.plan import (
     HYBRID,
-    MOST_NEGATIVES,
+    MAX_NEGATIVES,
     STEP_S,
     UNTRAINED,
     Cell,
@@ -74,7 +74,7 @@ Labels = dict[tuple[str, str], list[float]]
 LOADING_S = 300.0
 
 # BM25's rankings that are kept, one per split: for the test and its dev, with room for a study on two.
-MOST_KEPT = 4
+MAX_KEPT = 4
 
 # Phases of a study; the second is also what its progress counts.
 BASELINES, TRAININGS = "what is not trained", "trainings"
@@ -254,7 +254,7 @@ class Study:
         """BM25 on a benchmark; the last few are kept, for each retriever is fused with them."""
         key = records.evaluation_key(benchmark.hash, benchmark.split, "bm25")
         if key not in self._lexical:
-            while len(self._lexical) >= MOST_KEPT:
+            while len(self._lexical) >= MAX_KEPT:
                 del self._lexical[next(iter(self._lexical))]
             self._lexical[key] = evaluate_bm25(benchmark, watch=watch)
         return self._lexical[key]
@@ -387,7 +387,7 @@ class Study:
             watch = partial(self._watch, f"hard negatives of {source.label}")
             teacher = Miner(workspace, self.config.teacher, self.config.gpus, watch)
             beside = load_manifest(workspace, source.corpus).neighbours(contents)
-            mined = mine(pairs, contents, teacher, beside=beside, negatives=MOST_NEGATIVES).negatives
+            mined = mine(pairs, contents, teacher, beside=beside, negatives=MAX_NEGATIVES).negatives
             self._negatives[source.label] = mined, similarities(pairs, contents, mined, teacher)
         return self._negatives[source.label]
 

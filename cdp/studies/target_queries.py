@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import benchmarks, principle, query_sets
-from cdp import complexity as room
+from cdp import benchmarks, complexity, principle, query_sets
 from cdp import corpus as corpus_room
 from cdp.base import permission
 from cdp.base.errors import InputError
@@ -20,7 +19,7 @@ from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.complexity import CwProfile
 from cdp.corpus.checks import GUESSES, column_named, columns_named, listed
-from cdp.corpus.looking import Glimpse, iter_rows, look
+from cdp.corpus.looking import FilePreview, iter_rows, look
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, BadRow, Row, RowFormat
 from cdp.corpus.sources import ROW_BYTES, Budget, Source, existing, numbered_lines, open_text
@@ -28,7 +27,7 @@ from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.studies.config import reported_split
 
 # Target queries are held in memory: so many bytes, with ``ROW_BYTES`` for each.
-MOST_BYTES = 2**29
+MAX_BYTES = 2**29
 # Files whose rows have columns.
 ROW_SUFFIXES = tuple(s for reader in READERS.values() if isinstance(reader, RowFormat) for s in reader.suffixes)
 
@@ -38,7 +37,7 @@ FIELDS = ("query", "text", *(name for name in GUESSES["question"] if name != "qu
 PLAIN = "Give a text file with one query per line, or a table or JSON Lines with a column named query."
 
 
-def columns_of(workspace: Workspace, path: str | Path) -> Glimpse | None:
+def columns_of(workspace: Workspace, path: str | Path) -> FilePreview | None:
     """Return the first rows of a table or JSON Lines with target queries; None for a text file."""
     file = permission.to_read(workspace, path)
     return look(file) if _has_columns(file) else None
@@ -66,8 +65,8 @@ def read_queries(path: str | Path, column: str = "") -> list[str]:
     size = 0
     for line in _lines(file, column):
         size += len(line) + ROW_BYTES
-        if size > MOST_BYTES:
-            problem = f"It holds more than {len(queries):,} queries, too many to hold in memory ({MOST_BYTES:,} bytes)."
+        if size > MAX_BYTES:
+            problem = f"It holds more than {len(queries):,} queries, too many to hold in memory ({MAX_BYTES:,} bytes)."
             raise InputError(problem, file=file, hint="Give a sample of them.")
         queries += [query] if (query := line.strip()) else []
     if not queries:
@@ -136,7 +135,7 @@ class Profiled:
         empty = float((self.cw == 0).mean())
         if empty < DOUBTFUL:
             return ""
-        name = room.language_of(self.language).name
+        name = complexity.language_of(self.language).name
         return f"{empty:.0%} of the queries have no content word when counted as {name}: is that their language?"
 
     def recommend(self, *, domain: str = "ood", task: str = "") -> Recommendation:
@@ -145,7 +144,7 @@ class Profiled:
         InputError where no query has a content word. Where many have none, the advice says so and gives no number.
         """
         if not self.cw.any():
-            name = room.language_of(self.language).name
+            name = complexity.language_of(self.language).name
             raise InputError(
                 f"No query here has a content word when counted as {name}, so nothing follows from them.",
                 hint="Check that they are queries, and name their language if it is another one.",
@@ -165,8 +164,8 @@ def profile_texts(texts: Sequence[str], *, language: str = "en", name: str = "pa
     if not queries:
         raise InputError("There are no queries.", hint="Give one query per line.")
     language = language or guess_language(queries)
-    cw = room.count_content_words(queries, language)
-    return Profiled(name, language, queries, cw, room.profile(cw))
+    cw = complexity.count_content_words(queries, language)
+    return Profiled(name, language, queries, cw, complexity.profile(cw))
 
 
 def profile_query_set(workspace: Workspace, query_set: str, *, language: str = "") -> Profiled:

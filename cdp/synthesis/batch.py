@@ -32,10 +32,10 @@ PREFIX = "cdp-"
 _CUSTOM_ID = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
 URL = "/v1/chat/completions"
 # Per file, the Batch API's limit.
-MOST_REQUESTS = 50_000
+MAX_REQUESTS = 50_000
 
 # Per file, below the Batch API's 200 MB.
-MOST_BYTES = 190 * 10**6
+MAX_BYTES = 190 * 10**6
 
 KEPT_PROBLEMS = 20
 # Bytes of an answer; what is longer is several broken ones.
@@ -96,7 +96,7 @@ def write_batch(
                 continue
             seen.add(request["custom_id"])
             data = (json.dumps(request, ensure_ascii=False) + "\n").encode("utf-8")
-            if not paths or lines >= MOST_REQUESTS or size + len(data) > MOST_BYTES:
+            if not paths or lines >= MAX_REQUESTS or size + len(data) > MAX_BYTES:
                 files.close()
                 paths.append(folder / f"{name}-{len(paths) + 1:04d}.jsonl")
                 file = files.enter_context(open(paths[-1], "wb"))

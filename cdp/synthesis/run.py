@@ -140,7 +140,7 @@ class SynthesisRun:
     def _open_account(self, cache: AnswerCache) -> None:
         # A local model's answers are lost too, and cost nothing.
         charged = not GENERATORS[self.config.endpoint.generator].local
-        lost = cache.take_lost(self.job.id, charged=charged)
+        lost = cache.settle_interrupted(self.job.id, charged=charged)
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"
             print(

@@ -32,7 +32,7 @@ PLAIN_VERBS = frozenset(base for base, _, _ in _VERBS)
 FINITE_VERBS = frozenset(map(_third_person, PLAIN_VERBS)) | {past for _, _, past in _VERBS if past}
 
 # Characters of a document that are read: about twice what an LLM's prompt holds.
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 # Characters; shorter sentences are headings or debris.
 SHORTEST_SENTENCE, SHORTEST_WIDE = 12, 5
 
@@ -90,14 +90,14 @@ def _ends_in_abbreviation(piece: str, following: str) -> bool:
 
 
 def read_sentences(document: Document) -> list[str]:
-    """Return the sentences among the first ``MOST_CHARACTERS`` of a document, without one that is cut there."""
-    found = sentences(document.text[:MOST_CHARACTERS])
-    return found[:-1] if len(document.text) > MOST_CHARACTERS and len(found) > 1 else found
+    """Return the sentences among the first ``MAX_CHARACTERS`` of a document, without one that is cut there."""
+    found = sentences(document.text[:MAX_CHARACTERS])
+    return found[:-1] if len(document.text) > MAX_CHARACTERS and len(found) > 1 else found
 
 
 def plain_title(document: Document) -> str:
     """Return the title without markup, underscores, brackets and final punctuation."""
-    return plain(document.title[:MOST_CHARACTERS].replace("_", " ")).strip(" .?!,;:。！？؟۔।、，،；：—–-")
+    return plain(document.title[:MAX_CHARACTERS].replace("_", " ")).strip(" .?!,;:。！？؟۔।、，،；：—–-")
 
 
 def words(text: str) -> list[str]:

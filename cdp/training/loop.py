@@ -68,7 +68,7 @@ class Hooks(Protocol):
 
 @dataclass
 class Outcome:
-    """What a run did. ``step`` < ``steps`` if it was ``stopped``, or ended ``early`` for want of a better NDCG@10."""
+    """What a run did. ``step`` < ``steps`` if it was ``stopped``, or ``early``: because NDCG@10 stopped improving."""
 
     step: int = 0
     steps: int = 0
@@ -377,7 +377,7 @@ class Training:
             data_hash, scaler = facts["data"], dict(facts["scaler"])
         except (KeyError, TypeError, ValueError) as error:
             raise checkpoint.damaged(latest, error) from error
-        order = self.order.going_on_from(before)
+        order = self.order.resume_from(before)
         if order is None or data_hash != self.data_hash:
             raise ConfigError(
                 "The checkpoint was made with other data or weights, another batch size, seed or number of processes.",

@@ -382,7 +382,7 @@ class BatchOrder:
         """Pairs that an epoch does not see (different ones each epoch): the incomplete batch at its end."""
         return self.pairs - self.steps_per_epoch * self.global_rows
 
-    def going_on_from(self, before: BatchOrder) -> BatchOrder | None:
+    def resume_from(self, before: BatchOrder) -> BatchOrder | None:
         """The order in which these processes see, step by step, the pairs that those of ``before`` would have seen;
         None where there is none. Another number of processes can, where it divides the pairs of a step."""
         if before.processes == self.processes or before.global_rows % self.processes:

@@ -35,7 +35,7 @@ from cdp.training.weightings.column import read_weights
 EVALUATIONS = 3
 
 # Steps between two evaluations at most: the paper's interval.
-MOST_BETWEEN = 500
+MAX_BETWEEN = 500
 
 # Kinds of retriever that the loss compares.
 TRAINED_KINDS = (DENSE, MULTI_VECTOR)
@@ -116,7 +116,7 @@ def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchO
 
 def eval_steps_of(settings: TrainingConfig, steps: int) -> int:
     """Steps between two evaluations of a training of so many."""
-    return settings.loop.eval_steps or max(1, min(MOST_BETWEEN, -(-steps // EVALUATIONS)))
+    return settings.loop.eval_steps or max(1, min(MAX_BETWEEN, -(-steps // EVALUATIONS)))
 
 
 def rate(value: float) -> str:

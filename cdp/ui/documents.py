@@ -14,7 +14,7 @@ from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.corpus import looking
-from cdp.corpus.looking import Glimpse
+from cdp.corpus.looking import FilePreview
 from cdp.corpus.options import PASSAGE_WORDS
 from cdp.query_sets.given import AddOptions
 from cdp.services import adding, commands, corpora
@@ -158,11 +158,11 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
     return named, passages
 
 
-def _passages(glimpse: Glimpse) -> int | None:
+def _passages(preview: FilePreview) -> int | None:
     """A document as it will be cut, before anything is stored: the words of a passage, None for the usual."""
-    of_files = bool(glimpse.blocks)
+    of_files = bool(preview.blocks)
     if of_files:
-        st.markdown(f"**Passages** of {md(glimpse.document)}")
+        st.markdown(f"**Passages** of {md(preview.document)}")
     usual = PASSAGE_WORDS if of_files else 0
     words = st.select_slider(
         "Words of a passage",
@@ -174,11 +174,11 @@ def _passages(glimpse: Glimpse) -> int | None:
         help="Cut at headings, paragraphs and sentences; the end of a passage returns at the beginning of the next.",
     )
     chosen = None if words == usual else int(words)
-    if glimpse.columns and chosen:
+    if preview.columns and chosen:
         st.caption("Longer rows are cut: ID#1, ID#2 …; queries beside them are left out.")
     if not of_files:
         return chosen
-    passages = glimpse.passages(words)
+    passages = preview.passages(words)
     lengths = [passage.words for passage in passages]
     st.caption(
         f"{count(len(passages), 'passage')} in the part that was looked at, of {min(lengths):,} to {max(lengths):,} "
@@ -191,7 +191,7 @@ def _passages(glimpse: Glimpse) -> int | None:
             "Words": lengths,
             "Text": [cut(" ".join(passage.text.split()), 300) for passage in passages],
         },
-        alt=f"How {glimpse.document} is cut into passages",
+        alt=f"How {preview.document} is cut into passages",
     )
     return chosen
 

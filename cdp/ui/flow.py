@@ -158,7 +158,7 @@ def _allowed(planned: AnswerPlan, config: AnswerConfig) -> AnswerConfig:
     if not st.checkbox(f"Take the time it needs ({duration(seconds)})", key="flow_more", value=False):
         return config
     spend = math.ceil(100 * (planned.cost or 0.0)) / 100
-    minutes = min(trial.MOST_MINUTES, math.ceil(seconds / 6) / 10)
+    minutes = min(trial.MAX_MINUTES, math.ceil(seconds / 6) / 10)
     return config.replace(minutes=max(config.minutes, minutes), spend=max(config.spend, spend))
 
 

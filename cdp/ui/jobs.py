@@ -200,7 +200,7 @@ def _curve(workspace: Workspace, job: str) -> bool:
 
 
 # So many curves can be told from each other.
-MOST_CURVES = 6
+MAX_CURVES = 6
 # Of the newest trainings; a live view reads their curves every two seconds.
 OFFERED_BESIDE = 30
 
@@ -213,7 +213,7 @@ def _beside(workspace: Workspace, job: str, measure: str) -> dict[str, str]:
         return {}
     titles = {view.id: f"{view.name} ({moment(view.created)})" for view in able}
     chosen = st.multiselect(
-        "Beside", list(titles), format_func=titles.__getitem__, max_selections=MOST_CURVES - 1, key=f"beside_{job}",
+        "Beside", list(titles), format_func=titles.__getitem__, max_selections=MAX_CURVES - 1, key=f"beside_{job}",
         placeholder="Other trainings over this one", label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     return {titles[other]: other for other in chosen if other in titles}

@@ -28,7 +28,7 @@ from cdp.ui.shell.tables import count, duration, md, number
 OTHER, OTHER_TITLE = "other", "Other model (name or folder)"
 BM25 = "bm25"
 # Benchmarks that are selected at first.
-MOST_AT_FIRST = 3
+MAX_AT_FIRST = 3
 # Settings with a place of their own.
 CHOSEN_ABOVE = (
     "query_set", "retriever", "weighting", "per_doc", "max_documents", "name", "benchmark", "split", "query_source",
@@ -219,7 +219,7 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
         _add_benchmarks()
         return []
     names = {info.name for info in infos}
-    whole = [info for info in infos if info.subset_of not in names][:MOST_AT_FIRST]
+    whole = [info for info in infos if info.subset_of not in names][:MAX_AT_FIRST]
     ready = [f"{info.name}/{'test' if 'test' in info.splits else info.splits[0]}" for info in whole if info.splits]
     leaks = {key: leakage.find_leaks(workspace, [query_set], [_place(key)]) for key in ready}
     chosen = state.choose_many(

@@ -53,7 +53,7 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
         {c.id: c.title for c in choices},
         "search_with",
         default=default,
-        most=search.MOST_RETRIEVERS,
+        most=search.MAX_RETRIEVERS,
         placeholder="Choose up to three",
         help="BM25 matches words. Untrained retrievers are as they were published; trained ones come from your jobs.",
     )
@@ -63,12 +63,12 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
             help="An OpenAI-compatible embeddings endpoint. Nothing is sent before you see the price.",
             on_change=_add_api, args=(chosen,),
         )  # fmt: skip
-    return chosen[: search.MOST_RETRIEVERS]
+    return chosen[: search.MAX_RETRIEVERS]
 
 
 def _add_api(chosen: list[str]) -> None:
     name = str(st.session_state["search_api"]).strip()
-    state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MOST_RETRIEVERS :])
+    state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MAX_RETRIEVERS :])
 
 
 def example(workspace: Workspace, corpus: str, retrievers: Sequence[str]) -> None:

@@ -247,7 +247,7 @@ class JudgingRun:
         self.price = None if local else price_of(job.workspace, self.source.model, config.budget)
         # What wrote the queries is on the job's own account, and may have another price.
         own = f"{job.id}/judge" if config.writes else job.id
-        cache.take_lost(own, charged=not local)
+        cache.settle_interrupted(own, charged=not local)
         self.account = Account(cache, own, price=self.price, budget=budget)
         self.failures = job.failures("judging", unit="pair")
         # Since the last grade: requests without an answer, answers without a grade.

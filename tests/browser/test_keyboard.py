@@ -12,7 +12,7 @@ from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-MOST_STOPS = 120
+MAX_STOPS = 120
 CONTROLS = ("A", "BUTTON", "DIV", "INPUT", "SUMMARY", "TEXTAREA")
 
 FOCUSED = """
@@ -44,7 +44,7 @@ def focused(tab: Looker) -> dict[str, Any] | None:
 
 def reach(tab: Looker, name: str, tag: str = "") -> Looker:
     """Press Tab until the focus is on what is called so."""
-    for _ in range(MOST_STOPS):
+    for _ in range(MAX_STOPS):
         tab.page.keyboard.press("Tab")
         here = focused(tab)
         if here is not None and name in here["name"] and here["tag"] in ((tag,) if tag else CONTROLS):
@@ -113,7 +113,7 @@ def test_the_menu_can_be_skipped_and_the_focus_is_seen_and_never_trapped(
     resting = tab.page.evaluate(
         "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).getPropertyValue('border-top-color')"
     )
-    for _ in range(MOST_STOPS):
+    for _ in range(MAX_STOPS):
         tab.page.keyboard.press("Tab")
         here = focused(tab)
         if here is None:

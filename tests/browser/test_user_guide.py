@@ -24,7 +24,7 @@ from tests.support import REPOSITORY, stop_search
 pytestmark = pytest.mark.slow
 
 IMAGES = Path(os.environ.get("CDP_IMAGES") or REPOSITORY / "docs" / "images")
-MOST_BYTES = 200_000
+MAX_BYTES = 200_000
 GUIDE = REPOSITORY / "docs" / "USER_GUIDE.md"
 TAKEN = ("home", "documents", "queries", "review", "quality", "decide", "launch", "jobs", "compare", "search")
 
@@ -37,7 +37,7 @@ def picture(tab: Looker, name: str, *, height: int = 900) -> None:
     target = IMAGES / f"{name}.png"
     target.parent.mkdir(parents=True, exist_ok=True)
     tab.page.screenshot(path=str(target))
-    assert target.stat().st_size < MOST_BYTES
+    assert target.stat().st_size < MAX_BYTES
 
 
 # Width, height and darkness of the screens on which every page is shown at the end of the guide.
@@ -68,7 +68,7 @@ def every_page(server: Server, look: Callable[..., Looker], width: int, height: 
     tab.page.set_content(f"<style>{style}</style>{cells}")
     target = IMAGES / sheet(width, dark)
     tab.page.screenshot(path=str(target), full_page=True, type="jpeg", quality=70)
-    assert target.stat().st_size < 2 * MOST_BYTES
+    assert target.stat().st_size < 2 * MAX_BYTES
 
 
 def trained(workspace: Workspace) -> None:
@@ -117,7 +117,7 @@ def test_the_guide_shows_every_picture_and_no_other() -> None:
     text = GUIDE.read_text(encoding="utf-8")
     for name in TAKEN:
         assert f"(images/{name}.png)" in text
-        assert (GUIDE.parent / "images" / f"{name}.png").stat().st_size < MOST_BYTES
+        assert (GUIDE.parent / "images" / f"{name}.png").stat().st_size < MAX_BYTES
     sheets = {sheet(width, dark) for width, _, dark in SCREENS}
     for name in sheets:
         assert f"(images/{name})" in text

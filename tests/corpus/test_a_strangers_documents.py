@@ -33,17 +33,17 @@ def test_texts_that_the_file_holds_once_and_memory_a_thousand_times_are_refused(
 
 def test_titles_count_as_they_are_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "documents.parquet", LONG, "t", ["title"])
-    monkeypatch.setattr(documents, "MOST_BYTES", len(LONG) * ROWS - 1)
+    monkeypatch.setattr(documents, "MAX_BYTES", len(LONG) * ROWS - 1)
     file = DocumentFile(path)
     for read in (lambda: list(file), lambda: file.table(), lambda: file.get(["5"])):
         with pytest.raises(WorkspaceError, match="its titles have more"):
             read()
-    monkeypatch.setattr(documents, "MOST_BYTES", len(LONG) * ROWS)
+    monkeypatch.setattr(documents, "MAX_BYTES", len(LONG) * ROWS)
     assert len(list(file)) == ROWS
 
 
 def test_what_compression_hides_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MOST_BYTES", len(LONG) * ROWS // 2)
+    monkeypatch.setattr(documents, "MAX_BYTES", len(LONG) * ROWS // 2)
     with pytest.raises(WorkspaceError, match="text was not written"):
         DocumentFile(written(tmp_path / "documents.parquet", "t", LONG, []))
 

@@ -154,7 +154,7 @@ def test_a_plain_file_may_have_any_number_of_lines(tmp_path: Path) -> None:
 
 def test_paragraphs_of_a_word_file_count_more_than_their_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the function that the reading process runs."""
-    monkeypatch.setattr(files, "MOST_CHARACTERS", 10_000)
+    monkeypatch.setattr(files, "MAX_CHARACTERS", 10_000)
     document = docx.Document()
     for _ in range(200):
         document.add_paragraph("a")
@@ -188,7 +188,7 @@ def test_a_row_of_csv_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_target_queries_are_held_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target_queries, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(target_queries, "MAX_BYTES", 10_000)
     for name, text in (("q.txt", "a query\n" * 200), ("q.csv", "query\n" + "a query\n" * 200), ("q.txt", "\n" * 200)):
         (tmp_path / name).write_text(text)
         with pytest.raises(InputError, match=r"too many to hold in memory \(10,000 bytes\)"):

@@ -247,7 +247,7 @@ def test_text_that_no_walk_knows_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_part_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "MOST_PART", 1000)
+    monkeypatch.setattr(packages, "MAX_PART", 1000)
     with pytest.raises(RefusedValueError, match="unpacks to more"):
         list(docx_blocks(word(tmp_path / "a.docx", paragraph("word " * 1000)), (), Report()))
 

@@ -1,4 +1,4 @@
-"""What a new dataset lets expect: variances against closed forms, intervals by simulation, the shipped table."""
+"""What a new dataset predicts: variances against closed forms, intervals by simulation, the shipped table."""
 
 from __future__ import annotations
 

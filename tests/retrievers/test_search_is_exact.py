@@ -27,7 +27,7 @@ DEVICES = ["cpu", "cpu:0"]
 def blocks_of(rows: int, threads: int = 1, spare: int = exact_search.SPARE) -> Iterator[None]:
     """Blocks of so many documents in so many threads; no search is too small for them."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("FEWEST_ROWS", "MOST_ROWS", "DEVICE_ROWS"):
+        for name in ("FEWEST_ROWS", "MAX_ROWS", "DEVICE_ROWS"):
             patch.setattr(exact_search, name, rows)
         patch.setattr(exact_search, "SPARE", spare)
         patch.setattr(exact_search, "SINGLE_THREADED", 0)

@@ -166,7 +166,7 @@ def test_a_result_says_what_it_was_made_of(workspace: Workspace) -> None:
     made = evaluation(workspace, "t", "mills", {"q1": 0.9, "q2": 0.8, "q3": 0.7}, kind="job", counts=counts)
     (row,) = [row for row in board.list_evaluations(workspace) if row["id"] == made]
     assert room.marks(row["counts"]) == ("leaked", "stopped at step 1 of 116")
-    assert [badge.meaning for badge in board.of_counts(row["counts"])] == [
+    assert [badge.meaning for badge in board.badges_from_counts(row["counts"])] == [
         "Leaked: 3 of the 3 judged queries were trained on.",
         "The training was stopped at step 1 of 116: this is no score of a whole one.",
     ]

@@ -223,7 +223,7 @@ def test_the_grid_is_nested_in_one_set_of_each_method(workspace: Workspace, tmp_
 def test_of_a_large_benchmark_a_sample_decides(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_test, "MOST_DOCUMENTS", 500)
+    monkeypatch.setattr(own_test, "MAX_DOCUMENTS", 500)
     manifest = corpus(workspace, tmp_path)
     folder = tmp_path / "papers-judged"
     (folder / "qrels").mkdir(parents=True)
@@ -235,12 +235,12 @@ def test_of_a_large_benchmark_a_sample_decides(
     benchmarks.add_benchmark(folder, workspace, "large")
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
     splits = planned.judged.splits
-    assert (splits.n_test, splits.n_dev, splits.n_documents) == (267, 133, own_test.MOST_DOCUMENTS)
+    assert (splits.n_test, splits.n_dev, splits.n_documents) == (267, 133, own_test.MAX_DOCUMENTS)
     assert any("267 of 400 judged queries are reported and 133 others" in note for note in planned.judged.notes)
     assert any("500 of 600 documents of large" in note for note in planned.judged.notes)
     folder = resolve_benchmark(trial.make(workspace, manifest, planned.judged), workspace)
     made, dev = (load_benchmark(folder, split) for split in ("test", "dev"))
-    assert (made.n_queries, dev.n_queries, made.n_documents) == (267, 133, own_test.MOST_DOCUMENTS)
+    assert (made.n_queries, dev.n_queries, made.n_documents) == (267, 133, own_test.MAX_DOCUMENTS)
     assert not {*made.query_ids} & {*dev.query_ids}
     again = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
     assert again.judged.there, "the split is kept"
@@ -290,7 +290,7 @@ def test_what_failed_first_is_what_is_said(workspace: Workspace, task: dict[str,
 
 def test_the_default_limit_allows_minilm_on_two_cores(workspace: Workspace, tmp_path: Path) -> None:
     """At the speed of two cores that were busy with other work, and the largest test that is not asked for."""
-    manifest = corpus(workspace, tmp_path, own_test.MOST_DOCUMENTS)
+    manifest = corpus(workspace, tmp_path, own_test.MAX_DOCUMENTS)
     human(workspace, manifest, 300)
     write_json(workspace.root / studies.SPEEDS, {**SPEEDS, "minilm/2": [58, 240], "minilm": [17, 52]})
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))

@@ -204,7 +204,7 @@ def test_what_is_no_http_or_too_large_a_head_is_refused(server: Serving) -> None
 def strict(demo_workspace: Workspace, static_model: Path) -> Iterator[Serving]:
     """A token, and room for few."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("CONNECTIONS", 20), ("MOST_INPUTS", 10), ("LARGEST_BODY", 100_000)):
+        for name, value in (("CONNECTIONS", 20), ("MAX_INPUTS", 10), ("LARGEST_BODY", 100_000)):
             patch.setattr(public, name, value)
         with serving(demo_workspace, str(static_model), TOKEN, name="tiny", allowed_hosts="search.example") as made:
             yield made
@@ -268,11 +268,11 @@ def test_a_full_queue_and_a_fault(strict: Serving, monkeypatch: pytest.MonkeyPat
     deadline = time.monotonic() + 20
     while not api.waiting:
         assert time.monotonic() < deadline
-    monkeypatch.setattr(public, "MOST_WAITING", 10)
+    monkeypatch.setattr(public, "MAX_WAITING", 10)
     full = post(strict, {"model": "tiny", "input": "a"}, **bearer)
     assert (full.status_code, error_of(full)["code"]) == (429, "server_busy")
     assert int(full.headers["retry-after"]) >= 1
-    monkeypatch.setattr(public, "MOST_WAITING", 20)
+    monkeypatch.setattr(public, "MAX_WAITING", 20)
     may.set()
     fault = post(strict, {"model": "tiny", "input": "fault"}, **bearer)
     assert (fault.status_code, error_of(fault)["code"]) == (500, "internal_error")

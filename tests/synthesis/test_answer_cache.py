@@ -71,7 +71,7 @@ def test_half_a_character_is_kept_as_a_question_mark(workspace: Workspace) -> No
         assert kept is not None
         assert kept.text == "half ?"
         assert cache.spent("job") == half.usage
-        assert cache.take_lost("job", charged=True) == 0
+        assert cache.settle_interrupted("job", charged=True) == 0
 
 
 def test_a_file_that_is_no_database_says_what_to_do(workspace: Workspace) -> None:

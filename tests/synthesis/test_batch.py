@@ -157,7 +157,7 @@ def test_files_stay_within_the_limits_and_equal_documents_share_a_request(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(batch, "MOST_REQUESTS", 3)
+    monkeypatch.setattr(batch, "MAX_REQUESTS", 3)
     rows = [(f"d{i}", "", f"Text number {i % 7} of them.") for i in range(10)]
     config = SynthesisConfig.from_dict(config_of(server, make_corpus(rows=rows).id))
     paths = write_batch(workspace, config, tmp_path)

@@ -140,11 +140,11 @@ def test_the_books_hold_every_attempt(workspace: Workspace) -> None:
         cache.begin("another", "c" * 64, REQUEST)
     with AnswerCache(workspace) as cache:
         assert cache.spent("job") == REQUEST
-        assert cache.take_lost("job", charged=True) == 1
-        assert cache.take_lost("job", charged=True) == 0
+        assert cache.settle_interrupted("job", charged=True) == 1
+        assert cache.settle_interrupted("job", charged=True) == 0
         assert Account(cache, "job").spent == REQUEST + Usage(100, 20, estimated=1, unanswered=1)
         assert cache.spent("another") == Usage()
-        assert cache.take_lost("another", charged=False) == 1
+        assert cache.settle_interrupted("another", charged=False) == 1
         assert cache.spent("another") == Usage()
 
 

@@ -105,17 +105,17 @@ def test_processes_share_a_global_batch_and_agree_with_one_process() -> None:
 
 def test_fewer_processes_go_on_with_the_batches_of_more() -> None:
     before = BatchOrder(pairs=40, batch_size=10, epochs=2, seed=1, processes=4)  # 8 pairs a step
-    after = BatchOrder(40, 10, 2, seed=1, processes=2).going_on_from(before)
+    after = BatchOrder(40, 10, 2, seed=1, processes=2).resume_from(before)
     assert after is not None
     assert after.steps == before.steps
     shares = [list(after.batches(3, process)) for process in (0, 1)]
     quarters = [list(before.batches(3, process)) for process in range(4)]
     for halves, parts in zip(zip(*shares, strict=True), zip(*quarters, strict=True), strict=True):
         assert [row for rows in halves for row in rows] == [row for rows in parts for row in rows]
-    assert BatchOrder(40, 10, 2, seed=1, processes=1).going_on_from(after) == BatchOrder(40, 8, 2, seed=1)
-    assert BatchOrder(40, 10, 2, seed=1, processes=3).going_on_from(before) is None, "3 do not divide 8"
-    assert BatchOrder(40, 10, 2, seed=2, processes=2).going_on_from(before) is None, "another seed, other batches"
-    assert BatchOrder(40, 12, 2, seed=1, processes=4).going_on_from(before) is None
+    assert BatchOrder(40, 10, 2, seed=1, processes=1).resume_from(after) == BatchOrder(40, 8, 2, seed=1)
+    assert BatchOrder(40, 10, 2, seed=1, processes=3).resume_from(before) is None, "3 do not divide 8"
+    assert BatchOrder(40, 10, 2, seed=2, processes=2).resume_from(before) is None, "another seed, other batches"
+    assert BatchOrder(40, 12, 2, seed=1, processes=4).resume_from(before) is None
 
 
 def test_a_batch_larger_than_the_data_is_one_batch_of_all() -> None:

@@ -28,7 +28,7 @@ Parse = Callable[[Path, Sequence[str], Report], Iterator[Block]]
 
 MEMORY_BYTES = 4 << 30
 # Characters of one file: more than any book; a small file that unpacks to more is a decompression bomb.
-MOST_CHARACTERS = 100_000_000
+MAX_CHARACTERS = 100_000_000
 BLOCKS_PER_LINE = 256
 # Fields of a report that stay in the reading process: the words themselves are as many as the file's.
 UNSENT = ("progress", "more_time", "inside", "outside")
@@ -114,8 +114,8 @@ def _answer(
     waiting: list[Block] = []
     for block in reader.parse(Path(path), passwords, report):
         size += len(block.text) + ROW_BYTES
-        if size > MOST_CHARACTERS:
-            reason = f"it holds more than {MOST_CHARACTERS:,} characters, {ROW_BYTES} counted for each paragraph"
+        if size > MAX_CHARACTERS:
+            reason = f"it holds more than {MAX_CHARACTERS:,} characters, {ROW_BYTES} counted for each paragraph"
             raise RefusedValueError("too long", reason)
         texts.append(block.text)
         waiting.append(block)

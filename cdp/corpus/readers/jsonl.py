@@ -25,7 +25,7 @@ from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, numbered_lines, open_te
 # A line that is no object: one is written over several lines.
 _INDENTED = re.compile(r"\{[ \t\r]*\n")
 # What Arrow skips and ``json`` refuses: an object in so many others, a number of so many digits.
-DEEPEST, MOST_DIGITS = 100, 4300
+DEEPEST, MAX_DIGITS = 100, 4300
 _LONG_NUMBER = re.compile(rb"[0-9]{4300}")
 _CR = 13
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -103,7 +103,7 @@ def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[st
         opened = np.flatnonzero(data & 0xDF == ord("["))  # or {
         if np.diff(np.searchsorted(opened, ends), prepend=0).max() > DEEPEST:
             return None
-    if lengths.max() > MOST_DIGITS and _LONG_NUMBER.search(block):
+    if lengths.max() > MAX_DIGITS and _LONG_NUMBER.search(block):
         return None
     try:
         table = pj.read_json(

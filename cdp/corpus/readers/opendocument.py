@@ -31,7 +31,7 @@ REMOVED = {
     "text:placeholder": Kind.TEMPLATE, "text:table-of-content": Kind.CONTENTS, **dict.fromkeys(ABOUT, ""),
 }  # fmt: skip
 # The most cells that the empty margin of a table can stand for.
-MOST_REPEATS = 1_000
+MAX_REPEATS = 1_000
 
 
 def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
@@ -140,7 +140,7 @@ class _OpenDocument(Flow):
     def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
         for cell, columns in super().cells(row):
             times = int(attribute(cell, "table:number-columns-repeated", "1"))
-            yield from [(cell, columns)] * min(times, MOST_REPEATS)
+            yield from [(cell, columns)] * min(times, MAX_REPEATS)
 
     def heads(self, row: Any) -> bool:
         return name(row.getparent()) == "table:table-header-rows"

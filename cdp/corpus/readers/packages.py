@@ -15,7 +15,7 @@ from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.readers import Report, walk
 
 # Bytes that one part may unpack to: a document of a hundred million characters has fewer.
-MOST_PART = 1 << 29
+MAX_PART = 1 << 29
 
 
 class Kind(StrEnum):
@@ -113,8 +113,8 @@ class Package:
                     element.getparent().remove(before)
 
     def _opened(self, part: str) -> IO[bytes]:
-        if self._zip.NameToInfo[part].file_size > MOST_PART:
-            raise RefusedValueError("too long", f"a part of it unpacks to more than {MOST_PART >> 20:,} MB")
+        if self._zip.NameToInfo[part].file_size > MAX_PART:
+            raise RefusedValueError("too long", f"a part of it unpacks to more than {MAX_PART >> 20:,} MB")
         return self._zip.open(part)
 
     def related(self, part: str = "") -> dict[str, tuple[str, str]]:

@@ -29,7 +29,7 @@ NAME = "parquet"
 BATCH_ROWS = (1024, 32, 1)
 MEMORY_BYTES = 2 << 30
 # Of what is handed on together, and of a single row.
-PART_BYTES, MOST_ROW_BYTES = 4 << 20, 4 * MAX_LINE_CHARACTERS
+PART_BYTES, MAX_ROW_BYTES = 4 << 20, 4 * MAX_LINE_CHARACTERS
 BUFFER = 1 << 20
 
 
@@ -258,8 +258,8 @@ def _divided(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     if size > PART_BYTES and half:
         yield from _divided(batch.slice(0, half))
         yield from _divided(batch.slice(half))
-    elif size > MOST_ROW_BYTES:
-        raise RefusedValueError("too long", f"a row unpacks to more than {MOST_ROW_BYTES / 1e6:,.0f} MB")
+    elif size > MAX_ROW_BYTES:
+        raise RefusedValueError("too long", f"a row unpacks to more than {MAX_ROW_BYTES / 1e6:,.0f} MB")
     else:
         yield batch
 

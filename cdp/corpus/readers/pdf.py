@@ -22,7 +22,7 @@ HEADING_SIZE = 1.15
 LONGEST_HEADING_LINE = 150
 PAGES_A_REPORT = 50
 # An image with no more words printed on it than a date, a stamp and a page number is a scan.
-MOST_STAMPED = 12
+MAX_STAMPED = 12
 # Of the characters of a file, so many in its blocks need no count by words.
 NEARLY_ALL = 0.995
 
@@ -40,7 +40,7 @@ def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
 
         running = running_lines([[line.text for line in lines] for lines in pages])
         kept = [without_running(lines, running) for lines in pages]
-        scans = [n for n in pictures if sum(len(text.split()) for text, _ in kept[n]) <= MOST_STAMPED]
+        scans = [n for n in pictures if sum(len(text.split()) for text, _ in kept[n]) <= MAX_STAMPED]
         if report.keep_repeated:
             kept, running = list(pages), {}
         removed = [line.text for n, lines in enumerate(pages) for line in lines if running and line not in kept[n]]
@@ -81,13 +81,13 @@ def _recognise(document: Any, scans: list[int], kept: list[list[PageLine]], repo
     if not why:
         text = " ".join(line.text for lines in kept for line in lines)
         languages, missing = recognition.languages_for(text, report.languages, recognition.packs())
-        tried = scans[: recognition.MOST_PAGES]
+        tried = scans[: recognition.MAX_PAGES]
         report.more_time(recognition.seconds(len(tried)))
         found = recognition.recognised(document, tried, languages)
         if found:
             said = f"were recognised as {languages}{f' ({missing})' if missing else ''}"
             report.notes.append(recognition.noted(len(kept), list(found), said))
-        why = f"{recognition.MOST_PAGES} pages of a file are recognised" if len(tried) < len(scans) else UNREADABLE
+        why = f"{recognition.MAX_PAGES} pages of a file are recognised" if len(tried) < len(scans) else UNREADABLE
 
     for number, lines in found.items():
         # An empty line stands between paragraphs.

@@ -13,7 +13,7 @@ from cdp.base.text import counted
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, Report
-from cdp.corpus.readers.files import MOST_CHARACTERS, office_format
+from cdp.corpus.readers.files import MAX_CHARACTERS, office_format
 from cdp.corpus.readers.packages import (
     Kind,
     Package,
@@ -83,8 +83,8 @@ def _rows(sheet: Any) -> list[list[str]]:
         if any(cells):
             rows.append(cells)
             size += sum(map(len, cells)) + len(cells)
-        if size > MOST_CHARACTERS:
-            raise RefusedValueError("too long", f"a sheet holds more than {MOST_CHARACTERS:,} characters")
+        if size > MAX_CHARACTERS:
+            raise RefusedValueError("too long", f"a sheet holds more than {MAX_CHARACTERS:,} characters")
     return rows
 
 

@@ -26,7 +26,7 @@ APART = frozenset(("button", "input", "select", "textarea", "img", "video", "aud
 
 # Words of a cell of a web page that is a part of its layout rather than a value.
 LONGEST_CELL = 150
-MOST_SPANNED = 1_000
+MAX_SPANNED = 1_000
 
 _RAISED = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 
@@ -211,7 +211,7 @@ def _rows(element: Any, report: Report) -> tuple[list[list[str]], int]:
             skip_covered(row)
             text = in_cell(blocks(cell, report))
             down, across = (_span(cell, name) for name in ("rowspan", "colspan"))
-            for i in range(across if len(row) < MOST_SPANNED else 1):
+            for i in range(across if len(row) < MAX_SPANNED else 1):
                 covered[len(row)] = down - 1
                 row.append("" if i else text)
         skip_covered(row)
@@ -225,7 +225,7 @@ def _span(cell: Any, name: str) -> int:
     value = cell.get(name, "1").strip()
     span = int(value) if value.isdecimal() and len(value) < 5 else 1
     # 0 is the rest of the rows.
-    return min(MOST_SPANNED, span or MOST_SPANNED) if name == "rowspan" else max(1, min(MOST_SPANNED, span))
+    return min(MAX_SPANNED, span or MAX_SPANNED) if name == "rowspan" else max(1, min(MAX_SPANNED, span))
 
 
 def _raised(before: str, text: str) -> str:

@@ -8,8 +8,8 @@ PRESET = Retriever(
     name="minilm-multi",
     order=25,
     title="MiniLM, late interaction",
-    help="One vector for each token of all-MiniLM-L6-v2. Shows which words matched; its index holds as many vectors for a "
-    "text as it has tokens. Comes with the installation.",
+    help="One vector for each token of all-MiniLM-L6-v2. Shows which words matched; its index holds as many vectors "
+    "for a text as it has tokens. Comes with the installation.",
     source=MINILM_NAME,
     architecture="transformer",
     kind=MULTI_VECTOR,

@@ -17,7 +17,7 @@ from cdp.llm.answers import Answer
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import comparison_key
-from cdp.synthesis.sentences import FUNCTION_WORDS, MOST_CHARACTERS, content, is_english, whole
+from cdp.synthesis.sentences import FUNCTION_WORDS, MAX_CHARACTERS, content, is_english, whole
 from cdp.synthesis.templates import english, other
 from cdp.synthesis.work import documents_of
 
@@ -75,14 +75,14 @@ GENERATOR = GeneratorType(
 
 def _as_they_are(document: Document, most: int) -> Iterator[str]:
     """Yield the first sentences of a text of two or more, cut to a query's length; nothing for a table or a title."""
-    found = [" ".join(text.split()[:LONGEST]) for text in _SENTENCES.split(document.text[:MOST_CHARACTERS])]
+    found = [" ".join(text.split()[:LONGEST]) for text in _SENTENCES.split(document.text[:MAX_CHARACTERS])]
     if len(found) > 1:
         yield from islice((text for text in found if len(text) > SHORTEST), most)
 
 
 def elaborated(query: str, document: Document) -> str:
     """Return the query with long words of its document that it does not name: a stand-in for reasoning."""
-    found = dict.fromkeys(word.strip(".,;:()") for word in document.text[:MOST_CHARACTERS].split() if content(word))
+    found = dict.fromkeys(word.strip(".,;:()") for word in document.text[:MAX_CHARACTERS].split() if content(word))
     words = [word for word in sorted(found, key=len, reverse=True) if word and word.casefold() not in query.casefold()]
     return f"{query.rstrip()} ({', '.join(words[:4])})" if words else query
 

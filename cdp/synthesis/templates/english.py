@@ -31,9 +31,9 @@ from cdp.synthesis.sentences import (
 # Words of a query, of a claim or title, of a quotation, of a statement as it stands, of a title that is a name, of a
 # noun phrase, of a document that is a query by itself; telling words.
 SHORTEST, LONGEST, LONGEST_QUOTED, LONGEST_STATEMENT = 5, 28, 40, 18
-LONGEST_NAME, LONGEST_PHRASE, MOST_WORDS, LEAST_TELLING = 6, 4, 8, 3
+LONGEST_NAME, LONGEST_PHRASE, MAX_WORDS, LEAST_TELLING = 6, 4, 8, 3
 # A story has no figures, few names, and a share of persons among its words: less under a title in small letters.
-LEAST_PERSONS, LEAST_UNDER_SMALL, MOST_NAMES, SHORTEST_STORY = 0.03, 0.005, 0.08, 20
+LEAST_PERSONS, LEAST_UNDER_SMALL, MAX_NAMES, SHORTEST_STORY = 0.03, 0.005, 0.08, 20
 
 _ROLES, _THINGS, _GENERIC = word_list("roles"), word_list("things"), word_list("generic", "calendar")
 _UNCLEAR = word_list("referring", "speakers")
@@ -160,7 +160,7 @@ def _is_story(text: str, title: str) -> bool:
     said = re.findall(r"[\w’']+", text)
     persons = sum(word.lower() in {"he", "she", "him", "her", "his", "i", "you", "my"} for word in said)
     names = len(re.findall(r"(?<=[a-z,] )[A-Z]\w", text))
-    few = names < MOST_NAMES * len(said) and not any(map(str.isdigit, text)) and not text.startswith(title)
+    few = names < MAX_NAMES * len(said) and not any(map(str.isdigit, text)) and not text.startswith(title)
     least = LEAST_UNDER_SMALL if title.islower() and " " in title else LEAST_PERSONS  # "chats" is a label
     return few and len(said) >= SHORTEST_STORY and persons > least * len(said)
 
@@ -328,4 +328,4 @@ def _little(material: Material) -> list[str]:
     """Return the title, or all words of a very short document, where there is no whole sentence."""
     title = material.name if material.is_story else "" if material.is_label else material.full_title
     few = words(" ".join(material.sentences))
-    return [title or (" ".join(few) if len(few) <= MOST_WORDS else "")]
+    return [title or (" ".join(few) if len(few) <= MAX_WORDS else "")]

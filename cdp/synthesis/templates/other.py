@@ -32,7 +32,7 @@ _FULL_STOP = re.compile(r"[.。۔।][\"”»’」』）)]*$")
 # Characters of Chinese and Japanese, words of other languages in the longest query; shares of it: the shortest
 # query, the longest quotation, the longest title beside another text; how many sentences are quoted.
 LONGEST_WIDE, LONGEST = 64, 24
-SHORTEST, LONGEST_QUOTED, LONGEST_TITLE, MOST_QUOTED = 0.18, 1.3, 0.4, 3
+SHORTEST, LONGEST_QUOTED, LONGEST_TITLE, MAX_QUOTED = 0.18, 1.3, 0.4, 3
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _wordings(document: Document) -> list[list[str]]:
         texts = [given] if given else whole or [text for text, _ in raw] or [plain(document.text)]
         return [[min(texts, key=len)[: 2 * LONGEST_WIDE]]]
     tags, quotes = _DATA["tags"].get(language, []), _DATA["quotes"].get(language, ["{s}"])
-    quoted = quoted[: max(1, MOST_QUOTED - len(certain))]
+    quoted = quoted[: max(1, MAX_QUOTED - len(certain))]
     return [
         *([text, *(f"{text}{tag}" for tag in tags)] for text in certain),
         *([_beside(title, text, wording.format(s=text)) for wording in quotes] for text in quoted),

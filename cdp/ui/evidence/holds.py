@@ -33,7 +33,7 @@ from cdp.ui.shell.tables import md, moment
 OTHERS = "evaluations"
 SHOWN_CASES = 10
 # Queries of a set that is measured while the page is drawn: a second.
-MOST_MEASURED = 12_000
+MAX_MEASURED = 12_000
 
 
 def page(workspace: Workspace) -> None:
@@ -71,7 +71,7 @@ def page(workspace: Workspace) -> None:
 
 def _measured(workspace: Workspace, query_set: QuerySet) -> None:
     """Measure a set of moderate size at each Q/Doc without a model, once."""
-    if not 0 < query_set.n_queries <= MOST_MEASURED:
+    if not 0 < query_set.n_queries <= MAX_MEASURED:
         return
     with suppress(CdpError):
         for per_doc in (*(m for m in DEPTHS if m < query_set.per_doc), None):

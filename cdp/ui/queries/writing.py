@@ -41,7 +41,7 @@ EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a nu
 # The fields that are asked for here and in no general form.
 METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers")
 ASSUMED = "assumed for a typical query"
-MOST_MATCHES = 50
+MAX_MATCHES = 50
 # Self-BLEU that differs by less shows as the same number.
 SAME = 0.0005
 
@@ -307,7 +307,7 @@ def _pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document |
         wanted = st.text_input(
             "Find a document", type="search", key=f"find_{manifest.id}", placeholder="word or ID", width=240
         )
-        matches = looking.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
+        matches = looking.page(workspace, manifest.id, 0, MAX_MATCHES, search=wanted)
         document_id = st.query_params.get("document") or state.kept("document")
         if document_id and not wanted and document_id not in {d.id for d in matches}:
             with suppress(NotFoundError):

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.settings import Config
-from cdp.corpus.looking import Glimpse
+from cdp.corpus.looking import FilePreview
 from cdp.corpus.options import NO_FIELD
 from cdp.ui.shell import frame, tables
 from cdp.ui.shell.tables import count, md
@@ -23,29 +23,29 @@ NONE = "none"
 ROWS = 3
 
 
-def rows(glimpse: Glimpse) -> None:
+def rows(preview: FilePreview) -> None:
     """The first rows, and what is missing in them."""
-    more = f" and {count(glimpse.n_files - 1, 'more file')}" if glimpse.n_files > 1 else ""
-    if glimpse.rows:
-        first = glimpse.rows[:ROWS]
-        st.caption(f"The first {count(len(first), 'row')} of {md(glimpse.file)}{more}")
+    more = f" and {count(preview.n_files - 1, 'more file')}" if preview.n_files > 1 else ""
+    if preview.rows:
+        first = preview.rows[:ROWS]
+        st.caption(f"The first {count(len(first), 'row')} of {md(preview.file)}{more}")
         tables.show(
-            {column: [row.get(column, "") for row in first] for column in glimpse.columns},
-            alt=f"The first rows of {glimpse.file}",
+            {column: [row.get(column, "") for row in first] for column in preview.columns},
+            alt=f"The first rows of {preview.file}",
         )
     else:
-        st.caption(f"{md(glimpse.file)} has no row that can be shown{more}.")
-    frame.remarks([note for note in glimpse.notes if "not the corpus of a BEIR folder" not in note])
-    gaps = [f"{column} in {n:,}" for column, n in glimpse.gaps.items() if n]
+        st.caption(f"{md(preview.file)} has no row that can be shown{more}.")
+    frame.remarks([note for note in preview.notes if "not the corpus of a BEIR folder" not in note])
+    gaps = [f"{column} in {n:,}" for column, n in preview.gaps.items() if n]
     if gaps:
-        frame.remarks([f"Empty among the first {glimpse.looked_at:,} rows: {', '.join(gaps)}."])
-    if glimpse.unreadable:
-        frame.remarks([f"{count(glimpse.unreadable, 'row')} of them cannot be read."], "warning")
+        frame.remarks([f"Empty among the first {preview.looked_at:,} rows: {', '.join(gaps)}."])
+    if preview.unreadable:
+        frame.remarks([f"{count(preview.unreadable, 'row')} of them cannot be read."], "warning")
 
 
 def dropdowns(
     config: type[Config],
-    glimpse: Glimpse,
+    preview: FilePreview,
     fields: Sequence[str],
     guessed: Mapping[str, str | None],
     key: str,
@@ -58,12 +58,12 @@ def dropdowns(
     with st.grid(len(fields), min_column_width=150):
         for field in fields:
             first = guessed[field]
-            options = [*([] if field == "text_field" and first else [NONE]), *glimpse.columns]
+            options = [*([] if field == "text_field" and first else [NONE]), *preview.columns]
             picked = st.selectbox(
                 TITLES[field],
                 options,
                 index=options.index(first) if first in options else 0,
-                key=f"{key}_{field}_{abs(hash((glimpse.file, glimpse.columns))):x}",
+                key=f"{key}_{field}_{abs(hash((preview.file, preview.columns))):x}",
                 help=config.settings()[field].help.replace(f"; {NO_FIELD} ", f"; {NONE} "),
             )
             grades = picked if field == "grade_field" and picked != NONE else grades
@@ -74,13 +74,13 @@ def dropdowns(
             elif picked == NONE and field == "query_field" and key == "corpus" and first:
                 chosen["with_queries"] = False
     if grades is not None:
-        _grades(glimpse, grades)
+        _grades(preview, grades)
     return chosen
 
 
-def _grades(glimpse: Glimpse, column: str) -> None:
+def _grades(preview: FilePreview, column: str) -> None:
     """How the first values of a column are read as grades."""
-    read = glimpse.grades(column)
+    read = preview.grades(column)
     known = [f"{value} is {grade}" for value, grade in read.items() if grade is not None]
     if known:
         st.caption(md(f"Grades: {', '.join(known)}. 0 and below are judged not relevant."))
