@@ -442,12 +442,14 @@ class WrittenQueries(Made):
         others = [beside] if isinstance(beside, str | WrittenQueries) else beside
         named = {"retriever": _named(retriever), "beside": ", ".join(map(_named, others))}
         config = TrainingConfig.from_dict({"query_set": self.id, **named, **settings})
+
         begun = training.start(
             self.folder, config, benchmarks=[name_and_split(name) for name in benchmarks],
             allow_incomplete=allow_incomplete, allow_leakage=allow_leakage,
         )  # fmt: skip
         for id in (begun.job_id, *begun.evaluations) if wait else ():
             JobHandle(self.folder, id).wait()
+
         return Model(self.folder, begun.job_id, begun.job_id)
 
     def export(self, format: str, out: str | Path, *, per_doc: int | None = None) -> list[Path]:

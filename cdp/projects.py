@@ -112,6 +112,7 @@ def create(
     """Create a project. Without ``project_id`` its id is made from its name; ``taken`` are ids to avoid."""
     if not storable(name):
         raise ConfigError("A name with the character NUL or half of a surrogate pair cannot be stored.")
+
     with locked(workspace.projects / ".lock", LIST):
         wanted = project_id or _free_id(workspace, name, taken)
         empty = Project(wanted, name, created or now())
@@ -119,6 +120,7 @@ def create(
         if (workspace.project(wanted) / FILE).exists():
             raise WorkspaceError(f"There is a project {wanted} already.", hint="Add to it, or choose another name.")
         _write(workspace, project)
+
     return project
 
 

@@ -38,17 +38,21 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--changed", action="store_true", help="the parts whose rooms differ from REV")
     parser.add_argument("--turns", type=int, default=against.TURNS, help="how often each tree runs a part")
     parser.add_argument("--part", nargs=2, metavar=("NAME", "FILE"), help=argparse.SUPPRESS)
+
     typed = parser.parse_args(words)
     if typed.part:
         name, file = typed.part
         write_json(Path(file), [row for row in importlib.import_module(f"perf.{name}").run() if "ratio" in row])
         return 0
+
     unknown = [name for name in typed.names if name not in PARTS]
     if unknown:
         print(f"There is no benchmark {unknown[0]}; there are: {', '.join(PARTS)}.", file=sys.stderr)
         return 2
+
     if typed.against or typed.changed:
         return compare(typed.names, typed.against or against.base(), changed=typed.changed, turns=typed.turns)
+
     return measure(typed.names)
 
 

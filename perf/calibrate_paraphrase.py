@@ -42,15 +42,18 @@ def run() -> list[dict[str, object]]:
 
     generations = SHIPPED_DATA / "demo" / "generations"
     same = scored(read(generations / "paraphrase.jsonl"))
+
     different = {"demo, diverse": scored(read(generations / "diverse.jsonl"))}
     for name in HUMAN:
         path = REPOSITORY.parent / "shared" / "data" / "multiquery" / f"{name}.jsonl.gz"
         if path.exists():
             different[f"{name}, human"] = scored(read(path))
+
     halves = (slice(0, None, 2), slice(1, None, 2))
     accuracy = [balanced_accuracy(GRID, same[halves[0]], [d[halves[0]] for d in different.values()])]
     chosen = float(GRID[int(np.argmax(accuracy[0]))])
     on_other = balanced_accuracy(np.array([chosen]), same[halves[1]], [d[halves[1]] for d in different.values()])[0]
+
     rows: list[dict[str, object]] = []
     for name, scores in {"demo, paraphrase": same, **different}.items():
         values = np.concatenate(scores[halves[1]])
@@ -64,10 +67,12 @@ def run() -> list[dict[str, object]]:
             }
         )
         print(f"{name:30} {len(values):6} pairs   quartiles {quartiles}   above {chosen}: {rows[-1]['above']}")
+
     print(
         f"chosen on the development half: {chosen} (balanced accuracy {accuracy[0].max():.3f}); "
         f"on the other half: {on_other:.3f}; in use: {CALIBRATED_THRESHOLD}"
     )
+
     rows.append({"source": "choice", "threshold": chosen, "balanced_accuracy": round(float(on_other), 3)})
     return rows
 

@@ -125,7 +125,9 @@ def scifact() -> None:
         "fp32": lambda: evaluate_model(model, benchmark).measures["ndcg@10"],
         "SentenceTransformer.encode and semantic_search": theirs,
     }
+
     print(f"reading {reading:.1f} CPU s")
+
     for name, way in ways.items():
         scores: list[float] = []
         taken = cpu_seconds(lambda way=way, scores=scores: scores.append(way()))  # type: ignore[misc]

@@ -37,23 +37,28 @@ def run() -> list[Row]:
     if not SCIFACT.exists():
         print("not run: needs ../shared/data")
         return []
+
     taken: dict[str, list[float]] = {name: [] for name in (*COMMANDS, "libraries")}
     _seconds([sys.executable, "-c", LIBRARIES], {})  # from the disk into memory
+
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:
             workspace = {"CDP_WORKSPACE": str(Path(folder) / "workspace")}
             for name, words in COMMANDS.items():
                 taken[name].append(_seconds([sys.executable, "-m", "cdp", *words], workspace))
             taken["libraries"].append(_seconds([sys.executable, "-c", LIBRARIES], workspace))
+
     libraries = taken.pop("libraries")
     rows = [
         paired(f"SciFact from the command line, {name}, importing the libraries", seconds, libraries, target=0.25)
         for name, seconds in taken.items()
     ]
+
     whole = [sum(seconds) for seconds in zip(*taken.values(), strict=True)]
     every = [len(taken) * seconds for seconds in libraries]
     rows.append(paired("from an empty workspace to the sentence of Decide on SciFact", whole, every, target=0.25))
     show(rows)
+
     return rows
 
 

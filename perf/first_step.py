@@ -37,6 +37,7 @@ def run() -> list[Row]:
         for _ in range(REPEATS):
             ours.append(first_step(workspace, query_set))
             peer.append(seconds(_import))
+
     print(f"ours {sorted(round(t, 2) for t in ours)} s, the import {sorted(round(t, 2) for t in peer)} s")
     return [
         of_times(

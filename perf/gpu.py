@@ -121,19 +121,24 @@ def train(folder: Path, case: str, sizes: Sizes, device: str) -> dict[str, Any]:
         TrainingConfig(query_set="benchmark", retriever=str(folder), **settings, **CASES[case]), retriever
     )
     model = load(retriever, device, config.loop.max_length)
+
     if config.loop.lora_rank:
         add_lora(model, config.loop.lora_rank)
+
     losses = _Losses()
     _start(device)
     began = time.perf_counter()
     queries, documents = (tokenise(model, texts(sizes.pairs, n, seed)) for n, seed in ((24, 1), (110, 2)))
+
     batches = Batches(queries, documents, np.arange(sizes.pairs), np.ones(sizes.pairs))
     order = BatchOrder(sizes.pairs, sizes.batch, 1, 0)
     with tempfile.TemporaryDirectory() as checkpoints, _alone(case == "gathered negatives", device):
         Training(model, batches, order, config, losses, Path(checkpoints), keep=False).run()
+
     _wait(device)
     seconds = time.perf_counter() - began
     planned = torch.cuda.max_memory_allocated() if device == "cuda" else 0
+
     return {"rate": sizes.pairs / seconds, "losses": losses.values, "planned": planned / 2**20}
 
 
@@ -152,8 +157,10 @@ def train_peer(folder: Path, case: str, sizes: Sizes, device: str) -> dict[str, 
     model = load(resolve(str(folder), Workspace.default()), device, 128)
     pairs = {"query": texts(sizes.pairs, 24, 1), "document": texts(sizes.pairs, 110, 2)}
     loss = MultipleNegativesRankingLoss(model)
+
     if "mini_batch" in own:
         loss = CachedMultipleNegativesRankingLoss(model, mini_batch_size=own["mini_batch"])
+
     with tempfile.TemporaryDirectory() as output:
         arguments = SentenceTransformerTrainingArguments(
             output_dir=output, per_device_train_batch_size=sizes.batch, num_train_epochs=1, learning_rate=2e-5,
@@ -170,6 +177,7 @@ def train_peer(folder: Path, case: str, sizes: Sizes, device: str) -> dict[str, 
         trainer.train()
         _wait(device)
         seconds = time.perf_counter() - began
+
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     return {"rate": sizes.pairs / seconds, "losses": losses, "planned": 0.0}
 
@@ -309,6 +317,7 @@ def run(device: str = "cuda", sizes: Sizes | None = None) -> list[Row]:
     if device == "cuda" and not has_card():
         print(NO_CARD)
         return []
+
     sizes = sizes or Sizes()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as name:
@@ -318,8 +327,10 @@ def run(device: str = "cuda", sizes: Sizes | None = None) -> list[Row]:
                 rows += training_rows(folder, shape, case, sizes, device)
             rows.append(encoding_row(folder, shape, sizes, device))
         rows.append(generation_row(Path(name) / "writer", sizes, device))
+
     rows += search_rows(sizes, device)
     show(rows)
+
     return rows
 
 
@@ -331,16 +342,20 @@ def training_rows(folder: Path, shape: str, case: str, sizes: Sizes, device: str
         ours.append(in_a_process("ours", folder, case, sizes, device))
         if case in WITH_PEER:
             peer.append(in_a_process("peer", folder, case, sizes, device))
+
     print(f"{title}: losses {ours[0]['losses']} against {peer[0]['losses'] if peer else 'no peer'}")
     rows = []
+
     if peer:
         seconds = ([sizes.pairs / side["rate"] for side in sides] for sides in (ours, peer))
         rows.append(
             paired(f"{title}, the trainer", *seconds, amount=sizes.pairs, unit="pairs", target=TRAINING_GOAL)
         )  # fmt: skip
+
     if device == "cuda":
         seen, planned = [run["seen"] for run in ours], [run["planned"] for run in ours]
         rows.append(paired(f"{title}, peak memory by NVML, as planned", seen, planned, unit="MiB", target=0.9))
+
     return rows
 
 

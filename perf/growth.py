@@ -52,6 +52,7 @@ def row(name: str, sizes: list[int], work: Work, limit: float, repeats: int) -> 
         float(np.polyfit(np.log(sizes), np.log([max(1e-6, cpu_seconds(call)) for call in calls]), 1)[0])
         for _ in range(repeats)
     ]
+
     margins = [limit / max(slope, 0.01) for slope in slopes]
     return {
         "name": f"growth of {name}",

@@ -76,6 +76,7 @@ def simulate(pool: Pool, judge: Judge, n_labelled: int, draws: int, seed: int) -
     draw = np.random.default_rng(seed)
     n_queries = len(pool.relevant)
     truth = pool.differences(pool.relevant, np.arange(n_queries)).mean()
+
     chance = judge(pool)
     rows: list[Any] = []
     for start in range(0, draws, _AT_ONCE):
@@ -91,11 +92,13 @@ def simulate(pool: Pool, judge: Judge, n_labelled: int, draws: int, seed: int) -
         ).T
         own, own_half = model.mean(-1), stdtrit(n_queries - 1, 0.975) * model.std(-1, ddof=1) / np.sqrt(n_queries)
         rows.append([mean, half, own, own_half, weight, sd_people, sd_residual])
+
     mean, half, own, own_half, weight, sd_people, sd_residual = np.concatenate(rows, axis=1)
     usual = Corrected(
         n_queries, n_labelled, n_labelled, 0.0, float(half.mean()), 1.0,
         float(np.sqrt((sd_people**2).mean())), float(np.sqrt((sd_residual**2).mean())),
     )  # fmt: skip
+
     alone = people.std(-1, ddof=1).mean()
     return {
         "truth": float(truth),
@@ -169,6 +172,7 @@ def run(folder: Path, retriever: str, draws: int) -> str:
             f"{rows[-1]['labels for ±2']:,.0f}",
         )
         lines.append(f"| {' | '.join(cells)} |")
+
     return "\n".join(lines)
 
 

@@ -51,6 +51,7 @@ def build() -> Workspace:
     workspace = Workspace(root)
     if (root / "complete").exists():
         return workspace
+
     shutil.rmtree(root, ignore_errors=True)
     began = time.perf_counter()
     random.seed(0)
@@ -64,6 +65,7 @@ def build() -> Workspace:
     benchmarks.list_benchmarks(workspace)
     (root / "complete").touch()
     print(f"the workspace was written in {time.perf_counter() - began:.0f} s: {root}")
+
     return workspace
 
 
@@ -74,6 +76,7 @@ def _sentence(n_words: int) -> str:
 def _corpus(workspace: Workspace, sentences: list[str]) -> None:
     folder = workspace.corpora / CORPUS
     folder.mkdir(parents=True)
+
     characters, words = array("I"), array("I")
     writer = DocumentWriter(folder / "documents.parquet")
     for start in range(0, N_DOCUMENTS, ROW_GROUP_ROWS):
@@ -82,6 +85,7 @@ def _corpus(workspace: Workspace, sentences: list[str]) -> None:
         characters.extend(map(len, texts))
         words.extend(len(text.split()) for text in texts)
         writer.write([f"d{n:07}" for n in numbers], [f"Article {n}" for n in numbers], texts)
+
     writer.close()
     manifest = CorpusManifest(
         id=CORPUS, name="encyclopaedia", created=now(), content_hash="0a1b2c3d" * 8, n_documents=N_DOCUMENTS,
@@ -89,6 +93,7 @@ def _corpus(workspace: Workspace, sentences: list[str]) -> None:
         source="encyclopaedia.jsonl", source_sha256="0" * 64, formats=("jsonl",), options=ReadOptions().to_dict(),
         found_fields=("id", "title", "text"), notes=(), n_queries=0, rejected_counts={}, rejected=(),
     )  # fmt: skip
+
     write_json(folder / "manifest.json", dataclasses.asdict(manifest))
 
 
@@ -96,6 +101,7 @@ def _query_set(workspace: Workspace, method: str) -> str:
     set_id = f"encyclopaedia-{method}-5"
     folder = workspace.query_set(set_id)
     folder.mkdir(parents=True)
+
     with open(folder / "queries.jsonl", "w", encoding="utf-8") as file:
         for n in range(N_WITH_QUERIES):
             base = random.choices(WORDS, k=7)
@@ -104,13 +110,16 @@ def _query_set(workspace: Workspace, method: str) -> str:
                 words = random.choices(WORDS, k=4 + i) if method == "diverse" else random.sample(base, 6)
                 texts.append(f"what is the {' '.join(words)}?")
             file.write(json.dumps({"document_id": f"d{n:07}", "position": n, "queries": texts}) + "\n")
+
     manifest = QuerySet(
         id=set_id, name=f"encyclopaedia {method} 5", corpus_id=CORPUS, corpus_hash="0a1b2c3d" * 8, method=method,
         generator="template", per_doc=PER_DOC, language="en", created=now(), complete=True,
         n_documents=N_WITH_QUERIES, n_queries=N_WITH_QUERIES * PER_DOC, content_hash=f"{method:0<16}",
     )  # fmt: skip
+
     write_json(folder / "manifest.json", dataclasses.asdict(manifest))
     metrics.quick(workspace, set_id)  # as the worker that writes a set does at its end
+
     return set_id
 
 
@@ -152,10 +161,12 @@ def _jobs(workspace: Workspace, sets: list[str], benchmarks: list[str]) -> None:
                   "pairs": 250_000, "steps": 5000, "seconds": 60.0, "pairs_per_second": 9000.0}  # fmt: skip
         write_json(folder / "results" / "training.json", result)
         retrievers.append((job_id, f"run {i}", "job"))
+
     for benchmark in benchmarks:
         for i, (retriever, name, kind) in enumerate(retrievers):
             number += 1
             _evaluation(workspace, number, benchmark, retriever, name, kind, 0.3 + 0.01 * i)
+
     while number < N_JOBS:
         number += 1
         config = {"query_set": sets[number % 2]}
@@ -225,6 +236,7 @@ def at_work(workspace: Workspace) -> Iterator[str]:
     locks, made = [], []
     queue = workspace.root / "queue"
     config = {"query_set": "encyclopaedia-diverse-5", "retriever": "static-minilm", "weighting": "none"}
+
     try:
         for place in range(3):
             job_id = f"training-20260302-00000{place}"
@@ -238,20 +250,24 @@ def at_work(workspace: Workspace) -> Iterator[str]:
                 {"schema": 1, "phase": "running" if running else "queued", "attempt": 1,
                  "started": now(), "started_clock": clock, "devices": ["cpu"]},
             )  # fmt: skip
+
             if running:
                 write_json(
                     folder / "heartbeat.json",
                     {"phase": "training", "done": 300, "total": 1000, "unit": "steps", "message": "epoch 1 of 3",
                      "rate": 9.0, "eta_s": 80.0, "attempt": 1, "clock": clock, "next_within_s": 1e6},
                 )  # fmt: skip
+
             ticket = queue / f"{1000 + place:020d}.{'running' if running else 'waiting'}.cpu.{job_id}.json"
             write_json(ticket, {"request": {"count": 0}, "granted": ["cpu"] if running else []})
             locks.append(wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0))
             made += [folder, ticket]
+
         yield "training-20260302-000000"
     finally:
         for lock in locks:
             os.close(lock)
+
         for path in made:
             if path.is_dir():
                 shutil.rmtree(path)

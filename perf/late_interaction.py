@@ -50,6 +50,7 @@ def run(documents: int = DOCUMENTS, repeats: int = 3) -> list[Row]:
         "documents first": lambda: [vectors[i : i + STEP] @ asked.T for i in range(0, len(vectors), STEP)],
         "sentence-transformers": lambda: maxsim(as_tensors[0], as_tensors[1].view(documents, LENGTH, DIM)),
     }
+
     times = [{name: seconds(work) for name, work in ways.items()} for _ in range(repeats)]
     bare = [min(taken["queries first"], taken["documents first"]) for taken in times]
     ours = [taken["ours"] for taken in times]

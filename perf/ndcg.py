@@ -31,10 +31,12 @@ def run() -> list[Row]:
         name: {f"d{d}": float(s) for d, s in zip(documents, row, strict=True)}
         for name, documents, row in zip(names, retrieved, scores, strict=True)
     }
+
     qrels = {
         name: {f"d{d}": int(g) for d, g in zip(documents, row, strict=True)}
         for name, documents, row in zip(names, judged, grades, strict=True)
     }
+
     pairs = [(i, int(d[1:]), g) for i, name in enumerate(names) for d, g in qrels[name].items() if g > 0]
     query, document, grade = np.array(pairs).T
     peer = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"})
@@ -50,6 +52,7 @@ def run() -> list[Row]:
                 unit="queries", target=target)
         for form, ours, target in (("arrays", arrays, 10.0), ("dictionaries", lambda: ndcg(results, qrels), 1.0))
     ]  # fmt: skip
+
     show(rows)
     return rows
 

@@ -71,18 +71,22 @@ def run(names: list[str] | None = None) -> list[Row]:
     ):
         script = Path(folder) / "plain.py"
         script.write_text(PLAIN, encoding="utf-8")
+
         with server(REPOSITORY / "app.py", workspace) as address, server(script, workspace) as plain:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=BROWSER)
             tab = browser.new_context(viewport=SCREEN).new_page()
             print(f"medians of {REPEATS} in seconds; the goal is {GOAL_S}")
             print(f"{'page':20} {'by address':>11} {'empty cache':>12} {'by the menu':>12} {'plain page':>11}")
             opened(tab, plain, "plain")
+
             for name, page in PAGES.items():
                 if names and name not in names:
                     continue
+
                 query = QUERY.get(name, "").format(running=running)
                 place = f"{address}{'' if name == 'overview' else name}{f'?{query}' if query else ''}"
                 opened(tab, place, page.title)
+
                 ours, first, menu, peer, peers_first = [], [], [], [], []
                 for _ in range(REPEATS):
                     peer.append(opened(tab, plain, "plain"))
@@ -90,6 +94,7 @@ def run(names: list[str] | None = None) -> list[Row]:
                     menu.append(by_menu(tab, name))
                     first.append(by_newcomer(browser, place, page.title))
                     peers_first.append(by_newcomer(browser, plain, "plain"))
+
                 mine, cold, clicked, theirs = (statistics.median(times) for times in (ours, first, menu, peer))
                 print(f"{name:20} {mine:11.2f} {cold:12.2f} {clicked:12.2f} {theirs:11.2f}", flush=True)
                 name = f"page {name} drawn{{}}, against a Streamlit page with one chart and one table"
@@ -97,7 +102,9 @@ def run(names: list[str] | None = None) -> list[Row]:
                     paired(name.format(""), ours, peer, target=theirs / GOAL_S),
                     paired(name.format(", empty cache"), first, peers_first, target=GOAL_EMPTY),
                 ]
+
             browser.close()
+
     return rows
 
 

@@ -77,6 +77,7 @@ def run_part(
             env={**os.environ, "TMPDIR": folder},
         )  # fmt: skip
         problem = ""
+
         try:
             code = process.wait(limit)
             problem = f"it ended with code {code}; see above" if code else ""
@@ -84,6 +85,7 @@ def run_part(
             problem = f"not finished in its {limit:.0f} s"
         finally:
             _end(process)
+
         seconds, cpu = time.perf_counter() - began, _cpu_seconds() - before
         return Taken([] if problem else read_json(path), seconds, cpu, problem)
 

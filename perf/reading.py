@@ -82,10 +82,12 @@ def checked(documents: Iterable[dict[str, str | None]]) -> tuple[int, str]:
             title, text = UNSTORABLE.sub("\ufffd", title), UNSTORABLE.sub("\ufffd", text)
             characters.append(len(text))
             words.append(count_words(text))
+
             for part in (id, title, text):
                 data = part.encode()
                 digest.update(f"{len(data)}:".encode())
                 digest.update(data)
+
     return len(seen), digest.hexdigest()
 
 
@@ -145,6 +147,7 @@ def run() -> list[Row]:
         folder = Path(name)
         path, many = folder / "some.jsonl", folder / "many.jsonl"
         write(path, SOME)
+
         peers = {
             "datasets + the same checks": lambda: checked(by_datasets(path)),
             "BEIR's loop + the same checks": lambda: checked(
@@ -153,7 +156,9 @@ def run() -> list[Row]:
         }
         for peer in peers.values():
             assert peer() == ours(path)
+
         peers["BEIR's loop alone, nothing checked"] = partial(by_beir, path)
+
         rows = []
         for title, peer in peers.items():
             times = [(cpu_seconds(partial(ours, path)), cpu_seconds(peer)) for _ in range(REPEATS)]
@@ -161,12 +166,14 @@ def run() -> list[Row]:
                 paired(f"reading documents, CPU, {title}", *zip(*times, strict=True), amount=SOME, unit="documents",
                        target=1.4 if "BEIR's loop +" in title else 1.0)
             )  # fmt: skip
+
         loop = peers["BEIR's loop + the same checks"]
         clock = [(seconds(partial(ours, path)), seconds(loop)) for _ in range(REPEATS)]
         rows.append(
             paired("reading documents, clock, BEIR's loop + the same checks", *zip(*clock, strict=True), amount=SOME,
                    unit="documents", target=2.0)
         )  # fmt: skip
+
         tables = in_other_formats(path)
         for ending, title, plain in (("csv", "csv", by_csv), ("parquet", "pyarrow", by_pyarrow)):
             mine = partial(ours, tables[ending])
@@ -177,12 +184,15 @@ def run() -> list[Row]:
                 paired(f"reading documents, CPU, {ending.upper()}, {title} + the same checks",
                        *zip(*times, strict=True), amount=SOME, unit="documents", target=1.4)
             )  # fmt: skip
+
         write(many, MANY)
         peaks = [_in_a_process(many, side) for side in ("ours", "peer")]
+
     rows += [
         paired(f"reading a million documents, peak memory, {title}", [peaks[0]], [peer], unit="MiB", target=1.0)
         for title, peer in (("1 GB", LIMIT_MIB), ("BEIR's loop", peaks[1]))
     ]  # fmt: skip
+
     show(rows)
     return rows
 

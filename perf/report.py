@@ -37,6 +37,7 @@ def keep(
     """
     path = folder / f"{machine.kind}.json"
     stored: dict[str, Any] = read_json_or_none(path) or {"parts": {}}
+
     before = {row["name"]: row["runs"] for row in stored["parts"].get(part, {}).get("rows", ())}
     moved = []
     for row in rows:
@@ -48,6 +49,7 @@ def keep(
         if within(row) is False:
             low, high = row["stated"]
             moved.append(f"{row['name']}: {row['ratio']:.3g}, stated before {low:.3g} to {high:.3g}")
+
     stored["machine"] = machine.to_dict()
     stored["parts"][part] = {
         "taken": date.today().isoformat(),
@@ -56,9 +58,11 @@ def keep(
         "load": round(load, 1),
         "rows": [_rounded(row) for row in rows],
     }
+
     stored["parts"] = dict(sorted(stored["parts"].items()))
     folder.mkdir(parents=True, exist_ok=True)
     write_json(path, stored)
+
     return moved
 
 
@@ -102,12 +106,14 @@ def summary(folder: Path = FOLDER) -> str:
             for row in part["rows"] if name != "growth" else ():
                 ratios.setdefault(row["name"], {})[kind] = _ratio(row)
                 goals.setdefault(row["name"], row["target"])
+
     lines = [
         f"| question, peer | goal | {' | '.join(f'`{kind}`' for kind in kinds)} |",
         "|---" * (2 + len(kinds)) + "|",
     ]
     for name, by_kind in sorted(ratios.items(), key=lambda item: item[0].lower()):
         lines.append(f"| {name} | {goals[name]:.3g} | {' | '.join(by_kind.get(kind, '–') for kind in kinds)} |")
+
     return "\n".join(lines)
 
 
@@ -131,6 +137,7 @@ def section(stored: Mapping[str, Any]) -> str:
                 f"| {_range(another_run(row['runs']))} | {row['target']:.3g} | `{name}` | {part['taken']} "
                 f"| {_load(part)} |"
             )
+
     return "\n".join(lines)
 
 

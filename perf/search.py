@@ -58,6 +58,7 @@ def run(documents: int = DOCUMENTS, clock: Callable[[], float] = time.perf_count
     index = faiss.IndexFlatIP(DIM)
     index.add(vectors)
     print(f"{machine()}; load {os.getloadavg()[0]:.1f}", flush=True)
+
     rows = []
     for n in QUERIES:
         asked = unit(random.standard_normal((n, DIM), dtype=np.float32))
@@ -72,15 +73,19 @@ def run(documents: int = DOCUMENTS, clock: Callable[[], float] = time.perf_count
                 torch.from_numpy(asked), torch.from_numpy(vectors), top_k=K
             ),
         }
+
         if n == 1:
             ways[PREPARED] = lambda asked=asked: search(asked, prepared, K)
         if BARE in GOALS[n]:
             ways |= products(asked, vectors)
+
         if n < 1000:  # of many queries a single search is long enough to be warm
             for work in ways.values():
                 work()
+
         times = [{name: seconds(work, clock) for name, work in ways.items()} for _ in range(repeats)]
         rows += compared(n, documents, times)
+
     show(rows)
     return rows
 
@@ -101,9 +106,11 @@ def compared(n: int, documents: int, times: list[dict[str, float]]) -> list[Row]
     """Rows from seconds taken in turns. The bare product is in each repeat the fastest of its forms."""
     for taken in times:
         taken[BARE] = min((s for name, s in taken.items() if name.startswith(("torch", "NumPy"))), default=0.0)
+
     pairs = [("ours", peer, goal) for peer, goal in GOALS[n].items()]
     pairs += [(PREPARED, FAISS, 1.0)] if n == 1 else []
     amount = 2 * n * documents * DIM / 1e9
+
     return [
         {
             "name": f"search, {n} queries{', prepared documents' if ours == PREPARED else ''}, {peer}",

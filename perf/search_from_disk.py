@@ -80,6 +80,7 @@ def run() -> list[Row]:
         write(folder)
         sides = [tuple(_in_a_process(side, folder) for side in ("ours", "peer")) for _ in range(REPEATS)]
         both = [np.load(folder / f"{side}.npy") for side in ("ours", "peer")]
+
     agreed = np.mean([len(np.intersect1d(a, b)) / K for a, b in zip(*both, strict=True)])
     assert agreed > 0.999, agreed
     title = f"search of {DOCUMENTS / 1e6:g} million x {DIM} from disk"
@@ -90,6 +91,7 @@ def run() -> list[Row]:
         paired(f"{title}, peak memory, 3 GB", memory[0], [LIMIT_MIB] * REPEATS, unit="MiB", target=1.0),
         paired(f"{title}, time, faiss", *times, target=1.0),
     ]
+
     show(rows)
     return rows
 

@@ -31,6 +31,7 @@ def run() -> list[Row]:
         documents = queries_of(m)
         for queries in documents:
             assert abs(self_bleu(queries) - nltk_self_bleu(queries)) < 1e-12
+
         rows.append(
             compare(
                 f"Self-BLEU against NLTK, M={m}",
@@ -41,6 +42,7 @@ def run() -> list[Row]:
                 target=target,
             )
         )
+
     show(rows)
     return rows
 

@@ -107,8 +107,10 @@ def server(*words: str) -> Iterator[Running]:
             [sys.executable, "-m", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             env={**os.environ, "CDP_WORKSPACE": workspace},
         )  # fmt: skip
+
         try:
             assert process.stdout is not None
+
             for line in process.stdout:
                 told: dict[str, Any] = json.loads(line)
                 if told["state"] == "ready":
@@ -142,6 +144,7 @@ def peer(retriever: str) -> None:
         ours = load(resolve(retriever, Workspace.default()), "cpu")
         table = next(iter(ours.state_dict().values()))
         model = SentenceTransformer(modules=[StaticEmbedding(ours.tokenizer, embedding_weights=table)], device="cpu")
+
     lock = threading.Lock()
 
     def encode(text: str) -> np.ndarray:
@@ -159,6 +162,7 @@ def peer(retriever: str) -> None:
         Starlette(routes=[Route("/v1/embeddings", embeddings, methods=["POST"])]), port=0, log_config=None,
         access_log=False, http="h11",
     )  # fmt: skip
+
     made = uvicorn.Server(config)
 
     async def serve() -> None:
@@ -193,6 +197,7 @@ def run() -> list[Row]:
             np.testing.assert_allclose(vectors[0], vectors[1], atol=2e-6)
             for clients, requests in CLIENTS.items():
                 rows += _rows(retriever, clients, requests * times, ours, theirs)
+
             if retriever == "static-minilm":
                 for number in range(4):
                     print(
@@ -200,6 +205,7 @@ def run() -> list[Row]:
                     )
                     if number < 3:
                         ask(ours.port, retriever, 16, MANY)
+
     show(rows)
     return rows
 
@@ -216,6 +222,7 @@ def _rows(retriever: str, clients: int, requests: int, ours: Running, theirs: Ru
 
     measured = [round_() for _ in range(REPEATS)]
     rates = [(mine[0], other[0]) for mine, other in measured]
+
     name = f"serving {retriever}, {clients} client{'s' if clients > 1 else ''}"
     rows: list[Row] = [
         {"name": f"{name}, throughput", "ours": _middle([a for a, _ in rates]), "peer": _middle([b for _, b in rates]),
@@ -230,12 +237,14 @@ def _rows(retriever: str, clients: int, requests: int, ours: Running, theirs: Ru
              "target": GOAL,
              "spread": [min(b / a for a, b in late), max(b / a for a, b in late)]}
         )  # fmt: skip
+
     ratios = [theirs_ / mine for mine, theirs_ in spent]
     rows.append(
         {"name": f"{name}, CPU per request", "ours": _middle([a for a, _ in spent]),
          "peer": _middle([b for _, b in spent]), "unit": "ms", "ratio": _middle(ratios),
          "target": GOAL, "spread": [min(ratios), max(ratios)]}
     )  # fmt: skip
+
     return rows
 
 

@@ -35,14 +35,17 @@ def run() -> list[Row]:
     ours, child = context.Pipe()
     endpoint = context.Process(target=_serve, args=(child,), daemon=True)
     endpoint.start()
+
     try:
         url = ours.recv()
         times = sorted(_seconds(url) for _ in range(REPEATS))
     finally:
         ours.send("stop")
         endpoint.join()
+
     print(f"{', '.join(f'{t:.2f}' for t in times)} s; ideal {ideal:.2f} s")
     middle = times[len(times) // 2]
+
     return [
         {
             "name": f"synthesis of {DOCUMENTS:,} documents at {LATENCY_S * 1000:.0f} ms and {CONCURRENCY} at once",
@@ -72,8 +75,10 @@ def _seconds(url: str) -> float:
                 for i in range(DOCUMENTS)
             )
         )
+
         with read_documents(path) as result:
             corpus = store(result, "rate", workspace)
+
         job = new_id("synthesis")
         config = {"corpus": corpus.id, "generator": "openai", "model": MODEL, "base_url": url, "per_doc": 5}
         spec = {"id": job, "kind": "synthesis", "config": {**config, "concurrency": CONCURRENCY}}
@@ -81,9 +86,11 @@ def _seconds(url: str) -> float:
         command = [sys.executable, "-m", "cdp.workers.synthesis", str(workspace.job(job))]
         environment = {**os.environ, "CDP_API_KEY": KEY, "CDP_BASE_URL": url}
         subprocess.run(command, cwd=REPOSITORY, env=environment, check=True, stdout=subprocess.DEVNULL)
+
         outcome = read_json(workspace.job(job) / "results" / "synthesis.json")
         if outcome["n_documents"] != DOCUMENTS:
             raise RuntimeError(f"Only {outcome['n_documents']} documents have queries.")
+
         return float(outcome["seconds"])
 
 

@@ -89,10 +89,12 @@ def ours(name: str, seed: int) -> dict[str, float]:
     distinct = {document: i for i, document in enumerate(dict.fromkeys(texts[1]))}
     document_of = np.array([distinct[document] for document in texts[1]])
     queries, documents = tokenise(model, texts[0]), tokenise(model, list(distinct))
+
     batches = Batches(queries, documents, document_of, np.ones(len(texts[0])))
     order = BatchOrder(len(texts[0]), case["batch_size"], case["epochs"], seed)
     with tempfile.TemporaryDirectory() as folder:
         outcome = Training(model, batches, order, config, _Quiet(), Path(folder), keep=False).run()
+
     seconds = time.perf_counter() - began
     return {"pairs_per_second": outcome.pairs_seen / seconds, "ndcg": _ndcg(model, name)}
 
@@ -124,9 +126,11 @@ def peer(name: str, seed: int) -> dict[str, float]:
 
     case = CASES[name]
     queries, documents = pairs(case["pairs"])
+
     with tempfile.TemporaryDirectory() as folder:  # as the library loads it
         load(resolve(name, Workspace.default()), "cpu").save(folder)
         model = SentenceTransformer(folder, device="cpu")
+
     dataset = Dataset.from_dict({"query": queries, "document": documents})
     with tempfile.TemporaryDirectory() as folder:
         arguments = SentenceTransformerTrainingArguments(
@@ -141,6 +145,7 @@ def peer(name: str, seed: int) -> dict[str, float]:
         began = time.perf_counter()
         trainer.train()
         seconds = time.perf_counter() - began
+
     seen = len(queries) // case["batch_size"] * case["batch_size"] * case["epochs"]
     return {"pairs_per_second": seen / seconds, "ndcg": _ndcg(model, name)}
 

@@ -75,6 +75,7 @@ def run() -> list[Row]:
         corpus = corpora.add(workspace, Path(name) / "documents.jsonl").corpus.id
         documents = open_documents(workspace, load_manifest(workspace, corpus))
         rows = []
+
         try:
             for retriever in ("bm25", "static-minilm", "minilm"):
                 began = time.perf_counter()
@@ -84,6 +85,7 @@ def run() -> list[Row]:
         finally:
             for process in psutil.Process().children():
                 process.terminate()
+
     show(rows)
     return rows
 
@@ -99,12 +101,15 @@ def _peer(
         return lambda query: index.retrieve(
             bm25s.tokenize([query], stopwords="en", show_progress=False), k=K, show_progress=False
         )
+
     encoder = load_encoder(resolve(retriever, workspace))
+
     if retriever == "minilm":
         vectors = random_embeddings(workspace, encoder, hash_of_texts)
     else:
         SearchEngine(workspace, 1 << 30).open(retriever, corpus)
         vectors = unit_length(np.asarray(encoder.model.encode_document(texts, show_progress_bar=False)))
+
     return lambda query: util.semantic_search(encoder.model.encode_query([query]), vectors, top_k=K)
 
 

@@ -27,19 +27,23 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--hours", type=float, default=24.0, help="stop after so long; a second call goes on")
     parser.add_argument("--out", type=Path, help="where the document goes; docs, for small the workspace")
     a = parser.parse_args(words)
+
     try:
         if a.form == "full":
             print(full.text())
             return 0
+
         if a.form == "check":
             problems = criteria.check(criteria.read())
             print("\n".join(problems) or "Every criterion can be met by its plans.")
             return 2 if problems else 0
+
         small = a.form == "small"
         folder = a.workspace or BUILD / ("reproduction-small" if small else "reproduction")
         out = a.out or (folder if small else REPOSITORY / "docs")
         chosen = stages.SMALL if small else stages.STAGES
         whole = True
+
         if a.form != "document":
             workspace = Workspace(folder.resolve())
             there = prepare.small(workspace) if small else prepare.everything(workspace, a.data)
@@ -48,10 +52,13 @@ def main(words: list[str] | None = None) -> int:
             for stage in chosen:
                 if file := kept.keep(workspace, stage, out / document.FOLDER):
                     print(f"kept: {file}, {file.stat().st_size / 1e6:.2f} MB")
+
         studies = kept.read(out / document.FOLDER, chosen)
         print(f"written: {document.write(studies, chosen, out, small=small)}, from {len(studies)} kept studies")
+
         if out == REPOSITORY / "docs":
             print(f"written: {prior.write([study.report for study in studies.values()])}")
+
         return 0 if whole else 3
     except CdpError as error:
         print(f"reproduction: {error}", file=sys.stderr)

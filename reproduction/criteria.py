@@ -175,6 +175,7 @@ def check(claims: Sequence[Claim]) -> list[str]:
                 except (InputError, ConfigError) as error:
                     problems.append(say(str(error)))
                     continue
+
                 for name, entries in (
                     ("per_doc", map(str, plan.per_doc)),
                     ("retriever", plan.retrievers),
@@ -184,6 +185,7 @@ def check(claims: Sequence[Claim]) -> list[str]:
                     (METHOD, [*plan.methods, "untrained", *(["human"] if plan.query_sets else [])]),
                 ):
                     offered.setdefault(name, set()).update(entries)
+
             for arm in (criterion.of, criterion.against, criterion.interaction):
                 problems += [say(f"an arm has no {name!r}.") for name in arm if name not in known]
                 for name, there in offered.items():
@@ -191,6 +193,7 @@ def check(claims: Sequence[Claim]) -> list[str]:
                     # Sets whose queries are neither people's nor a method's go by their own names.
                     if lacking and not (name == METHOD and "human" in there):
                         problems.append(say(f"{name} {lacking[0]!r} is in none of {', '.join(criterion.studies)}."))
+
     return problems
 
 

@@ -34,12 +34,14 @@ def by_content_words(
     texts, qrels = read_queries(part(folder, "queries")), read_qrels(qrels_files(folder)[split]).grades
     judged = [query for query, grades in qrels.items() if query in texts and max(grades.values(), default=0) > 0]
     counts = count_content_words([texts[query].text for query in judged], info.language or "en")
+
     parts = {
         f"0to{edge - 1}": [query for query, cw in zip(judged, counts, strict=True) if cw < edge],
         f"from{edge}": [query for query, cw in zip(judged, counts, strict=True) if cw >= edge],
     }
     if not all(parts.values()):
         raise InputError(f"Content words {edge} do not divide the queries of {name}.")
+
     return [_store(workspace, info, split, label, own) for label, own in parts.items() if len(own) >= fewest]
 
 
@@ -53,10 +55,12 @@ def _store(workspace: Workspace, whole: BenchmarkInfo, split: str, label: str, q
         "kind": manifests.DERIVED, "of": whole.name, "hash": whole.content_hash, "split": split, "by": "cw",
         "range": label, "commits": known.commits,
     }  # fmt: skip
+
     if target.exists():
         if dict(manifests.read(target).source) != origin:
             raise ConfigError(f"The workspace has another benchmark called {called!r}.")
         return library.describe(target, workspace)
+
     texts, qrels = read_queries(part(folder, "queries")), read_qrels(qrels_files(folder)[split]).grades
     note = f"The queries of {whole.name} ({split}) with cw {label}, all documents."
     manifest = replace(
@@ -72,6 +76,7 @@ def _store(workspace: Workspace, whole: BenchmarkInfo, split: str, label: str, q
         notes=(note, *subset_note(known)),
         created=now(),
     )
+
     lines = [
         {"_id": query, "text": texts[query].text}
         | ({"excluded_ids": list(texts[query].excluded)} if texts[query].excluded else {})
@@ -82,4 +87,5 @@ def _store(workspace: Workspace, whole: BenchmarkInfo, split: str, label: str, q
         write_beir(made_in, iter_corpus(part(folder, "corpus")), lines, {split: {q: qrels[q] for q in queries}})
         manifests.write(made_in, manifest)
         made = library.install(library.survey(made_in, allow_unknown=manifest.allow_unknown), target, workspace)
+
     return made or library.describe(target, workspace)

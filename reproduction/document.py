@@ -76,6 +76,7 @@ def _pages(
         for number, d in enumerate(j.criteria)
         if d.figure.coefficient is not None
     ]
+
     trainings = sum(kept.report.finished for kept in studies.values())
     return [
         "# Does it hold? The paper's experiment, run by the product",
@@ -140,6 +141,7 @@ def _lexical(studies: Mapping[str, Kept]) -> list[str]:
         trained = [row for row in rows.values() if row.cell.per_doc]
         if bm25.TITLE not in rows or not trained:
             continue
+
         best = max(trained, key=lambda row: row.average or 0.0)
         fused = next((row for row in rows.values() if row.cell.source == HYBRID), None)
         beside = "" if fused is None else f", fused with the untrained retriever {fused.average:.1f}"
@@ -147,6 +149,7 @@ def _lexical(studies: Mapping[str, Kept]) -> list[str]:
             f"{name}: BM25 {rows[bm25.TITLE].average:.1f}{beside}, the best trained retriever {best.average:.1f} "
             f"({best.name})"
         )
+
     means = f"Mean NDCG@10 over the judged sets out of domain: {'; '.join(found)}."
     return [f"**Before you train.** Measure BM25 first. {means}", ""] if found else []
 
@@ -178,6 +181,7 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
     found = next((j for j in judged if j.claim.id == RECOMPUTED and j.criteria and j.criteria[0].figure.sets), None)
     if found is None:
         return []
+
     first = found.criteria[0].criterion
     names = [name for name in first.studies if name in studies]
     cells = {cell for name in names for cell in studies[name].scores.scores if cell.source not in (UNTRAINED, HYBRID)}
@@ -189,12 +193,15 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
         for n, values in arm.items()
         if any(getattr(c, n) not in values for c in cells)
     ]
+
     methods = [first.of[METHOD], first.against[METHOD]]
     if {method_of(cell.source) for cell in cells} - {*methods}:
         asked.append(f'c["source"].split()[0] in {json.dumps(methods)}')
+
     if any(cell.held for cell in cells):
         held = first.of.get("held", "")
         asked.append(f'c["held"] == {json.dumps("" if held == "equal documents" else held)}')
+
     sign = f'(-1) ** c["source"].startswith("{methods[1]}")'
     code = f"""\
         import gzip, json, statistics
@@ -209,6 +216,7 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
                         points = {sign} * statistics.fmean(column) / {PARTS // 200}
                         gains.setdefault(judged["name"], []).append(points)
         print("\\n".join(f"| {{name}} | {{statistics.fmean(gains[name]):+.2f}} |" for name in sorted(gains)))"""
+
     rows = sorted((name, f"{points:+.2f}") for name, _, points in found.criteria[0].figure.sets)
     return [
         f"## Claim {RECOMPUTED} once more, without the package",
@@ -232,14 +240,17 @@ def _details(
     lines = ["# Claim by claim", "", *warning, *WORDS.read_text(encoding="utf-8").splitlines(), ""]
     for j in judged:
         lines += _claim(j)
+
     rows, limits = [], defaultdict(list)
     for stage in chosen:
         kept = studies.get(stage.plan)
         rows.append([stage.plan, "not run", "–", "–", "–"] if kept is None else _study(stage, kept))
         for text in extended(kept.report).limits if kept is not None else ():
             limits[escaped(text)].append(stage.plan)
+
     lines += ["## The studies", "", table(["Study", "State", "Trainings", "Time", "Plan"], rows), "", POOLED_NOTE, ""]
     lines += ["## What limits them, in the words of their reports", ""]
+
     return [*lines, *(f"- {text} ({', '.join(plans)})" for text, plans in limits.items())]
 
 
@@ -267,12 +278,14 @@ def _claim(judged: Judged) -> list[str]:
             lines.append(f"- {kind}{name}: {_asked(d)}. {d.told[0].upper()}{d.told[1:]}: {d.verdict}.{basis}")
             if d.figure.sets:
                 columns[f"{kind}{name}"] = {(judged_set, cw): points for judged_set, cw, points in d.figure.sets}
+
     lines += [f"- What would settle it: {claim.settles}", ""]
     sets = sorted({key for column in columns.values() for key in column}, key=lambda key: (key[1], key[0]))
     rows = [
         [name, f"{cw:.1f}", *(signed(column[name, cw]) if (name, cw) in column else "–" for column in columns.values())]
         for name, cw in sets
     ]
+
     return [*lines, table(["Judged set", "CW", *columns], rows), ""] if rows else lines
 
 

@@ -66,10 +66,13 @@ def figure(criterion: Criterion, studies: Mapping[str, Kept]) -> Figure:
     found = list(_distinct(d for kept in there for d in differences(kept, criterion)))
     if not found:
         return Figure(problem="no two conditions differ as it asks for, on such judged sets")
+
     family_of, corpus_of = groups(there)
+
     points: dict[tuple[str, float], list[float]] = {}
     for d in found:
         points.setdefault((d.judged.name, d.judged.cw), []).append(float(np.mean(d.seeds)))
+
     spreads = [float(np.std(d.seeds, ddof=1)) for d in found if len(d.seeds) > 1]
     known: dict[str, Any] = {
         "sets": tuple((*name, float(np.mean(p))) for name, p in sorted(points.items(), key=lambda item: item[0][1])),
@@ -77,16 +80,21 @@ def figure(criterion: Criterion, studies: Mapping[str, Kept]) -> Figure:
         "n_corpora": len({corpus_of[_corpus(d.kept, d.cell)] for d in found}),
         "seed_sd": float(np.median(spreads)) if spreads else None,
     }
+
     names = ["cw", *criterion.beside] if criterion.figure == SLOPE else list(criterion.beside)
+
     if criterion.over == QUERIES and criterion.figure != SLOPE:
         return _of_one_set(found, known)
+
     # Within the sets queries differ in every covariate: only between the sets each asks for families of its own.
     needed = FAMILIES_PER_COVARIATE * (1 if criterion.over == QUERIES else max(1, len(names)))
     if known["n_families"] < needed:
         problem = f"{counted(known['n_families'], 'judged family', 'judged families')} of the {needed} that it needs"
         return Figure(problem=problem, **known)
+
     if criterion.over == QUERIES:
         return _over_queries(found, names, family_of, corpus_of, known)
+
     pooled = over_datasets("", [_observation(d, family_of, corpus_of) for d in found], names)
     return Figure(pooled.term("cw" if names else MEAN_TERM), pooled.problem, **known)
 
@@ -97,16 +105,20 @@ def differences(kept: Kept, criterion: Criterion) -> Iterator[Difference]:
     for cell in scores:
         if not _selected(kept, cell, criterion.of):
             continue
+
         weights = {cell: 1.0, _control(kept, cell, criterion.against): -1.0}
         if criterion.interaction:
             weights |= {_control(kept, c, criterion.interaction): -w for c, w in tuple(weights.items())}
+
         for judged in kept.scores.benchmarks:
             if len(weights) < (4 if criterion.interaction else 2) or not _about(judged, cell, criterion):
                 continue
+
             parts = {c: scores.get(c, {}).get(judged.name, {}) for c in weights}
             # The untrained retriever has no seeds of its own: it is compared with every seed.
             once = {c: p[min(p)] for c, p in parts.items() if c.source in (UNTRAINED, HYBRID) and p}
             seeds = set.intersection(*(set(p) for c, p in parts.items() if c not in once))
+
             by_seed = [
                 np.sum([w * (once[c] if c in once else parts[c][seed]) for c, w in weights.items()], axis=0)
                 for seed in sorted(seeds)
@@ -191,9 +203,11 @@ def groups(studies: Sequence[Kept]) -> tuple[dict[str, str], dict[str, str]]:
         if len({kept.corpora.get(s, s) for s in b.in_domain_of}) < len(set(kept.corpora.values()))
         or len(kept.corpora) == 1
     ]
+
     names = {kept.corpora.get(label, label) for kept in studies for label in kept.sources}
     corpus = _joined([*links, *((f"corpus {name}", f"corpus {name}") for name in names)])
     sets = {b.name for kept in studies for b in kept.scores.benchmarks}
+
     return {name: family[f"set {name}"] for name in sets}, {name: corpus[f"corpus {name}"] for name in names}
 
 
@@ -241,24 +255,31 @@ def _over_queries(
     members: dict[tuple[str, str], list[Difference]] = {}
     for d in found:
         members.setdefault((d.judged.name, corpus_of[_corpus(d.kept, d.cell)]), []).append(d)
+
     ys, xs, weights, families, corpora = [], [], [], [], []
     for (judged, corpus), group in members.items():
         y = np.mean([np.mean(d.by_seed, axis=0) for d in group], axis=0)
         of_queries = group[0].kept.of_queries(judged)
         x = np.column_stack([of_queries[name] for name in names])
+
         rows = np.isfinite(x).all(axis=1)
         if rows.sum() < 3:
             continue
+
         ys.append(y[rows] - y[rows].mean())
         xs.append(x[rows] - x[rows].mean(axis=0))
         weights.append(np.full(rows.sum(), 1 / rows.sum()))
         families += [family_of[judged]] * int(rows.sum())
         corpora += [corpus] * int(rows.sum())
+
     if not ys:
         return Figure(problem="the content words of its queries are not known", **known)
+
     columns = dict(zip(names, np.concatenate(xs).T, strict=True))
+
     try:
         terms = cluster_regression(np.concatenate(ys), columns, families, np.concatenate(weights), crossed=corpora)
     except InputError as error:
         return Figure(problem=error.message, **known)
+
     return Figure(next(term for term in terms if term.name == "cw"), **known)

@@ -41,15 +41,18 @@ def text() -> str:
         for entry in registry.entries()
         if not entry.part_of and any(group in GROUPS for group in entry.groups)
     }
+
     collections = {(entry.documents, entry.text_bytes): entry for entry in entries.values()}  # MS MARCO is there twice
     texts = sum((entry.documents or 0) for entry in collections.values())
     download = sum((entry.text_bytes or 0) for entry in collections.values())
     price = load_price(MODEL)
     requests = DOCUMENTS * len(METHODS)
     cost = None
+
     if price is not None:
         tokens_in, tokens_out = requests * INPUT_TOKENS, requests * MOST * OUTPUT_TOKENS
         cost = (tokens_in * price.input + tokens_out * price.output) / 1e6
+
     rows, total = [], 0.0
     for name, (pairs_a_second, texts_a_second, _) in RETRIEVERS.items():
         preset = PRESETS[name]
@@ -59,6 +62,7 @@ def text() -> str:
         seconds = seen / pairs_a_second + (trainings + 1) * texts / texts_a_second
         total += seconds
         rows.append([name, preset.source, preset.licence, str(trainings), f"{seen:,}", f"{texts:,}", duration(seconds)])
+
     lines = [
         "# The paper's own size: what it would take",
         "",

@@ -87,6 +87,7 @@ def keep(workspace: Workspace, stage: Stage, folder: Path) -> Path | None:
     about = None if view is None else read_json_or_none(view.folder / "results" / "about.json")
     if view is None or not isinstance(about, dict):
         return None
+
     study = {
         "id": view.id,
         "state": str(view.state),
@@ -94,8 +95,10 @@ def keep(workspace: Workspace, stage: Stage, folder: Path) -> Path | None:
         "limits": studies.report(workspace, view.id).leaks,
         "about": about,
     }
+
     file = folder / f"{stage.plan}{ENDING}"
     write_bytes(file, packed(study, list(records.list_records(view.folder))))
+
     return file
 
 
@@ -129,6 +132,7 @@ def _read(plan: str, file: Path) -> Kept:
             for number, column in zip(judged["trainings"], zip(*judged["rows"], strict=True), strict=True):
                 evaluation = {"query_ids": judged["queries"], "ndcg@10": [score / PARTS for score in column]}
                 trainings[number]["evaluations"][judged["place"]] = evaluation
+
         scores = read_study(value["id"], value["about"], trainings)
         return Kept(plan, value["state"], value["about"], trainings, scores, value["frozen"], value["limits"])
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:

@@ -98,24 +98,31 @@ def everything(workspace: Workspace, data: Path) -> Prepared:
     """All of the data; InputError where it is not there."""
     if not (data / "multiquery").is_dir():
         raise InputError(f"There is no benchmark data in {data}.", hint="Name its folder: --data DIR")
+
     done = Prepared()
     demo.load(workspace)
+
     there = set(library.list_names(workspace))
     for name, language in BENCHMARKS.items():
         if name not in there:
             add_benchmark(data / name, workspace, name, language)
+
     for human in HUMAN:
         _held_out(workspace, data, human)
+
     # Chooses checkpoints: its queries judge nothing, and a part of the documents is enough for it.
     subsets.sample("hotpotqa_sample", workspace, queries=100, documents=2000, split="train", called="hotpotqa-dev")
     derived = [info for name in DIVIDED for info in derive.by_content_words(workspace, name, HARD)]
     done.lines += [f"benchmark {info.name}: {info.n_queries} queries" for info in derived]
+
     judged = judged_keys(workspace)
     for human in HUMAN:
         done.lines.append(_human(workspace, data, human, judged))
+
     done.lines += _contrast(workspace, data, done.missing)
     _more_passages(workspace, data)
     _reasoning(workspace)
+
     return done
 
 
@@ -179,6 +186,7 @@ def _judged(
                 asked.add(text)
                 queries[f"{row['doc_id']}-{number}"] = text
                 qrels[f"{row['doc_id']}-{number}"] = {row["doc_id"]: 1}
+
     judges = {row["doc_id"] for row in judging}
     taught = {text for row in rows if row["doc_id"] not in judges for text in row["queries"]}
     queries = {query: text for query, text in queries.items() if text not in taught}

@@ -78,8 +78,10 @@ def published() -> Iterator[Observation]:
         if d.dataset in out:
             kind = Kind(d.comparison, EQUAL_DOCUMENTS, INFONCE, d.per_doc)
             yield Observation(kind, d.dataset, f"{d.retriever}, MS MARCO", d.cw, d.points, True)
+
     cw = {row["dataset"]: row["cw"] for row in read("datasets")}
     plotted = [row for row in read("results") if row["table"] == "fig:cost_efficiency_multihop"]
+
     scores = {(row["retriever"], row["dataset"], row["queries_per_doc"]): row["value"] for row in plotted}
     for (retriever, dataset, per_doc), score in scores.items():
         if per_doc > 1:
@@ -103,6 +105,7 @@ def own(report: StudyReport) -> Iterator[Observation]:
             continue
         if b.language != "en" or b.in_domain or g.cell.source in b.in_domain_of:
             continue
+
         both = [steps[g.cell], steps[dict(controls(g.cell, steps))[g.comparison]]]
         if 0 < max(both) <= SAME_STEPS * min(both):
             pairs = g.cell.held or (report.config.held_equal if g.cell.per_doc > 1 else "")
@@ -127,6 +130,7 @@ def _row(kind: Kind, observations: Sequence[Observation]) -> Prior:
     cells: dict[tuple[str, str], list[Observation]] = defaultdict(list)
     for o in observations:
         cells[o.dataset, o.setup].append(o)
+
     datasets, setups = (np.array(names) for names in zip(*cells, strict=True))
     y = np.array([np.mean([o.points for o in cell]) for cell in cells.values()])
     cw = np.array([np.mean([np.log(o.cw + 1) for o in cell]) for cell in cells.values()])
@@ -134,15 +138,18 @@ def _row(kind: Kind, observations: Sequence[Observation]) -> Prior:
     few = len(np.unique(datasets[~papers])) < FEWEST
     fit = Fit.of(y, datasets, setups, papers=papers)
     mean, sd, degrees = fit.predict(papers=few)
+
     held: dict[str, list[float]] = {}
     errors: dict[bool, list[float]] = {False: [], True: []}
     for what, names in (("dataset", datasets), ("setup", setups)):
         held[what] = []
+
         for left_out in np.unique(names):
             inside = names == left_out
             rest = ~inside
             if len(np.unique(datasets[rest])) < FEWEST - 1:
                 continue
+
             for with_cw in (False, True) if what == "dataset" else (False,):
                 other = Fit.of(
                     y[rest], datasets[rest], setups[rest], cw[rest] if with_cw else None, fit.variances, papers[rest]
@@ -150,9 +157,11 @@ def _row(kind: Kind, observations: Sequence[Observation]) -> Prior:
                 found = np.array([other.predict(x, paper) for x, paper in zip(cw[inside], papers[inside], strict=True)])
                 if what == "dataset":
                     errors[with_cw].append(float(np.mean((y[inside] - found[:, 0]) ** 2)))
+
                 if not with_cw:
                     reach = stdtrit(found[:, 2], 0.975) * found[:, 1]
                     held[what].append(float(np.mean(abs(y[inside] - found[:, 0]) <= reach)))
+
     return Prior(
         **kind._asdict(),
         points=mean,
@@ -208,6 +217,7 @@ class Fit:
                     origins.append(bool(origin))
             kernels.append(np.diag(there.astype(float)))
             origins.append(bool(origin))
+
         x = None if x is None or np.ptp(x) < 1e-9 else x
         centre = 0.0 if x is None else float(x.mean())
         design = np.ones((len(y), 1)) if x is None else np.stack([np.ones(len(y)), x - centre], 1)
@@ -229,9 +239,12 @@ class Fit:
             return float(value), gradient * variances
 
         first = np.full(len(kernels), -1.0)
+
         if start is not None and len(start) == len(kernels):
             first = np.clip(np.log(start / scale), -8, 4)
+
         found = optimize.minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(-12, 4)] * len(kernels))
+
         variances = scale * np.exp(found.x)
         _, covariance, projection, coefficients = solved(variances)
         # Satterthwaite: the summed variance against the error of its estimate, from REML's expected information. A
@@ -246,6 +259,7 @@ class Fit:
             inside = of_paper[kept] == origin
             error = float(np.linalg.pinv(information)[np.ix_(inside, inside)].sum()) if inside.any() else 0.0
             degrees.append(max(1.0, 2 * total**2 / error) if error > 0 else 1.0)
+
         return cls(variances, of_paper, (degrees[0], degrees[1]), coefficients, covariance, centre)
 
     def predict(self, x: float = 0.0, papers: bool = False) -> tuple[float, float, float]:

@@ -106,17 +106,20 @@ def sentence(result: Verdict) -> str:
             f"This study cannot tell whether the gain grows with CW: {result.n} independent "
             f"{'dataset is' if result.n == 1 else 'datasets are'} too few (three of different CW at least)."
         )
+
     figures = (
         f"{signed(result.slope)} points per content word, 95% {signed(result.interval[0])} to "
         f"{signed(result.interval[1])}, p {result.p:.3f}, over {result.n} independent datasets"
     )
     if result.outcome == UNCLEAR:
         return f"This study cannot tell whether the gain grows with CW ({figures}). {power_text(result.power)}"
+
     if result.outcome == CONTRADICTS:
         return (
             f"This study contradicts the principle: the gain falls with CW ({figures}). Go by the gains measured, for "
             "data and models like these."
         )
+
     return f"This study supports the principle: the gain grows with CW ({figures}). {_where(result)}"
 
 
@@ -134,17 +137,21 @@ def _where(result: Verdict) -> str:
     """Where the line crosses zero, and what that does to the published rule: only where the interval says so."""
     if result.crossing is None:
         return "Where it crosses zero has no bounds."
+
     low, high = result.crossing
     text = f"It crosses zero between CW {low:.1f} and {high:.1f} (95%)"
+
     if result.cw is not None and (high < result.cw[0] or low > result.cw[1]):
         side = "below" if high < result.cw[0] else "above"
         text += (
             f", {side} every dataset here ({result.cw[0]:.1f} to {result.cw[1]:.1f}), so it is an extension of the line"
         )
+
     if high < AVOID_BELOW:
         return f"{text}, which lies below the published line at {AVOID_BELOW:.0f}."
     if low > RECOMMEND_ABOVE:
         return f"{text}, which lies above the published line at {RECOMMEND_ABOVE:.0f}."
+
     return f"{text}, which does not exclude the published lines, so the recommendation stays as it is."
 
 
@@ -179,6 +186,7 @@ def as_independent(data: Sequence[Difference], benchmarks: Sequence[BenchmarkFac
     for d in data:
         if d.dataset in family_of:
             groups[d.retriever, d.comparison, d.per_doc, family_of[d.dataset]].append(d)
+
     independent = []
     for (*_, family), points in groups.items():
         group = members[family]
@@ -188,6 +196,7 @@ def as_independent(data: Sequence[Difference], benchmarks: Sequence[BenchmarkFac
             name, cw = f"{family} ({len(group)} benchmarks)", sum(b.cw for b in group) / len(group)
             mean = sum(p.points for p in points) / len(points)
             independent.append(replace(points[0], dataset=name, cw=cw, points=mean))
+
     return tuple(independent)
 
 
@@ -248,6 +257,7 @@ def relation(report: StudyReport) -> Relation:
     all_own = own_differences(report.gains)
     own = as_independent(own_differences(foreign), benchmarks)
     reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
+
     return Relation(
         differences=own,
         verdict=verdict(*(values.tolist() for values in dataset_means(own))),
@@ -296,6 +306,7 @@ def to_markdown(report: StudyReport) -> str:
 def relation_lines(report: Relation) -> list[str]:
     """Correlations, positive rates and the threshold, with the published values beside."""
     lines = []
+
     if report.correlations:
         rows = [
             [escaped(c.retriever), TITLES[c.comparison], str(c.per_doc), signed(c.r), f"{c.p:.3f}", signed(c.rho),
@@ -304,13 +315,16 @@ def relation_lines(report: Relation) -> list[str]:
         ]  # fmt: skip
         head = ["Condition", "Comparison", "Q/Doc", "r", "p", "Spearman", "95% of r", "Without one", "Benchmarks"]
         lines += [table(head, rows), ""]
+
     if report.rates:
         head = ["Benchmark", "CW", "Published advice", "Conditions with a gain"]
         rates = report.rates
         rows = [[escaped(r.dataset), f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in rates]
         lines += [table(head, rows), ""]
+
     if report.threshold is None:
         return [*lines, f"No threshold: {report.no_threshold}"]
+
     lines.append(table(["", "This study", "Published"], threshold_rows(report)))
     return lines
 
@@ -320,6 +334,7 @@ def threshold_rows(report: Relation) -> list[list[str]]:
     own, published = report.threshold, threshold()
     if own is None:
         return []
+
     falling = " (falling: gains below it)" if own.slope < 0 else ""
     return [
         ["gain crosses zero at CW", f"{own.crossing:.2f}{falling}", f"{published.crossing:.2f}"],

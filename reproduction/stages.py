@@ -74,8 +74,10 @@ def run(workspace: Workspace, chosen: Sequence[Stage], missing: Collection[str],
         if lacking:
             print(f"{stage.plan}: left out, for there are no {', '.join(lacking)}", flush=True)
             continue
+
         view = started(workspace, stage)
         print(f"{stage.plan}: {view.id}, about {stage.minutes} minutes on two cores", flush=True)
+
         try:
             ended = follow(workspace, view.id, until)
         except KeyboardInterrupt:
@@ -83,14 +85,18 @@ def run(workspace: Workspace, chosen: Sequence[Stage], missing: Collection[str],
             jobs.wait(workspace, view.id)
             print(f"{stage.plan}: interrupted; {GO_ON}", flush=True)
             return False
+
         if ended is None:
             print(f"{stage.plan}: the time is up; {GO_ON}", flush=True)
             return False
+
         if ended == "stopped":
             print(f"{stage.plan}: stopped; {GO_ON}", flush=True)
             return False
+
         print(f"{stage.plan}: {ended}", flush=True)
         whole = whole and ended == "finished"
+
     return whole
 
 
@@ -114,12 +120,14 @@ def started(workspace: Workspace, stage: Stage) -> JobView:
         job_id = studies.run(workspace, config).job_id
         write_json(workspace.job(job_id) / FROZEN, held)
         return jobs.view(workspace, job_id, with_size=False)
+
     if not there.active and str(there.state) != "finished":
         for before in jobs.load_spec(workspace, there.id).after:  # the jobs that write its queries
             view = jobs.view(workspace, before, with_size=False)
             if not view.active and str(view.state) != "finished":
                 jobs.resume(workspace, before)
         jobs.resume(workspace, there.id)
+
     return jobs.view(workspace, there.id, with_size=False)
 
 

@@ -80,8 +80,10 @@ def differences(workspace: Workspace) -> list[Difference]:
         about = read_about(view.folder)
         if about is None or not view.name.startswith(PLAN):
             continue
+
         place = about["benchmarks"][0]["place"]
         scores, _ = read_scores(records.list_records(view.folder), {place: "here"})
+
         by_seed = {cell: of["here"] for cell, of in scores.items() if cell.per_doc}
         for first, second in combinations(ARMS, 2):
             two, whole = (_minus(by_seed, second, first, layers) for layers in (2, 0))
@@ -90,6 +92,7 @@ def differences(workspace: Workspace) -> list[Difference]:
                 arms = f"{second[0]} {second[1]} - {first[0]} {first[1]}"
                 of_seeds = (np.array([side[seed] for seed in seeds]) for side in (two, whole))
                 found.append(Difference(view.name.removeprefix(f"{PLAN} "), arms, *of_seeds))
+
     return found
 
 
@@ -159,6 +162,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--report", action="store_true")
+
     a = parser.parse_args(words)
     workspace = Workspace(a.workspace)
     for name in () if a.report else a.collections.split(","):
@@ -167,6 +171,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sizes = {"max_documents": a.documents, "seeds": a.seeds, "name": f"{PLAN} {name}"}
         config: StudyConfig = read_plan(PLAN, {**own, **sizes, **steps})
         jobs.wait(workspace, studies.run(workspace, config).job_id)
+
     found = differences(workspace)
     for d in found:
         seeds, queries = d.two.shape
@@ -174,11 +179,13 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"{d.collection}: {d.arms}: {means} ({queries} queries, {counted(seeds, 'seed')})")
         if math.prod(d.significant) < 0:
             print("  significant with opposite signs")
+
     if len(found) > 2:
         point, low, high = slope(found)
         print(f"slope {point:.2f} (95% {low:.2f} to {high:.2f}), {len(found)} differences")
         rows = [{**vars(d), "two": d.two.round(2).tolist(), "whole": d.whole.round(2).tolist()} for d in found]
         write_json(workspace.root / "upper-layers.json", {"slope": [point, low, high], "differences": rows})
+
     return 0 if found else 1
 
 

@@ -206,13 +206,16 @@ def published_effect(published: Published, of_claim: str) -> float:
         for row in read_published("results")
         if row["table"] in published.tables and row["metric"] == "NDCG@10" and row["value"] is not None
     ]
+
     single = [row for row in rows if not row["is_average"]]
     at = {_key(row): row for row in single or rows}
     fits = [row for row in at.values() if all(row[name] in wanted(value) for name, value in published.of.items())]
     pairs = [(row, control) for row in fits if (control := at.get(_key({**row, **published.against}))) is not None]
     differences = np.array([row["value"] - control["value"] for row, control in pairs])
+
     if (published.figure or of_claim) != SLOPE:
         return float(differences.mean())
+
     cw = {row["dataset"]: row["cw"] for row in read_published("datasets")}
     return float(np.polyfit([cw[row["dataset"]] for row, _ in pairs], differences, 1)[0])
 

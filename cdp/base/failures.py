@@ -119,6 +119,7 @@ class Failures:
         self.first: list[dict[str, Any]] = []
         self.last = ""
         self._on_change = on_change
+
         if path is not None and not keep:
             lines = list(read_jsonl(path))
             left = [
@@ -160,6 +161,7 @@ class Failures:
         """
         if not items:
             return []
+
         try:
             together: list[Result | None] = list(call(items))
         except Exception as error:
@@ -168,12 +170,14 @@ class Failures:
         else:
             self.done(len(items))
             return together
+
         results: list[Result | None] = []
         for index, item in enumerate(items):
             result: Result | None = None
             with self.item(name(index), text(item)):
                 (result,) = call([item])
             results.append(result)
+
         return results
 
     def done(self, n: int = 1) -> None:
@@ -186,12 +190,16 @@ class Failures:
         """Record one failure. Raises a fatal error unchanged, and RepeatedFailureError at the limit."""
         if is_fatal(error):
             raise error
+
         line = line_of(error, item_id, text, unit=self.unit, stage=self.stage, **where)
         self.n += 1
         self.last = f"{self.unit} {line['id']}: {line['reason']}"
+
         if len(self.first) < self._streak.limit:
             self.first.append(line)
+
         self.write(line)
+
         if self._streak.add():
             raise RepeatedFailureError(
                 f"{self._streak.n} {self.unit}s in a row failed; the last was {self.last}",
@@ -228,14 +236,18 @@ def line_of(
     line: dict[str, Any] = {"id": _encodable(str(item_id)), "unit": unit}
     if unit == "document":
         line["document_id"] = line["id"]
+
     line |= {**where, "reason": _encodable(describe(error))[:LONGEST_REASON], "error": type(error).__name__}
+
     if stage:
         line["stage"] = stage
     if text:
         line |= {"text": _encodable(text)[:LONGEST_TEXT], "text_length": len(text)}
+
     if not isinstance(error, CdpError):
         shown = _encodable("".join(traceback.format_exception(error)))
         line["traceback"] = shown if len(shown) <= LONGEST_TRACEBACK else f"…{shown[-LONGEST_TRACEBACK:]}"
+
     return line
 
 
@@ -307,9 +319,11 @@ def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:
     """
     if isinstance(error, CdpError):
         return {"kind": error.kind, "message": error.message, "hint": error.hint}
+
     name = type(error).__name__
     text = str(error).strip() or name
     message = text.splitlines()[0]
+
     if name == "OutOfMemoryError" or "CUDA out of memory" in text:
         kind = "cuda_out_of_memory"
     elif isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM or "can't allocate" in text:
@@ -320,4 +334,5 @@ def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:
     else:
         network = isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS
         kind, message = "network" if network else "bug", f"{name}: {message}"
+
     return {"kind": kind, "message": message, "hint": HINTS.get(kind, "The log holds the traceback.")}

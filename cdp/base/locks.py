@@ -40,6 +40,7 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise WorkspaceError.refused(path, "opened", error) from error
+
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -48,6 +49,7 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
     except BaseException:
         os.close(descriptor)
         raise
+
     return descriptor
 
 
@@ -61,12 +63,14 @@ def is_held(path: Path) -> bool:
     except OSError as error:
         # To call it free would make a running job look lost.
         raise WorkspaceError(f"{path} could not be opened: {error.strerror or error}.") from error
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:
         os.close(descriptor)
+
     return False
 
 
@@ -106,17 +110,21 @@ def staging(parent: Path) -> Iterator[Path]:
     folder, lock = parent / name, parent / f"{name}.lock"
     # Locked before it exists: other processes never see the folder without its lock.
     descriptor = try_lock(lock)
+
     try:
         try:
             folder.mkdir()
         except OSError as error:
             raise WorkspaceError.refused(folder, "made", error) from error
+
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
         if not folder.exists():  # else the lock marks it for removal
             with suppress(OSError):
                 lock.unlink()
+
         if descriptor is not None:
             os.close(descriptor)
 

@@ -144,7 +144,9 @@ def to_read(workspace: Workspace, text: str | Path) -> Path:
     """Return the file or folder to read. InputError for a malformed path, NotAllowedError outside allowed folders."""
     if may(Action.ANY_PATH):
         return typed_path(text)
+
     require(Action.FOLDERS)
+
     path = _resolved(text)
     allowed = roots(workspace)
     # The same sentence whether the path exists or not: visitors learn nothing of what lies outside.
@@ -153,9 +155,12 @@ def to_read(workspace: Workspace, text: str | Path) -> Path:
             f"{text} is not in a folder that this dashboard may use.",
             hint=f"Upload the file, or have the operator add its folder to {FOLDERS}.",
         )
+
     _check_regular(path)
+
     if path.is_dir():
         _check_below(path, allowed)
+
     return path
 
 

@@ -319,6 +319,7 @@ def _problem(kind: type[Config], detail: ErrorDetails) -> str:
         near = CALLED_HERE.get(str(name), near) if "max_output_tokens" in settings else near
         offered = f"did you mean {near}?" if near else f"there is: {', '.join(settings)}"
         return f"{shown(name)} is not a setting ({offered})"
+
     match detail["type"]:
         case "missing":
             return f"{name!r} is required"
@@ -328,5 +329,6 @@ def _problem(kind: type[Config], detail: ErrorDetails) -> str:
             return f"{name!r} {detail['msg']}"
         case _ if value is None:
             return f"{name!r} is missing"
+
     wanted = _TYPES[setting.kind] if setting.entries is None else _LISTS[setting.entries]
     return f"{name!r} must be {wanted}, not {shown(value)}"

@@ -126,11 +126,13 @@ def fit_line(x: ArrayLike, y: ArrayLike) -> LineFit:
         raise InputError("A line needs as many x as y.")
     if len(xs) < 3 or np.ptp(xs) == 0:
         raise InputError("A line needs at least three points at different x.")
+
     dx = xs - xs.mean()
     sxx = float(dx @ dx)
     slope = float(dx @ (ys - ys.mean())) / sxx
     residual = ys - ys.mean() - slope * dx
     spread = float(np.sqrt(residual @ residual / (len(xs) - 2)))
+
     return LineFit(
         n=len(xs),
         slope=slope,
@@ -224,8 +226,10 @@ def paired_test(differences: ArrayLike, clusters: Sequence[int] = ()) -> PairedT
         raise InputError("There is no query to compare on.")
     if not np.isfinite(deltas).all():
         raise InputError("A difference is not a finite number.")
+
     mean = float(deltas.mean())
     tested = two_level_test([deltas], clusters=clusters) if len(deltas) > 1 else None
+
     return PairedTest(
         n=len(deltas),
         n_clusters=count_clusters(clusters, len(deltas)),
@@ -305,9 +309,11 @@ def two_level_test(
     sides = [np.asarray(side, np.float64) for side in (first, second) if len(side)]
     if not sides or any(side.ndim != 2 for side in sides) or len({side.shape[1] for side in sides}) > 1:
         raise InputError("A difference over seeds needs the scores of the same queries for every run.")
+
     n = sides[0].shape[1]
     if n < 2:
         raise InputError("A single query has no variance.")
+
     per_query = sides[0].mean(axis=0) - (sides[1].mean(axis=0) if len(sides) > 1 else 0.0)
     groups = cluster_numbers(clusters, n)
     influence = cluster_influence(per_query[None], groups)
@@ -319,9 +325,11 @@ def two_level_test(
     shared = sum(_residual_variance(side, groups) for side in several)
     # Never below the larger of the two sources: a difference of estimates can be.
     largest = max(part for part, _ in parts)
+
     mean, variance = float(per_query.mean()), max(largest, sum(part for part, _ in parts) - shared)
     if variance <= 1e-24 * max(1.0, mean * mean):
         return _coefficient("mean", mean, 0.0, float(count - 1))
+
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
     return _coefficient("mean", mean, variance**0.5, degrees)
 
@@ -365,15 +373,18 @@ def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0)
     data = np.asarray(values, dtype=np.float64)
     if len(data) == 0:
         raise InputError("There are no values, so there is no interval.")
+
     if len(data) > _MANY_VALUES:
         reach = stdtrit(len(data) - 1, 0.5 + level / 2) * float(data.std()) / len(data) ** 0.5
         return float(data.mean() - reach), float(data.mean() + reach)
+
     rng = np.random.default_rng(seed)
     step = max(1, _BLOCK // len(data))
     parts = [
         data[rng.integers(0, len(data), size=(min(step, _RESAMPLES - start), len(data)))].mean(axis=1)
         for start in range(0, _RESAMPLES, step)
     ]
+
     low, high = np.percentile(np.concatenate(parts), [50 * (1 - level), 50 * (1 + level)])
     return float(low), float(high)
 
@@ -406,41 +417,52 @@ def cluster_regression(
     """
     if not columns:
         raise InputError("No covariate varies, so there is nothing to explain with.")
+
     values = np.asarray(y, np.float64)
     x = np.column_stack([np.asarray(column, np.float64) for column in columns.values()])
     w = np.ones(len(values)) if weights is None else np.asarray(weights, np.float64)
     names = list(dict.fromkeys(clusters))
+
     if x.shape[0] != len(values) or len(clusters) != len(values) or w.shape != values.shape:
         raise InputError("A regression needs as many rows of every column as values.")
+
     if len(names) < 3 or x.shape[1] >= len(names):
         raise InputError(
             f"{counted(len(names), 'independent group')} {'is' if len(names) == 1 else 'are'} too few for "
             f"{counted(x.shape[1], 'coefficient')}."
         )
+
     if np.linalg.matrix_rank(x) < x.shape[1]:
         raise InputError("The covariates are not independent of each other.")
+
     root = np.sqrt(w)
     x, values = x * root[:, None], values * root
     bread = np.linalg.inv(x.T @ x)
     estimate = bread @ (x.T @ values)
     residual = values - x @ estimate
     ways = [clusters]
+
     if len(set(crossed)) >= 3:
         ways += [crossed, list(zip(clusters, crossed, strict=True))]
+
     robust = [_robust(x, residual, bread, way) for way in ways]
     found = []
     for number, name in enumerate(columns):
         spreads = [float(variance[number, number]) for variance, _ in robust]
         spread, degrees = spreads[0], robust[0][1][number]
+
         if len(ways) > 1:
             spread = max(spreads[0], spreads[1], spreads[0] + spreads[1] - spreads[2])
             degrees = min(degrees, robust[1][1][number])
+
         if extra and name in extra and extra[name][0] > 0:
             shared, free = extra[name]
             # More variance never shortens an interval: the sum keeps at most the clusters' degrees of freedom.
             degrees = min(degrees, (spread + shared) ** 2 / (spread**2 / degrees + shared**2 / free))
             spread += shared
+
         found.append(_coefficient(name, float(estimate[number]), spread**0.5, degrees))
+
     return found
 
 
@@ -451,6 +473,7 @@ def _robust(
     rows_of: dict[Hashable, list[int]] = {name: [] for name in clusters}
     for row, name in enumerate(clusters):
         rows_of[name].append(row)
+
     adjusted = [_adjusted(x[rows], bread) for rows in rows_of.values()]  # A_c X_c, (n_c, p) each
     scores = np.array([a.T @ residual[rows] for a, rows in zip(adjusted, rows_of.values(), strict=True)])
     degrees = []
@@ -460,6 +483,7 @@ def _robust(
         sums = np.array([x[rows].T @ part for part, rows in zip(parts, rows_of.values(), strict=True)])
         products = np.diag([float(part @ part) for part in parts]) - sums @ bread @ sums.T
         degrees.append(float(np.trace(products) ** 2 / np.sum(products**2)))
+
     return np.asarray(bread @ (scores.T @ scores) @ bread), degrees
 
 

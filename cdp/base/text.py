@@ -178,6 +178,7 @@ def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
             ids = ", ".join(thing.id for thing in matches[:SHOWN_IDS])
             more = f" and {len(matches) - SHOWN_IDS} more" if len(matches) > SHOWN_IDS else ""
             raise ConfigError(f"{text!r} could be more than one {what}.", hint=f"Use the id: {ids}{more}.")
+
     names = [thing.name for thing in things]
     raise NotFoundError(what, text, known=[thing.id for thing in things], also=names, hint="" if things else none_yet)
 

@@ -117,11 +117,14 @@ class Job:
         """
         if not self.is_main:
             return
+
         changed = phase != self._state["phase"]
         if changed:
             self._phase_began, self._phase_done0 = time.monotonic(), done
+
         self._state = {"phase": phase, "done": done, "total": total, "unit": unit, "message": message}
         self._left_s = left_s
+
         finished = total > 0 and done >= total
         due = time.monotonic() - self._written >= HEARTBEAT_EVERY_S
         if changed or finished or due or next_within_s > self._promised:
@@ -155,6 +158,7 @@ class Job:
             "failures": self.n_failures,
             "pid": os.getpid(),
         }
+
         try:
             write_json(self.folder / "heartbeat.json", heartbeat)
         except WorkspaceError as error:
@@ -258,23 +262,31 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     if len(arguments) != 1:
         print("usage: python -m <worker module> <job folder>", file=sys.stderr)
         raise SystemExit(2)
+
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     job = Job(Path(arguments[0]).resolve())
+
     if threading.current_thread() is threading.main_thread():  # Ray Train has that one
         signal.signal(signal.SIGTERM, lambda *_: job._stop.set())
+
     lock: int | None = None
+
     try:
         if job.is_main:
             lock = wait_for_lock(job.folder / "worker.lock", "The job's folder", wait_s=5.0)
+
         if job._supervised and not supervisor_alive(job.folder):
             print("The supervisor was lost: nothing is started.", file=sys.stderr, flush=True)
             raise SystemExit(1)
+
         job.watch_supervisor()
         job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
+
         try:
             main(job)
         except Stopped:
             print("Stopped on request; finished work is kept.", flush=True)
+
         if job.is_main:
             job.settle()
             outcome = "stopped" if job._heard_stop else "finished"
@@ -285,6 +297,7 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         job.settle()
         if not peer_lost:
             report_failure(job, error)
+
         with suppress(OSError):
             if peer_lost:
                 print(f"Another process of the group was lost: {str(error)[:300]}", file=sys.stderr)
@@ -295,7 +308,9 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
                 print(f"{failure['message']} {failure['hint']}", file=sys.stderr)
             else:
                 traceback.print_exc()
+
             sys.stderr.flush()
+
         raise SystemExit(1) from None
     finally:
         if lock is not None:

@@ -141,6 +141,7 @@ def open_workspace(workspace: Workspace) -> Workspace:
     elif workspace.root.is_dir() and os.access(workspace.root, os.W_OK):
         with suppress(WorkspaceError):  # a full disk: the next process marks it
             write_json(path, {"format": FORMAT})
+
     return workspace
 
 
@@ -338,10 +339,12 @@ def numbered_jsonl(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield each line's number, from 1, and its record, None where it holds none; a torn last line is left out."""
     if not path.exists():
         return
+
     try:
         opened = open(path, "rb", opener=plain_file)  # noqa: SIM115 — closed below
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be read: {error}.", hint=DAMAGED) from error
+
     with opened as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
@@ -408,6 +411,7 @@ class FileCache:
             stat = os.stat(path)
         except OSError:
             return load()
+
         # A copy that keeps times (rsync, cp -p) changes no mtime: the time of change of the inode cannot be set.
         stamp, key = (stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size, stat.st_ino), (path, question)
         with self._lock:
@@ -416,14 +420,18 @@ class FileCache:
                 self._values.move_to_end(key)
                 value: T = kept[1]
                 return value
+
         value = load()
+
         if abs(time.time_ns() - stat.st_ctime_ns) < FRESH_NS:
             return value
+
         with self._lock:
             self._values[key] = (stamp, value)
             self._values.move_to_end(key)
             while len(self._values) > self._size:
                 self._values.popitem(last=False)
+
         return value
 
     def digest(self, path: Path) -> str:

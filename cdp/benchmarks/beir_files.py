@@ -139,15 +139,20 @@ def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Docum
         n_repaired += text_repaired or title_repaired
         document = Document(identifier, text, title)
         n += 1
+
         if not document.content.strip():
             n_empty += 1
             empty += [identifier] if n_empty <= _SHOWN_EMPTY else []
+
         yield document
+
     problems.raise_if_any(_JSONL_HINT)
+
     if not n:
         raise InputError("There is no document in it.", hint=_JSONL_HINT, file=path.name)
     if n_repaired and warnings is not None:
         warnings.append(f"Documents with NUL or half of a surrogate pair, replaced by U+FFFD: {n_repaired:,}.")
+
     if n_empty and warnings is not None:
         what = "document has" if n_empty == 1 else "documents have"
         warnings.append(f"{n_empty:,} {what} neither title nor text (first: {', '.join(empty)}).")
@@ -216,6 +221,7 @@ def _header(columns: list[str]) -> tuple[int, int, int] | None:
     """The places of query, document and grade by the names of a header; None where a line is none."""
     grade = column_named(columns, GUESSES["grade"])
     others = [name for name in columns if name != grade]
+
     document = column_named(others, GUESSES["document"])
     query = column_named([name for name in others if name != document], GUESSES["query-id"])
     # "relevant" is a name and a grade: beside it one of the others is known, too.
@@ -225,12 +231,15 @@ def _header(columns: list[str]) -> tuple[int, int, int] | None:
         return columns.index(query), columns.index(document), columns.index(grade)
     if len(columns) not in _PLACES:
         return None
+
     first, second, last = _PLACES[len(columns)]
+
     if len(columns) == 3:  # what is not named is what is left
         rest = [at for at in range(3) if columns[at] not in (query, document, grade)]
         first = columns.index(query) if query else rest.pop(0)
         second = columns.index(document) if document else rest.pop(0)
         last = columns.index(grade)
+
     return first, second, last
 
 
@@ -254,34 +263,45 @@ def read_qrels(path: Path) -> Judgments:
     first, places, n_columns = True, None, 0
     for number, line in lines_of(path):
         columns = _columns(line) if line is not None else []
+
         if first:
             first, places, n_columns = False, _header(columns), len(columns)
             if places:
                 continue
+
         if places and len(columns) == n_columns:
             columns = [columns[at] for at in places]
         elif len(columns) in _PLACES:
             columns = [columns[at] for at in _PLACES[len(columns)]]
+
         grade = grade_of(columns[2]) if len(columns) == 3 else None
+
         if len(columns) != 3 or not columns[0] or not columns[1]:
             problems.add(number, "This is not a query id, a document id and a grade.")
             continue
+
         query, document = columns[0], columns[1]
+
         if grade is None:
             problems.add(number, f"The grade {columns[2]!r} is not {A_GRADE}.")
             continue
+
         grades = judgments.grades.setdefault(query, {})
         if document in grades:
             if grades[document] != grade:
                 problems.add(number, f"{query!r} and {document!r} were judged {grades[document]} before, here {grade}.")
             judgments.repeated += 1
             continue
+
         grades[document] = grade
         judgments.query_lines.setdefault(query, number)
         judgments.document_lines.setdefault(document, number)
+
     problems.raise_if_any(_QRELS_HINT)
+
     if not judgments.grades:
         raise InputError("There is no judgment in it.", hint=_QRELS_HINT, file=path.name)
+
     return judgments
 
 

@@ -181,6 +181,7 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, 
     qrels = qrels_files(folder)
     queries = read_queries(part(folder, "queries"))
     manifest = manifests.read(folder)
+
     ids: list[str] = []
     texts: list[str] = []
     warnings: list[str] = []
@@ -190,11 +191,14 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, 
         ids.append(document.id)
         if n <= TEXTS or not describe:
             texts.append(text)
+
         hash_of_ids.update(_bounded(document.id))
         hash_of_texts.update(_bounded(text))
         characters += len(text)
+
         if n % _REPORT_EVERY == 0:
             progress(n)
+
     digest = hashlib.sha256(f"{hash_of_ids.hexdigest()}{hash_of_texts.hexdigest()}".encode())
     for words in (
         (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
@@ -202,6 +206,7 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, 
         *((manifest.protocol,) if manifest.protocol else ()),
     ):
         digest.update(texts_hash(words).encode())
+
     return Parts(
         folder, ids, texts, queries, qrels, characters, digest.hexdigest(),
         hash_of_texts.hexdigest(), manifest, tuple(warnings),
@@ -230,14 +235,17 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
     allowed = allow_unknown or manifest.allow_unknown
     warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
     warnings += _check_known("document", judgments, judgments.document_lines, known_documents, allowed)
+
     if judgments.repeated:
         warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
+
     qrels = {query: judgments.grades[query] for query in queries if query in judgments.grades}
     if barren := [query for query, grades in qrels.items() if max(grades.values()) <= 0]:
         warnings.append(
             f"{judgments.file}: {len(barren):,} of {counted(len(qrels), 'judged query', 'judged queries')} have no "
             f"relevant document (first: {', '.join(barren[:_NAMED])}): they score 0 with every retriever."
         )
+
     excluded, notes = _exclusions(queries, qrels, known_documents, manifest.self_match)
     return Benchmark(
         name=parts.folder.resolve().name,
@@ -279,18 +287,22 @@ def _check_known(
     unknown = [(identifier, line) for identifier, line in named.items() if identifier not in known_ids]
     if not unknown:
         return []
+
     examples = ", ".join(f"{identifier!r} in line {line}" for identifier, line in unknown[:_NAMED])
     source = "queries.jsonl" if what == "query" else "corpus.jsonl"
     ids = "id" if len(unknown) == 1 else "ids"
     sentence = f"The judgments name {len(unknown):,} {what} {ids} that {source} does not have ({examples})."
+
     if len(unknown) == len(named):
         raise InputError(sentence, hint="Not one is known: the qrels belong to other files.", file=judgments.file)
+
     if not allowed:
         hint = (
             f"Add what is missing to {source}, or remove these lines from the qrels; or evaluate on the folder itself "
             "with allow_unknown."
         )
         raise InputError(sentence, hint=hint, file=judgments.file)
+
     return [f"{judgments.file}: {sentence}"]
 
 
@@ -308,12 +320,15 @@ def _exclusions(
     same = [query for query in qrels if query in known_documents] if self_match is not False else []
     accident = next((query for query in same if qrels[query].get(query, 0) > 0), None)
     notes = []
+
     if accident is not None and self_match is None:
         notes.append(
             f"Query {accident!r} has the document of the same id as its answer, so equal ids mean nothing here."
         )
         same = []
+
     excluded = {query: tuple(d for d in lines[query].excluded if d in known_documents) for query in qrels}
     for query in same:
         excluded[query] = (*excluded[query], query)
+
     return {query: documents for query, documents in excluded.items() if documents}, notes

@@ -104,8 +104,10 @@ def _queries(contents: Contents, qrels: Mapping[str, Any], counts: Counts) -> It
             counts["exclusions"] += len(query.excluded)
             excluded = [storable(document)[0] for document in query.excluded]
             yield {"_id": query.id, "text": text, **({"excluded_ids": excluded} if excluded else {})}
+
     if not written:
         raise InputError("Not one query of the source is judged.", hint="Do queries and judgments belong together?")
+
     counts["queries"] = len(written)
     counts["unknown_queries"] = len(qrels) - len(written)
 
@@ -129,10 +131,13 @@ def _documents(
             counts["repaired"] += title_changed or text_changed
             yield Document(_checked_id(document.id), text, title)
             judged += document.id in wanted
+
         read += len(batch)
         progress(read)
+
     counts["documents"] = read - counts["repeated_documents"]
     counts["unknown_documents"] = len(wanted) - judged
+
     if not counts["documents"]:
         raise InputError("There are no documents in the source.", hint="Is the download whole?")
 
@@ -296,9 +301,11 @@ def download_benchmark(
         target = workspace.benchmarks / entry.name
         if target.exists():
             return _existing(entry, target, workspace, revision)
+
         source = _from_hub(entry, fetched, revision, progress) if folder is None else in_folder(entry, folder)
         converted = fetched / "converted"
         shutil.rmtree(converted, ignore_errors=True)  # of an attempt that was killed
+
         try:
             with reading_process():  # one for all tables: to start it takes 0.3 s
                 info = _convert(entry, source, converted, target, workspace, progress)
@@ -310,7 +317,9 @@ def download_benchmark(
             shutil.rmtree(converted, ignore_errors=True)
             with suppress(OSError):
                 fetched.rmdir()  # empty if it was a local folder; otherwise what was fetched stays, to go on from
+
         shutil.rmtree(fetched, ignore_errors=True)
+
     return Stored(info, False)
 
 
@@ -333,6 +342,7 @@ def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> 
     schema = schema_of(entry)
     parts = schema.parts(entry)
     addresses = [part.url for part in parts if part.url]
+
     try:
         names = dict.fromkeys(part.repo for part in parts if part.repo)
         repositories = {name: resolve(name, revision if name == entry.repos[0] else "") for name in names}
@@ -347,8 +357,10 @@ def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> 
             f"FOLDER here and give it as the folder: benchmarks download {entry.name} --folder FOLDER."
         )
         raise DownloadError(error.message, hint=hint) from error
+
     commits = {name: commit for name, (commit, _) in repositories.items()}
     about = {"kind": "hub", "commits": commits, "asked": revision or "main", "addresses": addresses}
+
     return Downloaded(files, about, schema)
 
 
@@ -366,8 +378,10 @@ def _fetch(
                 f"{part.repo} at {commit[:12]} has no {part.role}: {part.wanted}.",
                 hint="Its layout has changed; name an earlier revision.",
             )
+
         chosen[part.role] = part, paths
         sizes |= {(part.repo, path): there.get(path, 0) for path in paths}
+
     total, done = sum(sizes.values()), 0
 
     def received(n: int) -> None:
@@ -394,7 +408,9 @@ def in_folder(entry: Entry, folder: Path) -> Downloaded:
             f"There is no folder {folder}.",
             hint="Give the folder that the benchmark was downloaded to; a zip is taken by `benchmarks add`.",
         )
+
     schema = schema_of(entry)
+
     files, missing = _look(schema.parts(entry), folder)
     if missing:
         listed = "; ".join(f"no {part.role} ({part.wanted})" for part in missing)
@@ -402,6 +418,7 @@ def in_folder(entry: Entry, folder: Path) -> Downloaded:
             f"{folder.name} is not {entry.title} as it is published: {listed}.",
             hint="Give the folder that holds the repositories " + " and ".join(entry.repos) + ".",
         )
+
     return Downloaded(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
 
 
@@ -446,6 +463,7 @@ def _convert(
         for role, paths in source.files.items()
         for path in paths
     ]
+
     manifest = manifests.of_entry(
         entry,
         source=source.about,
@@ -455,12 +473,15 @@ def _convert(
         notes=tuple(_notes(entry, counts)),
         created=now(),
     )
+
     manifests.write(converted, manifest)
+
     info = library.install(library.survey(converted, allow_unknown=False, progress=checked), target, workspace)
     if info is None:
         raise ConfigError(
             f"Something else was stored as {target.name!r} meanwhile.", hint="Store this one under another name."
         )
+
     return info
 
 

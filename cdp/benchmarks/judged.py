@@ -252,6 +252,7 @@ def next_query(pool: Pool, labels: Sequence[Label], by: str) -> str:
     begun = {label.query for label in labels if label.by == by}
     shared = set(order[:SHARED])
     waiting = [query for query in order if query not in own]
+
     return next(
         (
             query

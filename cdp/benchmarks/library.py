@@ -120,6 +120,7 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
     parts = read_parts(folder, progress, describe=True)
     splits = {split: split_of(parts, split, allow_unknown=allow_unknown) for split in parts.qrels}
     first, manifest = next(iter(splits.values())), parts.manifest
+
     return BenchmarkInfo(
         name=first.name,
         folder=str(folder),
@@ -224,6 +225,7 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
     """
     source = existing(typed_path(path))
     name = checked_name(name or slug(source.resolve().name.removesuffix(".zip"), fallback="benchmark"))
+
     try:
         with staging(workspace.benchmarks) as incoming:
             folder = _folder_of(source, incoming)
@@ -234,15 +236,18 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
                     set_language(target, language)
                     return name
                 raise _taken(name)
+
             copy = incoming / "copy"
             _copy(folder, copy)
             set_language(copy, language)
+
             checked = replace(checked, folder=str(copy), language=language or checked.language)
             there = install(checked, target, workspace) or describe(target, workspace)
             if there.content_hash != checked.content_hash:
                 raise _taken(name)
     except OSError as error:
         raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
+
     return name
 
 

@@ -59,9 +59,11 @@ def sample(
     source = library.resolve_benchmark(name, workspace)
     info = library.describe(source, workspace)
     split = library.choose_split(info, split)
+
     manifest = manifests.read(source)
     if manifest.subset is not None and not dev:
         raise ConfigError(f"{info.name} is a subset itself.", hint=f"Draw from {manifest.subset.of}.")
+
     parts = read_parts(source)
     drawn, qrels, relevant_for = _divided(
         source, parts, queries, split, seed=seed, dev=dev, dev_split=dev_split, repeats=repeats
@@ -70,28 +72,34 @@ def sample(
     relevant = set().union(*(relevant_for[query] for query in chosen))
     total = min(documents, info.n_documents)
     called = checked_name(called or name_of(info.name, len(chosen), total, split, seed))
+
     subset = Subset(info.name, info.content_hash, split, len(chosen) - len(drawn.get("dev", ())), total, seed,
                     len(drawn.get("dev", ())), info.n_documents)  # fmt: skip
     target = workspace.benchmarks / called
     if target.exists():
         return _stored(target, subset, workspace), True
+
     if len(relevant) > documents:
         raise ConfigError(
             f"{len(relevant):,} documents are relevant for these queries, more than the {documents:,} asked for.",
             hint=f"Ask for at least {len(relevant):,} documents, or for fewer queries.",
         )
+
     rest = ((shuffle_key(seed, "document", name), name) for name in parts.document_ids if name not in relevant)
     ids = relevant | {name for _, name in heapq.nsmallest(documents - len(relevant), rest)}
+
     lines = []
     for query in chosen:
         line = parts.queries[query]
         excluded = {"excluded_ids": list(line.excluded)} if line.excluded else {}
         lines.append({"_id": query, "text": line.text, **excluded})
+
     # Judgments of documents that were not drawn are left out.
     of_splits = {
         name: {q: {d: grade for d, grade in qrels[q].items() if d in ids} for q in chosen if q in queries_of}
         for name, queries_of in drawn.items()
     }
+
     # Protocol and licence stay, the source is the whole one.
     described = replace(
         manifest,
@@ -104,6 +112,7 @@ def sample(
         },
         files=(), counts={}, subset=subset, notes=(), created=now(),
     )  # fmt: skip
+
     try:
         with staging(workspace.benchmarks) as incoming:
             folder = incoming / "subset"
@@ -113,6 +122,7 @@ def sample(
             made = library.install(library.survey(folder, allow_unknown=False), target, workspace)
     except OSError as error:
         raise WorkspaceError(f"The subset could not be written: {error.strerror or error}.") from error
+
     # None where another process drew the same subset at the same time.
     return (_stored(target, subset, workspace), True) if made is None else (made, False)
 
@@ -133,10 +143,12 @@ def _divided(
     sources = {split: split_of(parts, split, allow_unknown=True).qrels}
     if dev and dev_split not in ("", split):
         sources[dev_split] = split_of(parts, dev_split, allow_unknown=True).qrels
+
     qrels = {query: grades for of_split in sources.values() for query, grades in of_split.items()}
     named = {document for grades in qrels.values() for document in grades}
     known = {document for document in parts.document_ids if document in named}
     relevant_for = {q: {d for d, g in grades.items() if g > 0 and d in known} for q, grades in qrels.items()}
+
     answered = {name: [query for query in of_split if relevant_for[query]] for name, of_split in sources.items()}
     if not answered[split]:
         raise InputError(f"No query of the split {split} has a relevant document.")
@@ -149,6 +161,7 @@ def _divided(
         return labelled_first.get(query, 0), shuffle_key(seed, "query", query)
 
     drawn = {("test" if dev else split): set(heapq.nsmallest(queries, answered[split], key=order))}
+
     if dev:
         others = [query for query in answered[dev_split or split] if query not in drawn["test"]]
         if repeats is not None:
@@ -156,6 +169,7 @@ def _divided(
             same = repeats([parts.queries[query].text for query in others], reported)
             others = [query for query, repeated in zip(others, same, strict=True) if not repeated]
         drawn["dev"] = set(heapq.nsmallest(dev, others, key=order))
+
     return drawn, qrels, relevant_for
 
 
@@ -205,6 +219,7 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
             manifest = manifests.read(folder)
             if manifest.source.get("corpus") != growth.previous.id:
                 continue
+
             texts = {query: line.text for query, line in beir_files.read_queries(part(folder, "queries")).items()}
             judged: dict[str, dict[str, dict[str, int]]] = {}
             for split, file in qrels_files(folder).items():
@@ -214,9 +229,11 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
                     for query, by_document in grades.items()
                     if all(d in growth.kept for d, grade in by_document.items() if grade >= manifest.relevant_from)
                 }
+
             kept = {query for by_query in judged.values() for query in by_query}
             if not kept:
                 continue
+
             taken, stem = set(library.list_names(workspace)), re.sub(r"-v\d+$", "", slug(name))
             numbers = range(growth.number, growth.number + len(taken) + 1)
             free = next(f"{stem}-v{n}" for n in numbers if f"{stem}-v{n}" not in taken)
@@ -230,4 +247,5 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
             unjudged = f" Not judged yet: {counted(growth.n_new, f'new {corpus.unit}')}." if growth.n_new else ""
             queries = counted(len(kept), "judged query", "judged queries")
             said.append(f"Benchmark {made}: {queries} carried over{stale}.{unjudged}")
+
     return names, said

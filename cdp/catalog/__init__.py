@@ -128,14 +128,17 @@ def query(
             statements = connection.extract_statements(sql)
         except duckdb.Error as error:
             raise InputError(f"The SQL cannot be read: {_plain(error)}") from error
+
         allowed = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
         if len(statements) != 1 or statements[0].type not in allowed:
             raise InputError(
                 "The catalogue answers one SELECT at a time and cannot be changed.",
                 hint="Its content follows from the files in the workspace.",
             )
+
         timer = Timer(timeout_s, connection.interrupt)
         timer.start()
+
         try:
             cursor = connection.execute(statements[0])
             fetched = cursor.fetchmany(limit + 1)
@@ -148,6 +151,7 @@ def query(
             raise InputError(f"The SQL cannot be answered: {_plain(error)}") from error
         finally:
             timer.cancel()
+
         return QueryResult(names, fetched[:limit], len(fetched) > limit)
 
     return with_catalog(workspace, task)

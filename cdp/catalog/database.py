@@ -166,11 +166,13 @@ def reset(workspace: Workspace) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise WorkspaceError.refused(path, "replaced", error) from error
+
         with _connected(path, read_only=False) as connection:
             connection.execute("BEGIN")
             for statement in STATEMENTS:
                 connection.execute(statement)
             connection.execute("COMMIT")
+
         try:
             write_json(_mark(path), {"version": VERSION, "inode": path.lstat().st_ino})
         except WorkspaceError as error:
@@ -412,6 +414,7 @@ def _evaluation(value: Fields, job_id: str) -> TableRows:
         "seconds": value.get("seconds"),
         "created": value.get("created"),
     }
+
     scores = dict(value.get("per_query") or {})
     return _scored(facts, value, scores.pop("query_ids", []), scores)
 
@@ -420,7 +423,9 @@ def _condition(value: Fields, study: str) -> TableRows:
     """Read the evaluations of one training of a study, or of the untrained retriever; none of a failed training."""
     if value.get("failure"):
         return
+
     checked(_CONDITION, value, Path(study))
+
     key, about, name = value["key"], value["condition"], value.get("run") or value["retriever"]
     run = f"{study}.{key[:8]}"
     for place, evaluation in value["evaluations"].items():
@@ -453,10 +458,12 @@ def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fiel
     for name, mean in measures.items():
         if not isinstance(mean, (int, float)) or not math.isfinite(mean):
             raise InputError(f"its measure {name!r} is {mean!r}, not a number")
+
     own = {"ndcg@10": measures.get("ndcg@10"), "measures": list(measures.items())}
     texts = {name: _json(value.get(name, {})) for name in ("settings", "counts")}
     row = _row("evaluations", {**facts, **own, **texts})
     yield "evaluations", row
+
     ids = [str(query_id) for query_id in query_ids]
     for name, values in scores.items():
         if len(values) != len(ids):
@@ -535,6 +542,7 @@ def with_catalog(
     for look in range(1, ROUNDS + 1):
         known: dict[str, str] = {}
         present = scan(workspace)
+
         try:
             with reading(workspace) as connection:
                 known = dict(connection.execute("SELECT source, stamp FROM files").fetchall())
@@ -545,8 +553,10 @@ def with_catalog(
         except UnusableError:
             known = {}
             reset(workspace)
+
         with suppress(UnusableError):  # damaged while it was written: the next look rebuilds it
             report.read += _update(workspace, known, present)
+
     raise WorkspaceError(
         f"{workspace.catalog} could not be brought up to date in {ROUNDS} attempts.",
         hint="Is the disk failing, or does another program rebuild it again and again?",

@@ -48,11 +48,13 @@ def answer_page(answer: Decision, options: Sequence[Option], *, when: str, task:
         _tag("p", answer.rule),
         f"<footer>CDP Studio {escape(__version__)}, {escape(when)}{_study(answer)}</footer>",
     ]
+
     head = (
         f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(answer.headline)}</title><style>{STYLE}</style>"
     )
+
     body = "\n".join(part for part in parts if part)
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
 
@@ -76,6 +78,7 @@ def _table(options: Sequence[Option]) -> str:
     """The options with score, difference to the choice, price and training time."""
     if not options:
         return ""
+
     rows = [
         (
             option.title,
@@ -86,9 +89,11 @@ def _table(options: Sequence[Option]) -> str:
         )
         for option in options
     ]
+
     titles = ("Option", "NDCG@10", "Against the answer", "Price", "One training")
     head = "".join(_tag("th", title) for title in titles)
     body = "".join(f"<tr>{''.join(_tag('td', cell) for cell in row)}</tr>" for row in rows)
+
     return f'<h2>Options</h2><div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
@@ -102,6 +107,7 @@ def _figure(over: Sequence[ArmDifference]) -> str:
         return f"{NAMES + MARGIN + (points - low) * scale:.1f}"
 
     height = ROW * (len(over) + 1)
+
     lines = [f'<line x1="{at(0)}" x2="{at(0)}" y1="0" y2="{height - ROW}" stroke="#7a8894" stroke-dasharray="4 3"/>']
     for number, c in enumerate(over):
         y = ROW * number + ROW // 2
@@ -111,14 +117,17 @@ def _figure(over: Sequence[ArmDifference]) -> str:
             f'<line x1="{at(c.low)}" x2="{at(c.high)}" y1="{y}" y2="{y}" stroke="#1d5f8a" stroke-width="2"/>',
             f'<circle cx="{at(c.points)}" cy="{y}" r="4" fill="#1d5f8a"/>',
         ]
+
     ticks = "".join(
         f'<text x="{at(end)}" y="{height - 8}" font-size="12" text-anchor="middle">{signed(end, 1)}</text>'
         for end in (low, 0.0, high)
         if end == 0.0 or abs(end) * scale > 2 * MARGIN  # not over the zero
     )
+
     against = escape(name_of(over[0].against))
     label = f"NDCG@10 points over {against}, with simultaneous 95% intervals"
     drawn = "".join(lines) + ticks
+
     return (
         f'<div class="wide"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}" '
         f'font-family="sans-serif">{drawn}</svg></div>'

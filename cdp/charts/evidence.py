@@ -26,6 +26,7 @@ def difference_against_cw(
     left, right = min(low, here or low) - 0.7, max(high, here or high) + 0.7
     _published_lines(chart, left, right)
     _band(chart, points, low, high)
+
     for i, retriever in enumerate(dict.fromkeys(p.retriever for p in points)):
         chosen = [p for p in points if p.retriever == retriever]
         name = plain(retriever, 48)
@@ -44,6 +45,7 @@ def difference_against_cw(
             hovertemplate=f"{name} on %{{customdata[0]}}<br>%{{customdata[1]}}, Q/Doc %{{customdata[2]}}<br>"
             "%{y:+.2f} points at CW %{x:.2f}<extra></extra>",
         )
+
     chart.add_scatter(
         x=[low, high],
         y=[fit.intercept + fit.slope * low, fit.intercept + fit.slope * high],
@@ -52,10 +54,13 @@ def difference_against_cw(
         line={"color": MUTED, "width": 2},
         hoverinfo="skip",
     )
+
     chart.add_hline(y=0, line={"color": MUTED, "dash": "dash", "width": 1})
+
     if here is not None:
         label = f"your queries, CW {here:.2f}"
         chart.add_vline(x=here, line={"color": PALETTE[5], "width": 2}, name=label, showlegend=True)
+
     chart.update_xaxes(range=[left, right])
     return chart
 
@@ -96,6 +101,7 @@ def _band(chart: go.Figure, points: Sequence[Difference], low: float, high: floa
         name=f"95% band, {fitted.n} datasets",
         hoverinfo="skip",
     )
+
     chart.update_yaxes(range=[bottom, top])
 
 
@@ -114,6 +120,7 @@ def by_queries_per_document(
             marker={"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 8},
             hovertemplate=f"{plain(name)}<br>Q/Doc %{{x}}: %{{y:.3f}}<extra></extra>",
         )
+
     chart.update_xaxes(dtick=1)
     return chart
 
@@ -140,11 +147,13 @@ def cw_histogram(histogram: Sequence[int]) -> go.Figure:
         customdata=np.stack([labels, counts.astype(int).astype(str)], axis=1),
         hovertemplate="CW %{customdata[0]}: %{y:.1f}% (%{customdata[1]} queries)<extra></extra>",
     )
+
     for value, anchor in ((LOW_LINE, "right"), (HIGH_LINE, "left")):
         chart.add_vline(
             x=value,
             line={"color": MUTED, "dash": "dash", "width": 1.5},
             annotation={"text": f"{value}", "xanchor": anchor, "font": {"color": MUTED}},
         )
+
     chart.update_xaxes(range=[-0.6, highest + 0.6], dtick=1 if highest <= 20 else 5)
     return chart

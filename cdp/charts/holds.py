@@ -50,6 +50,7 @@ def lines(
     panels = list(dict.fromkeys(str(row[panel]) for row in numbers))
     columns = min(PER_ROW, len(panels))
     deep = -(-len(panels) // columns)
+
     chart = figure(x=titles[0], y=titles[1], height=90 + PANEL_HEIGHT * deep)
     grid = make_subplots(rows=deep, cols=columns, subplot_titles=[plain(name, 40) for name in panels])
     chart = grid.update_layout(chart.layout)
@@ -72,16 +73,21 @@ def lines(
                 hovertemplate=f"{name}<br>{titles[0]} %{{x}}: %{{y:.3~f}}<br>%{{customdata}}<extra></extra>",
                 row=at // columns + 1, col=at % columns + 1,
             )  # fmt: skip
+
     chart.update_xaxes(automargin=True, zeroline=False, title_font={"size": 11})
     chart.update_yaxes(automargin=True, zeroline=False, title_font={"size": 11})
+
     # Each row of panels says what is upward, the last panel of each column what is to the right.
     for at in range(len(panels)):
         row, column = at // columns + 1, at % columns + 1
         chart.update_xaxes(title_text=titles[0] if at + columns >= len(panels) else "", row=row, col=column)
         chart.update_yaxes(title_text=titles[1] if column == 1 else "", row=row, col=column)
+
     chart.update_annotations(font={"size": 12})
+
     if log:
         chart.update_xaxes(type="log", autorange="reversed")
+
     return chart
 
 
@@ -209,6 +215,7 @@ def documents_against_diversity(numbers: Numbers) -> go.Figure:
                 row=at // PER_ROW + 1, col=at % PER_ROW + 1,
                 annotation={"text": plain(f"{row['retriever']}, {row['method']}", 40), "font": {"color": MUTED}},
             )  # fmt: skip
+
     return chart
 
 

@@ -44,8 +44,10 @@ def gains(rows: Sequence[GainPoint], *, x: str) -> go.Figure:
         customdata=[(row.low, row.high) for row in rows],
         hovertemplate="%{y}: %{x:+.2f} points, 95% from %{customdata[0]:+.2f} to %{customdata[1]:+.2f}<extra></extra>",
     )
+
     chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
     chart.update_yaxes(autorange="reversed")
+
     return chart
 
 
@@ -71,8 +73,10 @@ def curves(of_jobs: Mapping[str, Mapping[int, float]], title: str) -> go.Figure:
             marker={"size": 5},
             hovertemplate=f"step %{{x}}: %{{y:.4g}}<extra>{plain(name, 48) if several else ''}</extra>",
         )
+
     if max((step for values in of_jobs.values() for step in values), default=0) <= 10:
         chart.update_xaxes(dtick=1)
+
     return chart
 
 
@@ -84,7 +88,9 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
     for row in report.rows:
         if row.cell.per_doc and benchmark in row.scores:
             ways[row.cell._replace(per_doc=0, rate=None)].append(row)
+
     kinds = {source.label: source.kind for source in report.sources}
+
     names = {way: plain(f"{way.retriever}, {way.source}{way.details}", 48) for way in ways}
     palette = by_method({names[way]: kinds.get(way.source, "") for way in ways})
     for i, (way, of_way) in enumerate(ways.items()):
@@ -100,6 +106,7 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
             customdata=[(row.pairs, row.n_seeds) for row in rows],
             hovertemplate="Q/Doc %{x}: %{y:.2f}<br>%{customdata[0]:,} pairs, %{customdata[1]} seeds<extra></extra>",
         )
+
     for row in report.rows:
         if not row.cell.per_doc and benchmark in row.scores:
             chart.add_hline(
@@ -107,5 +114,6 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
                 line={"color": MUTED, "dash": "dash", "width": 1},
                 annotation={"text": plain(row.name, 40), "font": {"color": MUTED}},
             )
+
     chart.update_xaxes(type="category")
     return chart

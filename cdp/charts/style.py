@@ -94,7 +94,9 @@ def paper(figure: go.Figure) -> go.Figure:
         font={"size": 11, "color": INK, "family": "Helvetica, Arial, sans-serif"},
         margin={"l": 48, "r": 12, "t": 36 if copy.layout.showlegend else 14, "b": 44},
     )
+
     line = {"showline": True, "linecolor": INK, "linewidth": 1, "ticks": "outside", "tickcolor": INK}
     for update in (copy.update_xaxes, copy.update_yaxes):
         update(automargin=True, gridcolor=GRID, color=INK, **line)
+
     return copy

@@ -70,6 +70,7 @@ def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
         return ", ".join(f"{name} {value_cell(v, digits)}" for name, v in value.items())
     if isinstance(value, (list, tuple)):
         return ", ".join(value_cell(v, digits) for v in value)
+
     text = " ".join(str(value).split())
     return text if whole or len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
@@ -78,6 +79,7 @@ def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, 
     """Return rows (mappings or records) as aligned columns, by default all; ``empty`` where there are no rows."""
     if not rows:
         return empty
+
     columns = columns or list(rows[0])
     values = [[row[c] if isinstance(row, Mapping) else getattr(row, c) for c in columns] for row in rows]
     cells = [[value_cell(v, digits, whole=c == "id") for v, c in zip(row, columns, strict=True)] for row in values]
@@ -85,6 +87,7 @@ def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, 
     heads = [_title(column) for column in columns]
     widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
     lines = [heads, ["-" * width for width in widths], *cells]
+
     return "\n".join(
         "  ".join(
             c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True)

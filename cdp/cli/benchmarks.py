@@ -122,6 +122,7 @@ def sample(
     )
     value = answers.plain(info, id=info.name, existed=existed)
     view = {name: value[name] for name in ("id", "n_queries", "n_documents", "existed", "warnings")}
+
     return run.say(value, view)
 
 
@@ -176,15 +177,18 @@ def _label(run: Run, name: str, by: str) -> None:
     """Ask for one passage after the other on standard input until there is none, or the input ends."""
     words = {"u": "unsure", "n": labels.NOTHING, "b": labels.UNDO, **{str(g): str(g) for g in range(4)}}
     note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labels.MEANINGS.items()))
+
     while (task := labels.task(run.workspace, name, by)) is not None:
         passage = task.open[0]
         at = task.proposed - len(task.open) + 1
         note(f"\n{task.finished} of {task.total} · {task.text}", f"[{at}/{task.proposed}] {passage.title}",
              passage.text)  # fmt: skip
+
         answer = sys.stdin.readline()
         key = answer.strip().lower()
         if not answer or key == "q":
             return
+
         if key in words:
             judging.answer(run.workspace, name, by, task, words[key])
         else:

@@ -141,15 +141,18 @@ def decide(
         corpus = "".join(run.scope.corpora) if len(run.scope.corpora) == 1 else ""
         if len(run.scope.benchmarks) == 1:
             target = target.replace(benchmark=run.scope.benchmarks[0])
+
     refuse_unless(corpus or target.named, f"Name a corpus, or the task's queries. {NAME_ONE}")
     profiled = _profiled(run, target) if target.named else None
     corpus_id = corpora.resolve_corpus(run.workspace, corpus).id if corpus else ""
     answer = service.decide(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
+
     if out:
         options, _ = advice.list_options(run.workspace, answer, corpus_id)
         about = ", ".join(filter(None, [corpus, profiled.name if profiled else ""]))
         with run.output(out, ".html") as page:
             write_bytes(Path(page), answer_page(answer, options, when=now(), task=about).encode())
+
     return run.say(answer.to_dict(), f"{answer.text}\n{_options(run, answer, corpus_id)}")
 
 
@@ -202,14 +205,18 @@ def published_show(
         columns, rows = tables.wide(made)
     else:
         columns, rows = list(made.columns), [dict(row) for row in made.rows]
+
     lines = [f"{made.info.title}. {made.info.about}", "", answers.table(rows, columns)]
+
     if made.is_scores:
         lines += ["", tables.MARKS_HELP]
+
     for number, remark in made.related.items():
         texts = (("printed", remark.printed), ("computed", remark.computed))
         beside = "; ".join(f"{word}: {text}" for word, text in texts if text)
         where = "all rows" if number in made.on_all else str(number)
         lines.append(f"[{where}] {remark.note}" + (f" ({beside})" if beside else ""))
+
     value = {"name": made.info.name, "title": made.info.title, "rows": made.rows, "notes": list(made.related.values())}
     return run.say(value, "\n".join(lines))
 
@@ -270,19 +277,24 @@ def study_test(
     if "generator" not in run.given:
         last = endpoints.writer(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
+
     trial.measure(run.workspace, config)
     planned = trial.plan(run.workspace, config)
+
     if not yes:
         return run.say(planned.to_dict(), {**planned.told, "next": "start it with --yes"})
     if not run.json:
         note(answers.shown(planned.told))
+
     begun = trial.start(run.workspace, config, allow_leakage=allow_leakage)
     note(*(f"also queued: {job_id}" for job_id in begun.generations))
     done = run.started(begun.job_id, *begun.later)
+
     if run.wait and not run.json:
         judged = planned.judged
         target = target_queries.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
         print(f"\n{service.decide(run.workspace, corpus=config.corpus, target=target).text}")
+
     return done
 
 
@@ -290,22 +302,29 @@ def study_test(
 def answer(run: Run, config: AnswerConfig, *, yes: Annotated[bool, "start it"] = False) -> int:
     """From documents to the answer as one job: judging where it is missing, training queries, the test."""
     corpus = corpora.resolve_corpus(run.workspace, config.corpus).id
+
     if "generator" not in run.given:
         first = endpoints.writer(run.workspace, corpus)
         config = config.replace(**{name: value for name, value in first.items() if name not in run.given})
+
     planned = answering.plan(run.workspace, config)
     told = {
         "takes": planned.sentence, "steps": [text for text, _ in planned.steps], "problem": planned.problem,
         "note": list(planned.test.notes),
     }  # fmt: skip
+
     if not yes:
         value = {**told, "seconds": planned.stages, "cost": planned.cost, "test": planned.test.to_dict()}
         return run.say(value, {**told, "next": "start it with --yes"})
+
     if not run.json:
         note(answers.shown(told))
+
     done = run.started(answering.start(run.workspace, config))
+
     if run.wait and not run.json:
         print(f"\n{service.decide(run.workspace, corpus=corpus).text}")
+
     return done
 
 
@@ -331,9 +350,11 @@ def sweep(
     """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
+
     benchmark, split = name_and_split(config.dev.benchmark)
     config = config.replace(benchmark=benchmark, split=split or config.dev.split)
     lora = config.loop.lora_rank is not None
     chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
     study = studies.sweep(run.workspace, config, chosen)
+
     return follow_study(run, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)

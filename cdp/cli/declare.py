@@ -75,6 +75,7 @@ class Argument:
         details: dict[str, Any] = {"default": argparse.SUPPRESS, "help": self.help.replace("%", "%%")}
         if self.hidden:
             details["help"] = argparse.SUPPRESS
+
         if self.kind is bool:
             details["action"] = argparse.BooleanOptionalAction if self.setting else "store_true"
         else:
@@ -84,12 +85,15 @@ class Argument:
                 details["metavar"] = self.metavar
             if self.kind in (int, float) and not self.setting:
                 details["type"] = self.kind
+
             if self.many:
                 details |= {"nargs": "+"} if self.word else {"action": "append"}
             elif self.word and not self.required:
                 details["nargs"] = "?"
+
         if not self.word:
             details |= {"dest": self.name, "required": self.required}
+
         parser.add_argument(self.flag, **details)
 
 
@@ -139,17 +143,22 @@ class Command:
                 needed = parameter.default is inspect.Parameter.empty and hint != Set
                 filled = parameter.name in (self.project or ())
                 made = [_of_type(parameter.name, hint, word, needed and not filled)]
+
             for argument in made:
                 listed.setdefault(argument.name, argument)
+
         common = []
+
         if self.project is not None:
             common.append(
                 Argument("project", "the project, by id or name, or all; the one of projects use if left out")
             )
+
         if self.job:
             common.append(Argument("wait", "follow the job to its end; Ctrl-C leaves it running", bool))
         if self.configs:
             common.append(_of_type("set", Set))
+
         common.append(Argument("json", "answer in JSON", bool))
         return listed | {argument.name: argument for argument in common if argument.name not in listed}
 
@@ -195,6 +204,7 @@ class Command:
 
         if self.project is not None:
             _fill(run, self, given, sets)
+
         for argument in self.arguments.values():
             if argument.reads is not None and given.get(argument.name) == STANDARD:
                 given[argument.name] = run.standard_input(argument.reads.suffix)
@@ -202,19 +212,23 @@ class Command:
         bound = {name: given.get(name, parameter.default) for name, (parameter, _) in self.parameters.items()}
         if "set" in bound:
             bound["set"] = sets
+
         typed, last = given | sets, [*self.configs][-1:]
         for name, config in self.configs.items():
             # A setting of two models goes to the first. One of no model goes to the last, which names the nearest.
             known = {*config.settings(), *config.members()}
             mine = [key for key in typed if key.partition(".")[0] in known or (name in last and key in sets)]
             own = {key: typed.pop(key) for key in mine}
+
             try:
                 made = bound[name] = config.from_dict({**self.defaults, **own})
             except ConfigError as error:
                 raise UsageError(str(error), self.program) from None
+
             if isinstance(made, SynthesisConfig | PromptTuningConfig):
                 names = [key.rpartition(".")[2] for key in own]
                 check_generator(made.endpoint.generator, getattr(made, "method", ""), names)
+
         return bound
 
 
@@ -250,9 +264,11 @@ def execute(words: list[str]) -> int:
         found = find(words)
         if isinstance(found, int):
             return found
+
         made, rest = found
         given = made.read(rest)
         private_files()
+
         run = Run(open_workspace(Workspace.default()), given)
         with run.ends:
             return made.call(run, **made.bind(run, given))
@@ -303,23 +319,29 @@ def find(words: list[str]) -> tuple[Command, list[str]] | int:
         raise UsageError(f"{first} stands before the command's words; options come behind them.")
     if first not in first_words():
         raise UsageError(f"{first!r} is not known. {offer(first, list(first_words()))}")
+
     listed = _module(first)
     if first in listed:
         return listed[first], rest
+
     group = {name.partition(" ")[2]: made for name, made in listed.items() if name.startswith(f"{first} ")}
     program = f"{PROGRAM} {first}"
+
     if not rest or rest[0] in ("-h", "--help"):
         width = max(map(len, group))
         print(f"usage: {program} COMMAND …\n\n{first_words()[first]}\n")
         print("\n".join(f"  {name:<{width}}  {made.help}" for name, made in group.items()))
         return DONE if rest else BAD_INPUT
+
     if rest[0].startswith("-"):
         raise UsageError(f"{rest[0]} stands before the command's words; options come behind them.", program)
     if rest[0] not in group:
         raise UsageError(f"{rest[0]!r} is not known. {offer(rest[0], list(group))}", program)
+
     made, rest = group[rest[0]], rest[1:]
     if made.narrow is not None and rest and not rest[0].startswith("-"):
         return made.narrow(rest[0]), rest[1:]
+
     return made, rest
 
 
@@ -338,12 +360,15 @@ def _of_type(name: str, hint: Any, word: bool = False, required: bool = False) -
     kind, marks = (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
     if get_origin(kind) in (Union, types.UnionType):
         kind = next(part for part in get_args(kind) if part is not type(None))
+
     help_text, metavar = [*(mark for mark in marks if isinstance(mark, str)), "", ""][:2]
     choices: Sequence[str] = get_args(kind) if get_origin(kind) is Literal else ()
     choices = next((mark for mark in marks if isinstance(mark, Sequence) and not isinstance(mark, str)), choices)
+
     many = get_origin(kind) in (list, dict)
     if many:
         kind = get_args(kind)[0]
+
     return Argument(
         name,
         help_text,
@@ -433,9 +458,11 @@ def completion_script(shell: str) -> str:
         shown = [argument for argument in made.arguments.values() if not argument.hidden]
         options.append(_case(f'"{words}"*', [a.flag for a in shown if not a.word], dashed=True))
         choices += [_case(f'"{words} "*"{a.flag}"', a.choices) for a in shown if a.choices and not a.word]
+
     groups = [_case(f'"{first}"', second) for first, second in seconds.items()]
     load = "autoload -Uz bashcompinit && bashcompinit\n" if shell == "zsh" else ""
     cases = "\n".join([_case('""', list(first_words())), *groups, *choices, *options])
+
     return f"""{load}_cdp() {{
     local cur="${{COMP_WORDS[COMP_CWORD]}}" list=""
     case "${{COMP_WORDS[*]:1:COMP_CWORD-1}}" in

@@ -45,9 +45,11 @@ def search(
             config = IndexConfig(retriever=answer.retriever, corpus=answered.corpus.id)
             run.followed([jobs.start(run.workspace, "index", config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
+
     # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
     if all(answer.problem for answer in answered.answers):
         raise ConfigError(_problem(answered.answers[0]))
+
     value = {
         "query": answered.query,
         "corpus": answered.corpus.id,
@@ -62,6 +64,7 @@ def search(
             for answer in answered.answers
         ],
     }
+
     run.say(value, "\n\n".join(map(_hits, answered.answers)))
     return FAILED if any(answer.problem for answer in answered.answers) else DONE
 
@@ -117,8 +120,10 @@ def app(
         "The dashboard needs Streamlit, which is not installed.",
         f"Install it with: {sys.executable} -m pip install '{DISTRIBUTION}[app]'",
     )
+
     command_line, environment = commands.dashboard(run.workspace.root, port, browser)
     note(f"The workspace is {run.workspace.root}")
+
     with subprocess.Popen(command_line, env=environment) as server:
         try:
             return server.wait()
@@ -167,9 +172,11 @@ def workspace_prune(
     kinds = what or list(BY_DEFAULT)
     rows = prune(run.workspace, kinds) if yes else prunable(run.workspace, kinds)
     verb = "deleted" if yes else "can be deleted"
+
     lines = [f"{row.what}: {len(row.paths):,} {verb}, {size(row.size)} ({PRUNABLE[row.what]})" for row in rows]
     if not yes and any(row.paths for row in rows):
         lines.append("Nothing was changed. Delete with: workspace prune --yes")
+
     return run.say({"done": yes, "rows": rows}, "\n".join(lines))
 
 

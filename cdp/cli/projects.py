@@ -124,6 +124,7 @@ def corpus_add(
     added = corpora.add(run.workspace, path, name=name, options=options, passwords=passwords, watch=answers.reading)
     joined(run, corpus=added.corpus.id)
     more = {"existed": added.existed, "query_set": added.query_set, "stated": added.stated}
+
     return run.say(
         answers.plain(added.corpus, **more),
         {**_corpus(added.corpus), "query set": added.query_set, "carried": added.stated},

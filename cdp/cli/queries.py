@@ -51,6 +51,7 @@ def preview(
     typed = {"per_doc": per_doc, "generator": generator}
     options: dict[str, Any] = {**{name: value for name, value in typed.items() if value not in (None, "")}, **set}
     check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
+
     shown = queries.preview(run.workspace, corpus, document, methods=names, **options)
     lines = [f"document {document}"]
     for item in shown.values():
@@ -62,6 +63,7 @@ def preview(
         lines += [f"     needs this document and: {', '.join(item.together)}"] if item.together else []
         lines += [f"     note: {problem}" for problem in item.problems]
         lines += [f"     failed: {item.error}"] if item.error else []
+
     run.say({"document_id": document, "methods": shown}, "\n".join(lines))
     return FAILED if all(one.error for one in shown.values()) else DONE
 
@@ -83,10 +85,12 @@ def estimate(run: Run, config: SynthesisConfig) -> int:
         cost = f"${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} ({dated})"
     else:
         cost = "nothing"
+
     tokens = {
         "input tokens": f"{expected.input_tokens:,} ± {expected.input_margin:,} (95%, of {expected.sampled} documents)",
         "output tokens": f"about {expected.output_tokens:,}",
     }
+
     view = {
         "requests": f"{expected.requests:,} for {counted(expected.n_documents, 'document')}",
         **(tokens if expected.requests else {}),
@@ -132,6 +136,7 @@ def import_(
         "how it was read": "\n".join(done.notes),
         "rejected rows": answers.first_of(done.n_rejected, done.rejected),
     }
+
     return run.say(answers.plain(done.query_set, **more), view)
 
 
@@ -160,8 +165,10 @@ def export(
     form = EXPORTS.named(format)
     with run.output(out or f"{query_set.id}{form.suffix}", form.suffix) as target:
         done = queries.export(run.workspace, query_set.id, format, target, per_doc=per_doc, model=model)
+
     warn(done.note)
     text = _written(run, done, "request" if form.write is None else "query")
+
     return run.say(answers.plain(done, id=query_set.id), text)
 
 
@@ -202,6 +209,7 @@ def show(run: Run, id: Id) -> int:
         examples=[{"document_id": name, "queries": texts} for name, texts in examples],
         failures={"n": failed.n, "first": failed.first},
     )
+
     failures = [f"{line.get('document_id') or line.get('line')}: {line['reason']}" for line in failed.first]
     note(*usable.q_doc_notes(run.workspace, [q]))
     view = {
@@ -211,6 +219,7 @@ def show(run: Run, id: Id) -> int:
         "without queries or with too few, or rejected": answers.first_of(failed.n, failures),
         **{f"\n{name}": "".join(f"\n{i:3}. {query}" for i, query in enumerate(texts, 1)) for name, texts in examples},
     }
+
     return run.say(value, view)
 
 
@@ -284,13 +293,16 @@ def review(
     query_set = queries.show(run.workspace, id)
     if verdict is None:
         return _usable(run, query_set)
+
     if verdict == "create":
         made = reviewing.reviewed(run.workspace, query_set.id, name=name, only_accepted=only_accepted)
         more = {"left_out": made.dropped, "rewritten": made.rewritten}
         return run.say(answers.plain(made.query_set, **more), {**_set(made.query_set), **more})
+
     refuse_unless(query, "No query is named.", "Name one: --query ID")
     n = reviewing.decide(run.workspace, query_set.id, query or [], verdict, text=text)
     value = {"id": query_set.id, "decision": verdict, "queries": n}
+
     return run.say(value, f"{verdict}: {counted(n, 'query', 'queries')}")
 
 
@@ -316,19 +328,24 @@ def metrics(
     people = config.scoring.human
     measured = measuring.quick(run.workspace, config.query_set, human=people, per_doc=config.per_doc)
     warn_incomplete(run.workspace, config.query_set)
+
     reference = queries.show(run.workspace, people) if people else None
     if reference is not None and reference.kind != "human":
         warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
+
     if measured.n_failed:
         first = measured.failed[0]
         warn(f"{counted(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
+
     value = answers.plain(measured)
     del value["documents"]
     table = answers.measures(value["measures"])
+
     if quick:
         return run.say(value, table)
     if not run.json:
         print(table)
+
     return run.started(jobs.start(run.workspace, "metrics", config))
 
 
@@ -364,6 +381,7 @@ def _tuned(found: dict[str, Any]) -> str:
     """Return the candidates, nearest to the target first, then the choice and why."""
     scorer, config = found["scorer"], PromptTuningConfig.from_dict(found["config"])
     ratio = "CE" if scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
+
     named = {scorer["measure"]: ratio, "self_bleu": "Self-BLEU", "dist_sim": "Dist-Sim", "len_sim": "Len-Sim",
              "cw": "CW"}  # fmt: skip
     rows = []
@@ -381,6 +399,7 @@ def _tuned(found: dict[str, Any]) -> str:
                 "note": record.get("error", ""),
             }
         )
+
     wanted = "different" if config.target == "ood" else "alike"
     lines = [
         f"target: {wanted} queries, on {config.documents:,} documents",
@@ -388,8 +407,11 @@ def _tuned(found: dict[str, Any]) -> str:
         answers.table(rows, digits=3),
         "",
     ]
+
     lines.append(f"Chosen: {found['choice']}. {found['why']}")
+
     if scorer["note"]:
         lines.append(f"CE is stood in for by {scorer['model']}: {scorer['note']}")
+
     lines.append(f"Next: {commands.line('queries', 'generate', config=candidates.synthesis_of(found), wait=True)}")
     return "\n".join(lines)

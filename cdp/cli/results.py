@@ -51,6 +51,7 @@ def list_(
         }
         for row in rows
     ]
+
     empty = "No row fits." if every else "No result yet: evaluate RETRIEVER --benchmark NAME"
     return run.say([row.record() for row in rows], answers.table(shown, empty=empty))
 
@@ -73,12 +74,16 @@ def compare(
     comparison = differences.compare(run.workspace, baseline, retriever, evaluations=own)
     comparison = comparison.on(benchmark) if benchmark else comparison
     run.json = run.json or format == "json"
+
     if not run.json and format != "table":
         return run.say(None, paper.write(comparison, format).removesuffix("\n"))
+
     remarks = board.remarks(comparison.rows)
+
     if comparison.left_out and retriever is None:
         left = counted(comparison.left_out, "training")
         remarks.append(f"{left} of studies left out: --retriever NAME compares them, results list names them.")
+
     return run.say({**paper.to_dict(comparison), "remarks": remarks}, _comparison(comparison, remarks))
 
 
@@ -89,6 +94,7 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
         {"NDCG@10": name, **dict(zip(table.columns, (cell.shown() for cell in cells), strict=True))}
         for name, cells in table.rows
     ]
+
     marked = any(row.marks for row in comparison.rows)
     rows = [
         {
@@ -106,11 +112,15 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
         for row in comparison.rows
         if row.difference is not None
     ]
+
     parts = [answers.table(scores, ["NDCG@10", *table.columns], "no results to compare")]
+
     if rows:
         parts.append(f"Differences from {comparison.baseline}:\n{answers.table(rows)}")
+
     parts += [f"{'† ' if i == 0 else ''}{text}" for i, text in enumerate(table.notes)]
     parts += ["\n".join(remarks)] if remarks else []
+
     return "\n\n".join(parts)
 
 
@@ -150,6 +160,7 @@ def train(
         planned = training.plan(run.workspace, config)
         warn_incomplete(run.workspace, *training_plan.trained_on(planned.settings))
         return run.say(answers.plain(planned, settings=planned.settings.to_dict()), _plan(planned))
+
     begun = training.start(
         run.workspace,
         config,
@@ -157,6 +168,7 @@ def train(
         allow_incomplete=allow_incomplete,
         allow_leakage=allow_leakage,
     )
+
     warn_incomplete(run.workspace, *training_plan.trained_on(config))
     return run.started(begun.job_id, *begun.evaluations)
 
@@ -227,6 +239,7 @@ def models_push(
     model, where = models.push(run.workspace, retriever, repository, public=public, **allowed)
     for fault in model.faults:
         warn(fault.sentence.replace("**", ""))
+
     return run.say(where, where)
 
 

@@ -95,16 +95,19 @@ def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
         return words
     if variant.endswith(OWN_LIST):
         return _own(Path(variant))
+
     if variant != QUESTION_WORDS_KEPT:
         raise ConfigError(
             f"No stopword list is called {variant!r}.",
             hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}, or name a file of your own ({OWN_LIST}).",
         )
+
     if language not in variants_with_question_words():
         raise ConfigError(
             f"The question words of {language!r} are not set apart.",
             hint=f"They are for: {', '.join(variants_with_question_words())}.",
         )
+
     return words - _read(SHIPPED / "question_words" / f"{language}.txt")
 
 

@@ -87,25 +87,32 @@ def guess_language(text: str) -> str:
         words = text.encode("ascii").translate(_WORDS_OF_ASCII)
         letters = len(words) - words.count(b" ") - words.count(b"'")
         return _by_function_words(words.decode().split(), "Latin") if letters >= MIN_LETTERS else UNKNOWN
+
     by_script = Counter({"Latin": len(_NO_ASCII_LETTERS.sub("", text))})
     for letter, n in Counter(_ASCII.sub("", text)).items():
         by_script[_script_of(letter)] += n
+
     counts = {script: by_script[script] for script in _LETTERS if by_script[script]}
     syllabic = sum(counts.get(script, 0) for script in _EAST_ASIAN)
     weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in _EAST_ASIAN}
     weights["East Asian"] = SYLLABIC_WEIGHT * syllabic
+
     script = max(weights, key=lambda s: weights[s])
     if 2 * weights[script] <= sum(weights.values()):
         return UNKNOWN
+
     enough = MIN_SYLLABLES * SYLLABIC_WEIGHT if script in ("East Asian", "Hangul") else MIN_LETTERS
     if weights[script] < enough:
         return UNKNOWN
+
     if script == "East Asian":
         hiragana, katakana = counts.get("Hiragana", 0), counts.get("Katakana", 0)
         japanese = hiragana >= MIN_HIRAGANA_SHARE * syllabic or katakana >= MIN_KATAKANA_SHARE * syllabic
         return "ja" if japanese else "zh"
+
     if language := _ONE_LANGUAGE.get(script):
         return language
+
     return _by_function_words(_WORDS[script].findall(text.lower().replace("’", "'")), script)
 
 
@@ -142,10 +149,12 @@ def _by_function_words(found: list[str], script: str) -> str:
         for language in listed:
             hits[language] += n
             scores[language] += n / len(listed)
+
     best, second = sorted(scores, key=lambda language: -scores[language])[:2]
     n_best = hits[best]
     if n_best < 2 or n_best < MIN_FUNCTION_WORD_SHARE * total or scores[best] < MIN_LEAD * scores[second]:
         return UNKNOWN
+
     return best
 
 

@@ -250,11 +250,13 @@ def language_of(code: str) -> Language:
     code = code.strip().lower()
     if code in LANGUAGES:
         return LANGUAGES[code]
+
     caution = (
         f"; {WITHOUT_SPACES[code]} is written without spaces, so these are phrases and CW is far too low"
         if code in WITHOUT_SPACES
         else "; not one of the paper's languages"
     )
+
     listed = "Stopwords ISO, as installed"
     return Language(
         code,

@@ -296,6 +296,7 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
                 ),
                 file=file,
             )
+
     text = chosen["text"]
     if text is None:
         hint = "Choose the column with the text, and likewise those with the id and the title."
@@ -303,8 +304,10 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
             hint += " Or say that the file has no header row."
         problem = f"None of the fields found ({listed(names) or 'none'}) is known to hold the text of a document."
         raise InputError(problem, hint=hint, file=file)
+
     assigned = {name for name in chosen.values() if name is not None}
     queries = chosen["query"] or column_named([name for name in names if name not in assigned], GUESSES["queries"])
     others = [name for name in names if name not in assigned | {queries}]
     grade = chosen["grade"] or (column_named(others, GUESSES["grade"]) if queries else None)
+
     return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries, grade=grade)

@@ -43,6 +43,7 @@ class SeenIds:
         """
         if not len(ids):
             return {}
+
         rows = np.empty((3, len(ids)), np.int64)
         rows[0] = np.fromiter(map(hash, ids), np.int64, len(ids))
         rows[1], rows[2] = positions, contents
@@ -51,12 +52,14 @@ class SeenIds:
         new = np.ones(len(ids), bool)
         new[1:] = batch[0, 1:] != batch[0, :-1]
         first = np.maximum.accumulate(np.where(new, np.arange(len(ids)), 0))
+
         repeated = {int(order[i]): Earlier(*map(int, batch[1:, first[i]])) for i in np.flatnonzero(~new)}
         for run in self._runs:
             at = np.minimum(np.searchsorted(run[0], batch[0]), run.shape[1] - 1)
             seen = run[0, at] == batch[0]
             repeated.update({int(order[i]): Earlier(*map(int, run[1:, at[i]])) for i in np.flatnonzero(seen)})
             new &= ~seen
+
         self._merge(batch[:, new])
         return repeated
 

@@ -47,15 +47,19 @@ def _blocks(
         while data := stream.read(BLOCK_BYTES):
             if first:
                 data, first = data.removeprefix(codecs.BOM_UTF8), False
+
             data = rest + data
             ends = ends_of(data)
             if ends is None or (not len(ends) and len(data) > LONGEST_BLOCK):
                 yield data, None
                 return
+
             cut = int(ends[-1]) if len(ends) else 0
             if cut:
                 yield data[:cut], ends
+
             rest = data[cut:]
+
         if rest:
             rest = rest if rest.endswith(b"\n") else rest + b"\n"
             ends = ends_of(rest)
@@ -93,9 +97,12 @@ def in_columns(source: Source, layout: Layout, rows: Callable[[], Iterator[Row |
             block, ends = next(blocks, (b"", None))
         except InputError:
             block, ends = b"damaged", None
+
         if not block:
             return
+
         lines = ends_of_lines(block)
+
         # As they are counted singly.
         cost = ROW_BYTES * len(lines) if source.packed else 0
         if ends is None or not is_utf8(block) or source.budget.spent + cost > source.budget.limit:
@@ -108,9 +115,11 @@ def in_columns(source: Source, layout: Layout, rows: Callable[[], Iterator[Row |
         begins = np.concatenate(([0], ends[:-1]))
         numbers = line + np.searchsorted(lines, begins, side="right")
         line += len(lines)
+
         if n_header:
             cut, n_header = int(ends[n_header - 1]), 0
             block, ends, numbers = block[cut:], ends[layout.n_header :] - cut, numbers[layout.n_header :]
+
         if not len(ends):
             continue
 
@@ -194,6 +203,7 @@ def _word_counts(offsets: NDArray[np.int32], data: NDArray[np.uint8]) -> NDArray
     """The words of some texts; -1 for those with letters of three bytes, whose words may stand without spaces."""
     if not len(data):
         return np.zeros(len(offsets) - 1, np.int64)
+
     space = data == 32
     space |= data - 9 < 5  # of unsigned bytes: 9 to 13
     space |= data - 28 < 4
@@ -205,9 +215,11 @@ def _word_counts(offsets: NDArray[np.int32], data: NDArray[np.uint8]) -> NDArray
     starts &= ~space
     counts = np.zeros(len(offsets) - 1, np.int64)
     counts[np.diff(offsets) > 0] = np.add.reduceat(starts, begins, dtype=np.int64)
+
     if len(beyond):
         odd = beyond[_maybe_spaces(data, beyond)]
         counts[np.diff(np.searchsorted(odd, offsets)) > 0] = -1
+
     return counts
 
 

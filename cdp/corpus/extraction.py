@@ -91,6 +91,7 @@ class _Process:
 
         threading.Thread(target=expire, daemon=True).start()
         whole = False
+
         try:
             process.stdin.write(json.dumps({"path": str(path), **request}).encode() + b"\n")
             process.stdin.flush()

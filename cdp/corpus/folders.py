@@ -97,6 +97,7 @@ def _choose(names: Sequence[str], options: ReadOptions, contents: FileList, sour
             if _suffix(name) in _ARCHIVES:
                 reason = "an archive inside the folder is not opened; unpack it first"
             contents.rejected.append(Rejected(shown_name(name), None, UNKNOWN_FORMAT, reason))
+
     contents.sources = list(map(source, chosen))
 
 
@@ -145,10 +146,12 @@ def _of_folder(path: Path, options: ReadOptions, budget: Budget, opened: ExitSta
                     names.append((base / file).relative_to(path).as_posix())
             except OSError as error:  # a link that may not be followed, or that leads to no possible name
                 closed.append(error)
+
     contents = FileList()
     for fault in closed:
         name = shown_name(os.path.relpath(fault.filename or path, path))
         contents.rejected.append(Rejected(name, None, UNREADABLE, f"{fault.strerror}"))
+
     members: dict[str, Source] = {}
     for name in [name for name in names if _suffix(name) == ".zip" and not hidden(name)]:
         try:
@@ -160,7 +163,9 @@ def _of_folder(path: Path, options: ReadOptions, budget: Budget, opened: ExitSta
             contents.archives[name] = path / name
             found = _members(archive, contents, f"{name}/")
             members |= {f"{name}/{at}": zip_member(archive, info, budget, f"{name}/") for at, info in found.items()}
+
         names.remove(name)
+
     _choose([*names, *members], options, contents, lambda n: members.get(n) or Source.of_file(path / n, n, budget))
     return contents
 

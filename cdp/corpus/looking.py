@@ -144,18 +144,22 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
         sources = contents.sources
         if not sources:
             raise InputError("It holds no file of a known format.", hint=" ".join(contents.notes), file=path)
+
         table = next((s for s in sources if isinstance(format_of(s, options), RowFormat)), None)
         if table is not None:
             reader = format_of(table, options)
             assert isinstance(reader, RowFormat)
             seen = list(itertools.islice(reader.rows(table, options), LOOKED_AT))
+
         document, blocks, apart = _first_document([s for s in sources if s is not table], options)
         locked = tuple(_locked(sources, options))
+
     rows = [row for row in seen if isinstance(row, Row)]
     columns = tuple(dict.fromkeys(name for row in rows for name in row.values))
     head = [] if table is None or Path(table.name).name in BEIR_CORPUS else rows[:ROWS_FOR_FIELDS]  # as the import does
     tagged = {name for name in columns if is_html([row.values.get(name) for row in head])}
     cells = [{name: _cell(value, name in tagged) for name, value in row.values.items()} for row in rows]
+
     return FilePreview(
         file=sources[0].name if table is None else table.name,
         n_files=len(sources),

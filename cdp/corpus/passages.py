@@ -179,13 +179,17 @@ def _of_section(blocks: Iterable[Block], section: tuple[str, ...], words: int) -
                 yield _joined(before, section)
             before, current = current, _repeated(current, words)
             size, repeated = sum(s.words for s in current), len(current)
+
         if not current:
             size += count_words(sentence.header or "")
+
         current.append(sentence)
         size += sentence.words
+
     if before and sum(s.words for s in current[repeated:]) < LEAST * words:
         yield _joined(before + current[repeated:], section)
         return
+
     for passage in filter(None, (before, current)):
         yield _joined(passage, section)
 

@@ -180,7 +180,9 @@ def read_documents(
         raise InputError("It is neither a file nor a folder.", file=path)
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
+
     folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch))
+
     try:
         with reading_process(passwords):
             return _Reading(path, options, folder, watch).run(earlier)
@@ -230,24 +232,32 @@ class _Reading:
         with ExitStack() as stack:
             stack.callback(self.collector.close)
             stack.callback(self.spool.close)
+
             contents = stack.enter_context(contents_of(self.path, self.options))
             for rejected in contents.rejected:
                 self._reject_file(rejected)
+
             readable: list[Source] = []
             for number, source in enumerate(contents.sources):
                 with self._taken(source, 0.5 * number / len(contents.sources), len(contents.sources)):
                     self._spool(source)
                     readable.append(source)
+
             self._find_stayed(readable, earlier)
+
             for number, source in enumerate(readable):
                 with self._taken(source, 0.5 + 0.5 * number / len(readable), len(readable)):
                     self._read(source)
+
             self.notes += [*contents.notes, *self.repeated.notes([s.report.running for s in self.spooled.values()])]
             documents, content_hash = self.collector.finish()
+
         if not documents:
             raise self._nothing()
+
         self._take_notes()
         queries = self.collector.queries
+
         return ReadResult(
             source=self.path.name,
             source_sha256=_source_hash(self.path, contents),
@@ -278,6 +288,7 @@ class _Reading:
         before = self.n_rows
         self.place = (begins, 0.5 / n_files)
         self._tell(0.0, source)
+
         try:
             yield
         except RefusedValueError as refused:
@@ -286,16 +297,20 @@ class _Reading:
             # Alone, or where the fault is the import's and not the file's, it ends the import.
             if self.alone or (isinstance(error, InputError) and error.file is None):
                 raise
+
             line, reason = None, describe(error)
+
             if isinstance(error, InputError):
                 line = error.line
                 where = Path(str(error.file)).name + ("" if line is None else f", line {line}")
                 reason = str(error).removeprefix(f"{where}: ")
             else:
                 self.failures.record(source.name, error, file=source.name)
+
             kind, n = UNREADABLE, self.n_rows - before
             if n:
                 kind, reason = BROKEN_OFF, f"the {n:,} rows before were read; {reason}"
+
             self._reject_file(Rejected(source.name, line, kind, reason))
 
     def _tell(self, share: float, source: Source) -> None:
@@ -312,10 +327,12 @@ class _Reading:
         reader = format_of(source, self.options)
         if not isinstance(reader, DocumentFormat):
             return
+
         report = Report(progress=lambda done, total: self._tell(done / total, source))
         start = self.spool.tell()
         tops: list[str] = []
         lines: set[int] = set()
+
         try:
             for block in reader.blocks(source, self.options, report):
                 self.spool.write(json.dumps(block).encode() + b"\n")
@@ -324,8 +341,10 @@ class _Reading:
         except BaseException:
             self.spool.seek(start)
             raise
+
         if self.spool.tell() == start:
             raise InputError(EMPTY, hint="Check that the right file was chosen.", file=source.name)
+
         self.repeated.add(reader.name, lines)
         # Several headings of the first level are chapters, and none of them is the title.
         title = report.title or (tops[0] if len(tops) == 1 else source.stem)
@@ -344,12 +363,15 @@ class _Reading:
         self.formats[reader.name] = None
         file = self.collector.begin(source.name)
         n, self.sample = self.collector.n_added, ""
+
         if isinstance(reader, DocumentFormat):
             self._cut(source, self.spooled[source.name], file)
         else:
             self._take_rows(source, reader, file)
             self.tagged = set()
+
         self.n_files += 1
+
         if len(self.files) < KEPT_FILES:
             n_documents = self.collector.n_added - n
             language = guess_language(self.sample)
@@ -387,9 +409,11 @@ class _Reading:
         words = PASSAGE_WORDS if self.options.passages is None else self.options.passages
         apart = cast(DocumentFormat, READERS[spooled.format]).apart
         passages = cut(self.repeated.without(running, self._blocks(spooled)), words, apart, spooled.title)
+
         first, second = next(passages, None), next(passages, None)
         if first is None:
             raise RefusedValueError("empty text", "it holds no text")
+
         for n, passage in enumerate(itertools.chain(filter(None, (first, second)), passages), start=1):
             pages = f"{passage.page}..{passage.last}" if passage.last > passage.page else f"{passage.page}"
             place = f"#p{pages}-{n}" if passage.page else f"#{n}" if second else ""
@@ -403,30 +427,38 @@ class _Reading:
         head: list[Row] = []
         for item in items:
             looked.append(item)
+
             if isinstance(item, BadRow):
                 self.rejections.add(Rejected(source.name, *item))
             elif isinstance(item, Row):
                 head.append(item)
             else:
                 head += map(item.row, range(min(len(item.lines), ROWS_FOR_FIELDS - len(head))))
+
             if len(head) == ROWS_FOR_FIELDS:
                 break
+
         if not looked:
             raise InputError(EMPTY, hint="Check that the right file was chosen.", file=source.name)
         if not head:
             return
+
         names = list(dict.fromkeys(name for row in head for name in row.values))
         fields = resolve_fields(names, self.options, source.name)
         graded = grade_columns([row.values for row in head], self.options.grade_field) if fields.grade else ()
         self.grades = Grades((fields.grade,) if fields.grade in graded else ())
         self.found_fields.update(dict.fromkeys(names))
+
         if fields.id is None:
             self.numbered.append(source.name)
+
         beir = PurePosixPath(source.name).name in BEIR_CORPUS  # published as it is
         columns = (fields.text, fields.title)
         self.tagged = {name for name in columns if name and not beir and is_html([r.values.get(name) for r in head])}
+
         if self.tagged:
             self.notes.append(f"HTML tags were removed from {listed(sorted(self.tagged))} in {source.name}.")
+
         prefix = "" if self.alone else f"{source.plain_name.removesuffix(source.suffix)}-"
         number = 1
         for n, item in enumerate(itertools.chain(looked, items)):
@@ -440,7 +472,9 @@ class _Reading:
             else:
                 self.n_rows += len(item.lines)
                 self._take_chunk(source, item, fields, file, prefix, number)
+
             number += len(item.lines) if isinstance(item, Chunk) else 1
+
         if said := self.grades.sentence():
             self.notes.append(f"{source.name}: {said}")
 
@@ -494,16 +528,21 @@ class _Reading:
         values = row.values
         if self.tagged:
             values = {k: without_tags(v) if k in self.tagged and isinstance(v, str) else v for k, v in values.items()}
+
         id = made_id if fields.id is None else checked_id(values.get(fields.id), fields.id)
         text, text_repaired = storable(checked_text(values.get(fields.text), fields.text))
         title, title_repaired = "", False
+
         if fields.title is not None:
             title, title_repaired = storable(checked_title(values.get(fields.title), fields.title))
+
         queries, unusable, n_repaired = queries_of(values.get(fields.queries)) if fields.queries else ([], 0, 0)
         if queries and (self.grades.of(values) or 0) <= 0:
             queries = []
+
         self.n_unusable_queries += unusable
         self.n_repaired += text_repaired or title_repaired or n_repaired > 0
+
         return CheckedRow(id, title, text, file, row.line, queries)
 
     def _parts(self, entry: CheckedRow) -> list[CheckedRow]:
@@ -522,18 +561,22 @@ class _Reading:
         if self.n_cut_queries:
             queries = counted(self.n_cut_queries, "query", "queries")
             self.notes.append(f"{queries} of rows that were cut left out: keep rows whole for them.")
+
         encodings = Counter(file.encoding for file in self.files if file.encoding not in ("", "utf-8"))
         if self.options.encoding == AUTO and encodings:
             found = ", ".join(f"{counted(n, 'file')} as {encoding}" for encoding, n in encodings.most_common())
             self.notes.append(f"Not UTF-8, read in the encoding that was found: {found}.")
+
         if self.numbered:
             files = f" in {len(self.numbered):,} files" if len(self.numbered) > 1 else f" in {self.numbered[0]}"
             self.notes.append(f"No id field was found{files}: the documents were numbered by their rows.")
+
         if self.n_repaired:
             self.notes.append(
                 f"{counted(self.n_repaired, 'document')} held characters that cannot be stored (NUL or half of a "
                 "surrogate pair), in the text or in a query; each was replaced by U+FFFD."
             )
+
         if self.n_unusable_queries:
             self.notes.append(f"{self.n_unusable_queries:,} entries among the queries were empty or no text, left out.")
 

@@ -89,6 +89,7 @@ class RepeatedLines:
         least = max(LEAST_FILES, RUNNING_SHARE * self._files[format])
         if self._files[format] < LEAST_FILES or file in self._left_out:
             return self._left_out.get(file, set())
+
         shown: dict[int, str] = {}
         total = removed = 0
         for block in blocks:
@@ -98,10 +99,13 @@ class RepeatedLines:
                     if self._counts[format, key] >= least:
                         removed += len(line)
                         shown[key] = " ".join(line.split())
+
         if 2 * removed > total:
             return set()
+
         self._left_out[file] = set(shown)
         self._shown = shown | self._shown
+
         return set(shown)
 
     def without(self, running: set[int], blocks: Iterable[Block]) -> Iterator[Block]:
@@ -155,9 +159,11 @@ class NearDuplicates:
         exact = hash(" ".join(words))
         if (known := self._exact.setdefault(exact, id)) != id or len(words) < LEAST_WORDS:
             return known if known != id else ""
+
         numbers = hash(tuple(sorted(word for word in words if not word.isalpha())))
         # A hash that is the same in every process: the same import finds the same repeats.
         shingles = {crc32(" ".join(words[i : i + SHINGLE]).encode()) for i in range(len(words) - SHINGLE + 1)}
+
         lowest = sorted(shingles)[:SKETCH]
         sketch = frozenset(lowest)
         # Near-duplicates share one of their lowest shingles almost surely.
@@ -165,6 +171,8 @@ class NearDuplicates:
             other = self._sketches.get((numbers, shingle))
             if other is not None and len(sketch & other[0]) >= SAME_SHARE * len(sketch | other[0]):
                 return other[1]
+
         for shingle in lowest[:3]:
             self._sketches.setdefault((numbers, shingle), (sketch, id))
+
         return ""

@@ -94,6 +94,7 @@ def _first_fault(source: Source, encoding: str, blocks: int = sys.maxsize) -> _F
         for _ in range(blocks):
             block = stream.read(BLOCK)
             pending = len(decoder.getstate()[0])
+
             try:
                 _decode(decoder, block, encoding == "utf-8" and not pending)
             except UnicodeDecodeError as error:
@@ -103,10 +104,13 @@ def _first_fault(source: Source, encoding: str, blocks: int = sys.maxsize) -> _F
                 return _Fault(what, line + block[: max(0, at)].count(b"\n"), around)
             except ValueError as error:  # utf-16 without its mark: the error has no position
                 return _Fault(shown_name(str(error)), line, b"")
+
             if not block:
                 break
+
             offset += len(block)
             line += block.count(b"\n")
+
     return None
 
 
@@ -144,17 +148,20 @@ def _found_encoding(source: Source) -> str:
             head = stream.read(HEAD_BYTES)
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
             return likely_encoding(head)
+
         if head.count(0) > len(head) // 10:
             likely = likely_encoding(head)
             decoded = head[: len(head) // 4 * 4].decode(likely, "replace")
             controls = sum(character < " " and character not in "\t\r\n\f" for character in decoded)
             return "utf-8" if controls > len(decoded) / 50 else likely
+
         fault = _first_fault(source, "utf-8", BLOCKS_LOOKED_THROUGH)
         if fault is not None:
             readable = fault.around.decode("utf-8", "replace")
             faults = readable.count("\ufffd")
             fits = sum(character > "\x7f" for character in readable) - faults
             return "utf-8" if fits >= faults or _is_binary(fault.around) else likely_encoding(fault.around)
+
     return "utf-8"
 
 

@@ -104,6 +104,7 @@ def store(
     store at the same time wait for each other. WorkspaceError if the disk refuses.
     """
     licence = " ".join((licence or result.options["licence"]).split())
+
     try:
         with _locked(workspace):
             for manifest in list_corpora(workspace):
@@ -125,7 +126,9 @@ def _write(
     corpus_id = f"{stem}-{result.content_hash[:HASH_DIGITS]}"
     if workspace.corpus(corpus_id).exists():  # the same first digits, other content
         corpus_id = f"{stem}-{result.content_hash[: 2 * HASH_DIGITS]}"
+
     imported = {field.name: getattr(result, field.name) for field in dataclasses.fields(Imported)} | {"source": source}
+
     manifest = CorpusManifest(
         **imported, id=corpus_id, name=name.strip() or stem, created=now(), licence=licence, previous=previous
     )
@@ -137,6 +140,7 @@ def _write(
             _copy(result.folder / FILE, made / FILE)
         write_json(made / "manifest.json", dataclasses.asdict(manifest))
         made.rename(workspace.corpus(corpus_id))
+
     return manifest
 
 
@@ -267,15 +271,19 @@ def find(workspace: Workspace, previous: CorpusManifest | None, result: ReadResu
     listed = list_corpora(workspace)
     if previous is None or any(manifest.content_hash == result.content_hash for manifest in listed):
         return None
+
     by_content: dict[int, list[str]] = {}
     for document in result.documents:
         by_content.setdefault(hash((document.title, document.text)), []).append(document.id)
+
     kept: dict[str, str] = {}
     for document in open_corpus(workspace, previous.id):
         ids = by_content.get(hash((document.title, document.text)), [])
         if ids:  # passages before it may have moved its number
             kept[document.id] = document.id if document.id in ids else ids[0]
+
     if len(kept) < LEAST_KEPT * previous.n_documents:
         return None
+
     number = 1 + sum(manifest.name == previous.name for manifest in listed)
     return CorpusUpdate(previous, kept, result.n_documents - len(set(kept.values())), number)

@@ -207,6 +207,7 @@ class Calibration:
                 f"Corrected by {counted(found.n_labelled, 'query', 'queries')} of people: {signed(found.mean)} "
                 f"(95% {interval(found.interval, sign=True)}){f'; labelled queries: {needs}' if needs else ''}."
             )
+
         if self.unlabelled < 0:
             why = "what it retrieved was not kept"
         elif self.labelled < FEWEST:
@@ -215,6 +216,7 @@ class Calibration:
             why = f"{counted(self.unlabelled, 'document')} of the first ten have no label by people"
         else:
             why = f"the {self.labelled} labelled queries share documents: fewer than {FEWEST} groups"
+
         return f"Uncalibrated, judged by {self.judge} alone: {why}."
 
     def record(self) -> dict[str, Any]:
@@ -268,9 +270,11 @@ def calibrate(
     labelled = len(by.people)
     if labelled < FEWEST:
         return Calibration(by.judge, labelled)
+
     kept = [[run for run in side if run is not None] for side in (first, second)]
     if len(kept[0]) < len(first) or len(kept[1]) < len(second):
         return Calibration(by.judge, labelled, -1)
+
     unlabelled = {
         (query, document)
         for run in (*kept[0], *kept[1])
@@ -281,8 +285,10 @@ def calibrate(
     if unlabelled:
         # Leaving these queries out would leave the random sample.
         return Calibration(by.judge, labelled, len(unlabelled))
+
     before, after = (np.mean([_by_people(by, run) for run in side], axis=0) for side in kept)
     people = dict(zip(by.people, (100 * (after - before)).tolist(), strict=True))
+
     return Calibration(by.judge, labelled, 0, correct(differences, people, units))
 
 

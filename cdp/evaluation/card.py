@@ -92,6 +92,7 @@ def model_card(
         pipeline_tag="sentence-similarity",
         tags=["sentence-transformers", f"{retriever.kind}-retrieval", "cdp-studio", f"dataset_size:{result['pairs']}"],
     )
+
     body = _BODY.format(
         title=title,
         warnings="".join(f"> {note}\n\n" for note in notes if note.startswith("**")),

@@ -62,10 +62,12 @@ def fuse(rankings: Sequence[np.ndarray], document_ids: Sequence[str], top_k: int
             for rank, number in enumerate(ranking[row].tolist(), start=1):
                 if number >= 0:
                     sums[number] = sums.get(number, 0.0) + 1 / (k + rank)
+
         # In single precision, as a run is kept and trec_eval reads it: what is equal there is a tie here.
         single = dict(zip(sums, np.fromiter(sums.values(), np.float32, len(sums)).tolist(), strict=True))
         best = sorted(single, key=lambda number: (single[number], document_ids[number]), reverse=True)[:top_k]
         documents[row, : len(best)], scores[row, : len(best)] = best, [single[number] for number in best]
+
     return Ranking(documents, scores)
 
 
@@ -170,14 +172,17 @@ def rerank(
         batch = order[start : start + PAIRS_AT_ONCE]
         texts = [(benchmark.queries[rows[i]], benchmark.documents[documents[rows[i], columns[i]]]) for i in batch]
         values[batch] = pair_scores(texts)
+
     reordered = np.full((len(documents), min(depth, documents.shape[1])), -np.inf, np.float32)
     reordered[rows, columns] = values
+
     for row, of_row in enumerate(reordered):
         best = np.argsort(-of_row, kind="stable")
         documents[row, : len(best)], scores[row, : len(best)] = documents[row, best], of_row[best]
         rest = np.flatnonzero(documents[row, len(best) :] >= 0)
         # Below the lowest of those that were read, in the order they had: a run is read by its scores.
         scores[row, len(best) + rest] = of_row[best[-1]] - 1 - rest
+
     ranking = in_trec_order(benchmark, documents, scores)
     return _judged(benchmark, first, ranking, {"rerank_depth": depth}, {})
 

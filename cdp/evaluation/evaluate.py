@@ -98,16 +98,20 @@ def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dic
         for document, grade in benchmark.qrels[query].items()
         if grade > 0
     ]
+
     query, document, grade = np.array(pairs, np.int64).reshape(-1, 3).T
     ranks = from_ranking(ranking.documents, benchmark.query_ids, query, document, grade)
     names = measures.within(ranking.documents.shape[1])
     per_query = measures.compute(ranks, names)
+
     if benchmark.relevant_from > 1:
         enough = grade >= benchmark.relevant_from
         strict = from_ranking(ranking.documents, benchmark.query_ids, query[enough], document[enough], grade[enough])
         per_query |= measures.compute(strict, [name for name in names if measures.parse(name)[0] != "ndcg"])
+
     if benchmark.passages and (files := _files(benchmark.document_ids)) is not None:
         per_query[OF_FILES] = _of_files(benchmark, ranking, files, query, document, grade)
+
     return {name: float(values.mean()) for name, values in per_query.items()}, per_query, ranks.absent
 
 
@@ -195,6 +199,7 @@ def evaluate_model(
         store=store, model_hash=model_hash, documents_hash=benchmark.documents_hash, batch_size=batch_size, watch=watch,
         vectors=vectors,
     )  # fmt: skip
+
     ranking = in_trec_order(benchmark, numbers, scores)
     settings = {
         "similarity": chosen.similarity,
@@ -204,6 +209,7 @@ def evaluate_model(
         "precision": precision,
         "top_k": top_k,
     }
+
     return _evaluation(benchmark, ranking, chosen, reused, seconds, settings)
 
 
@@ -225,6 +231,7 @@ def evaluate_bm25(
     ranking = in_trec_order(benchmark, documents, scores)
     seconds = {"indexing": ready - began, "searching": time.perf_counter() - ready}
     settings = {"similarity": "bm25", "k1": bm25.K1, "b": bm25.B, "language": language, "top_k": top_k}
+
     return _evaluation(benchmark, ranking, Protocol("published", "bm25"), {}, seconds, settings)
 
 
@@ -266,6 +273,7 @@ def retrieve(
     prompts = {"query": protocol.query_prompt, "document": protocol.document_prompt}
     was_training = model.training
     model.eval()
+
     try:
         for role, plural, texts, known in (
             ("query", "queries", queries, ""), ("document", "documents", documents, documents_hash),
@@ -273,6 +281,7 @@ def retrieve(
             began, phase = time.perf_counter(), f"encoding {plural}"
             encoding = Encoding(model_hash, role, prompts[role], protocol.normalise, length_of(model), precision, kind)
             options: dict[str, Any] = {"batch_size": batch_size, "progress": partial(watch, phase)}
+
             if store is not None and model_hash:
                 options["redo"] = isinstance(model, ApiModel)  # asks again for texts that it could not embed
                 found.append(store.get(lambda: model, texts, encoding, hash_of_texts=known, **options))
@@ -280,6 +289,7 @@ def retrieve(
                 found.append(vectors.get(encoding, known, partial(embed, model, texts, encoding, **options)))
             else:
                 found.append(embed(model, texts, encoding, **options))
+
             seconds[phase] = time.perf_counter() - began
     finally:
         model.train(was_training)
@@ -290,20 +300,24 @@ def retrieve(
     device = model.device.type if model.device.type == "cuda" else "cpu"
     of_queries, of_documents = found
     failed = failed_texts(model)
+
     absent = [number for number, text in enumerate(documents) if text in failed]
     if absent:  # no vector is no evidence: such a document is in no ranking, whatever the other scores are
         exclude = [sorted({*listed, *absent}) for listed in exclude or [()] * len(queries)]
+
     if kind == MULTI_VECTOR:
         scores, numbers = _by_tokens(of_queries, of_documents, k, exclude or [()] * len(queries), report)
     else:
         scores, numbers = search(
             np.concatenate(of_queries.parts), of_documents.parts, k, exclude=exclude, device=device, progress=report
         )
+
     unasked = [number for number, text in enumerate(queries) if text in failed]
     scores[unasked], numbers[unasked] = -np.inf, -1
     seconds["searching"] = time.perf_counter() - began
     reused = {"embeddings_reused": of_documents.reused, "query_embeddings_reused": of_queries.reused}
     counts = {"documents_without_vector": len(absent), "queries_without_vector": len(unasked)} if failed else {}
+
     return scores, numbers, seconds, {**reused, **counts}
 
 

@@ -87,13 +87,16 @@ def task(workspace: Workspace, name: str, by: str) -> LabelTask | None:
     """Return what this person labels next; None when everything is done."""
     folder, pool = pool_of(workspace, name)
     labels = judged.read_labels(folder)
+
     query = judged.next_query(pool, labels, by)
     if not query:
         return None
+
     done = {label.document for label in labels if (label.query, label.by) == (query, by)}
     proposed, path = judged.to_label(pool, query), part(folder, "corpus")
     documents = ANSWERS.get(path, "documents by id", lambda: {document.id: document for document in iter_corpus(path)})
     text = read_queries(part(folder, "queries"))[query].text
+
     return LabelTask(
         query, text, tuple(sorted(content_words(text, manifests.read(folder).language or "en"))),
         tuple(documents[name] for name in proposed if name not in done), len(proposed),
@@ -115,14 +118,17 @@ def progress(workspace: Workspace, name: str) -> LabellingProgress:
     problems: list[str] = []
     pool, labels = judged.read_pool(folder, problems), judged.read_labels(folder, problems)
     judge = str(manifests.read(folder).source.get("judge"))
+
     by_person: dict[str, dict[tuple[str, str], int]] = {}
     for given in labels:
         if given.grade is not None:
             by_person.setdefault(given.by, {})[given.query, given.document] = given.grade
+
     model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder, problems)}
     people = {by: len(judged.finished(pool, labels, by)) for by in by_person}
     agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
     grades = {grade: n for grade in judged.GRADES if (n := list(model.values()).count(grade))}
     done = set(judged.finished(pool, labels))
     extended = len(done - set(judged.finished(pool, labels, later=True)))
+
     return LabellingProgress(judge, len(done), len(pool), people, agreed, grades, extended, tuple(problems))

@@ -73,10 +73,13 @@ def from_run(run: TrecRun, qrels: Qrels) -> RelevantRanks:
                     missing.append((i, grade))
                 else:
                     retrieved.append((i, grade, len(present), score, document))
+
         if scores:
             present.append((query, scores))
+
     columns, grades, rows, own, documents = zip(*retrieved, strict=True) if retrieved else ((), (), (), (), ())
     ranks = _ranks(present, np.asarray(rows, np.int64), np.asarray(own, np.float64), documents)
+
     return RelevantRanks(
         tuple(query_ids),
         np.concatenate([np.asarray(columns, np.int64), np.asarray([i for i, _ in missing], np.int64)]),
@@ -92,16 +95,19 @@ def _ranks(
     """The rank of each retrieved relevant document: 1 + documents that score higher + those tied with a higher id."""
     if not present:
         return np.zeros(0, np.int64)
+
     lengths = np.fromiter((len(scores) for _, scores in present), np.int64, len(present))
     flat = np.fromiter(chain.from_iterable(s.values() for _, s in present), np.float64, int(lengths.sum()))
     if np.isnan(flat).any():
         at = int(np.searchsorted(np.cumsum(lengths), np.flatnonzero(np.isnan(flat))[0], side="right"))
         raise InputError(f"The run has a score that is not a number, for query {present[at][0]!r}.")
+
     table = np.full((len(present), int(lengths.max())), -np.inf, np.float32)
     filled = np.arange(table.shape[1]) < lengths[:, None]
     with np.errstate(over="ignore"):
         table[filled] = flat
         own = own.astype(np.float32)
+
     higher, equal = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     step = max(1, _BLOCK // table.shape[1])
     for start in range(0, len(rows), step):
@@ -109,10 +115,12 @@ def _ranks(
         block, mine = table[rows[start:stop]], own[start:stop, None]
         higher[start:stop] = np.count_nonzero(block > mine, axis=1)
         equal[start:stop] = np.count_nonzero((block == mine) & filled[rows[start:stop]], axis=1)
+
     ranks = higher + 1
     for j in np.flatnonzero(equal > 1).tolist():
         scores, document = present[rows[j]][1], documents[j]
         ranks[j] += sum(other > document and np.float32(score) == own[j] for other, score in scores.items())
+
     return ranks
 
 

@@ -42,6 +42,7 @@ def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
             "score": pa.array(ranking.scores[filled], pa.float32()),
         }
     )
+
     data = io.BytesIO()
     pq.write_table(table, data, compression="zstd")
     write_bytes(path, data.getvalue())
@@ -121,6 +122,7 @@ def write_result(
         return
     if result.ranking.documents.shape[1]:  # scores that were imported have no run
         write_run(run_file(job.folder), benchmark, result.ranking)
+
     job.result(
         "evaluation",
         {

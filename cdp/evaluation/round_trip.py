@@ -48,6 +48,7 @@ def by_bm25(
         part = slice(start, start + QUERIES_AT_ONCE)
         found = bm25.rank(index, queries[part], depth, language=language)
         ranks[part] = ranks_of(*found, own[part], None if others is None else others[part])
+
     return ranks
 
 

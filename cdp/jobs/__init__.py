@@ -126,11 +126,13 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
     views = []
     clean(workspace.jobs)
     queue.clear_dead()
+
     try:
         folders = list(workspace.jobs.glob("[!.]*"))
     except OSError as error:
         fault = disk_fault(error) or error.strerror
         raise WorkspaceError(f"{workspace.jobs} cannot be listed: {fault}.") from error
+
     for folder in folders:
         try:
             spec = read_spec(folder)
@@ -140,6 +142,7 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
             continue
         if kinds is None or spec.kind in kinds:
             views.append(_view(workspace, spec, positions, living))
+
     return _newest_first(views)
 
 
@@ -172,25 +175,31 @@ def _view(
     # The lock is tested first: a job that ends in between has then written its end before its files are read, and
     # cannot appear as lost. One that is resumed in between would, so the lock is tested once more.
     held = is_held(folder / "alive.lock")
+
     files = JobFiles.read(folder)
     clock = time.time()
     state = derive(files, held, clock)
     if state.state is State.LOST and is_held(folder / "alive.lock"):
         files = JobFiles.read(folder)
         state = derive(files, True, clock)
+
     status = files.status or {}
+
     settled = state.state.active or status.get("phase") == "ended"
     if not settled and (left := living().get(os.path.realpath(folder))):
         state = derive(replace(files, worker_alive=True), False, clock)
         if files.stop_requested and not is_held(folder / "worker.lock"):
             # Supervisor and rank 0 were killed after the request to stop: no process is left that would answer it.
             send_signal(left, signal.SIGKILL)
+
     beat = files.current(files.heartbeat) or {}
     cluster = str(status.get("cluster") or "") if status else spec.cluster
     running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)
+
     eta = beat.get("eta_s") if running else None
     if eta is not None and isinstance(beat.get("clock"), (int, float)):
         eta = max(0.0, float(eta) - max(0.0, clock - float(beat["clock"])))
+
     return JobView(
         id=spec.id,
         kind=spec.kind,
@@ -329,8 +338,10 @@ def submit(
     cluster = place.current(workspace)
     device = device or DeviceRequest.cpu()
     _check(device, cluster)
+
     for other in after:
         load_spec(workspace, other)
+
     queue = Queue(workspace)
     queue.clear_dead()
     job_id = new_id(kind, name)
@@ -352,27 +363,33 @@ def submit(
         cluster=cluster,
         uses_pool=uses_pool,
     )
+
     final = workspace.job(job_id)
     with staging(workspace.jobs) as hidden:
         folder = hidden / job_id
         lock = wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0)
+
         try:
             Status.queued(folder, cluster, place.signature(cluster))
             write_spec(folder, spec)
+
             # Visible only now: a submitter killed before leaves no job.
             try:
                 folder.rename(final)
             except OSError as error:
                 raise WorkspaceError.refused(final, "made", error) from error
+
             queue.add(spec.sequence, job_id, device, after, cluster=bool(cluster))
             _start_supervisor(workspace, final, spec, lock, env_secrets or {}, cluster=cluster, attempt=1)
         except BaseException:
             with suppress(OSError):
                 discard(workspace, final)
+
             queue.remove(job_id)
             raise
         finally:
             os.close(lock)
+
     return job_id
 
 
@@ -392,18 +409,22 @@ def resume(
     folder = workspace.job(job_id)
     cluster = place.current(workspace)
     given = {**os.environ, **(env_secrets or {})}
+
     missing = [key for key in (spec.secrets if needs is None else needs) if not given.get(key)]
     if missing and not cluster:
         raise ConfigError(
             f"Job {job_id} needs {', '.join(missing)}, which is not set.",
             hint="Keys are never stored: give it again, or set it in the environment.",
         )
+
     _check(spec.device, cluster)
     lock = _lock_of_ended(folder, job_id, "resumed")
+
     try:
         queue = Queue(workspace)
         (folder / "stop.request").unlink(missing_ok=True)
         status = Status.queued(folder, cluster, place.signature(cluster))
+
         try:
             queue.remove(job_id)
             queue.add(time.time_ns(), job_id, spec.device, spec.after, cluster=bool(cluster))
@@ -414,6 +435,7 @@ def resume(
             raise
     finally:
         os.close(lock)
+
     return status.attempt
 
 
@@ -421,12 +443,15 @@ def stop(workspace: Workspace, job_id: str) -> bool:
     """Ask a job to save and end. Return False if it had ended already."""
     load_spec(workspace, job_id)
     folder = workspace.job(job_id)
+
     phase = phase_of(folder)
     if phase == "ended":
         return False
     if phase != SUBMITTED and not has_lock(folder):
         return _end_orphans(folder)
+
     write_json(folder / "stop.request", {"time": now()})
+
     # A supervisor that the cluster starts meanwhile finds the request.
     if phase == SUBMITTED and (
         status := _end_submitted(folder, "stopped", message="It was stopped before it started.")
@@ -434,6 +459,7 @@ def stop(workspace: Workspace, job_id: str) -> bool:
         with suppress(ClusterError):
             if launcher := _launcher(status):
                 launcher.stop(job_id, status.attempt)
+
     return True
 
 
@@ -504,11 +530,13 @@ def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
                 if phase != "ended":
                     _end_orphans(folder)
                 return lock
+
         if phase == SUBMITTED or (time.monotonic() > deadline and has_lock(folder)):
             raise ConfigError(
                 f"Job {job_id} is still active and cannot be {what}.",
                 hint="Stop it first and wait until it has ended.",
             )
+
         time.sleep(0.01)
 
 
@@ -537,6 +565,7 @@ def _start_supervisor(
     if cluster:  # there it waits for the lock, which is released after this; until then the job's phase is SUBMITTED
         place.launcher(cluster).submit(folder, spec, attempt)
         return
+
     environment = {
         **os.environ,
         **secrets,
@@ -546,6 +575,7 @@ def _start_supervisor(
         # Else Python imports from the current folder first, which may hold other people's files.
         "PYTHONSAFEPATH": "1",
     }
+
     try:
         with open(folder / "supervisor.log", "ab") as log:
             supervisor = subprocess.Popen(

@@ -72,11 +72,14 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
         TOKENIZERS_PARALLELISM=values.get("TOKENIZERS_PARALLELISM", "false"),
         CDP_STOP_GRACE_S=f"{spec.grace_s:g}",
     )
+
     values.setdefault("GOMP_SPINCOUNT", SPINS)
+
     if is_launched(spec) and not on_cpu:  # the launcher's own default is 1
         values.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // spec.device.processes)))
     if on_cpu:
         values["ACCELERATE_USE_CPU"] = "true"
+
     return values
 
 

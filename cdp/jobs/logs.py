@@ -41,6 +41,7 @@ def follow_log(
 ) -> tuple[str, int]:
     """Return the text since ``offset`` (None: only the end), its newest ``tail_bytes``, and the next offset."""
     load_spec(workspace, job_id)
+
     try:
         with open(workspace.job(job_id) / "worker.log", "rb") as file:
             size = file.seek(0, 2)
@@ -51,8 +52,10 @@ def follow_log(
         return "", 0
     except OSError as error:
         raise WorkspaceError(f"The log of {job_id} cannot be read: {error.strerror or error}.") from error
+
     if start > (offset or 0):
         data = data[data.find(b"\n") + 1 :]
+
     return redact(data.decode("utf-8", "replace")), size
 
 
@@ -74,6 +77,7 @@ def classify(code: int, reported: dict[str, Any] | None, tail: list[str]) -> dic
     ``code`` is the worker's exit code (negative: a signal), ``reported`` the attempt's ``failure.json``.
     """
     kind, hint = "killed", "Resume it to go on from its last checkpoint."
+
     if reported is not None and reported.get("kind"):
         kind, message, hint = (str(reported.get(name, "")) for name in ("kind", "message", "hint"))
     elif -code in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -86,4 +90,5 @@ def classify(code: int, reported: dict[str, Any] | None, tail: list[str]) -> dic
     else:
         kind, hint = "bug", "The log holds the details."
         message = tail[-1].strip()[:300] if tail else f"The worker ended with exit code {code} and said nothing."
+
     return {"kind": kind, "message": message, "hint": hint, "log_tail": tail}

@@ -37,15 +37,18 @@ def checked_address(text: str) -> str:
     text = text.strip().rstrip("/")
     if text in ("", HERE):
         return ""
+
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
+
     plain = parts.hostname and not (parts.username or parts.password or parts.query or parts.fragment or parts.path)
     if parts.scheme not in ("http", "https") or not plain or re.search(r"[\s\\\x00-\x1f\x7f]", text):
         hint = f"It is the address of the Jobs API, which Ray's dashboard serves: {EXAMPLE}; {HERE} is this machine."
         raise ConfigError(f"{text[:200]!r} is not the address of a Ray cluster.", hint=hint)
+
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}:{port or (443 if parts.scheme == 'https' else 80)}"
 

@@ -51,6 +51,7 @@ def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequenc
     for ticket in sorted(tickets, key=lambda t: t.sequence):
         if ticket.granted or not ticket.ready:
             continue
+
         request = ticket.request
         if request.lane in free:
             given: tuple[str, ...] | None = (request.lane,) if free[request.lane] > 0 else None
@@ -59,8 +60,10 @@ def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequenc
             given, free_gpus = tuple(free_gpus[: request.count]), free_gpus[request.count :]
         else:
             given, free_gpus = None, []
+
         if ticket.sequence == sequence:
             return given
+
     return None
 
 
@@ -119,24 +122,30 @@ class Queue:
                 if name.job_id != job_id and not self._is_valid(name):
                     name.path.unlink(missing_ok=True)
                     continue
+
                 if name.lane == CLUSTER:
                     continue
+
                 content = read_record(name.path) or {}
                 request = DeviceRequest.from_dict(content.get("request", {}))
                 granted = tuple(content.get("granted", ())) if name.state == "running" else ()
                 ready = not any(self.pending(other) for other in content.get("after", ()))
                 tickets.append(Ticket(name.sequence, name.job_id, request, granted, ready))
+
                 if name.job_id == job_id and name.state == "waiting":
                     mine, wanted = name, request
+
             if mine is None:
                 raise WorkspaceError(
                     f"The job's ticket is missing in {self.folder}.", hint="Resume the job to queue it again."
                 )
+
             given = grant(tickets, mine.sequence, slots=slots, gpus=gpus)
             if given is not None:
                 running = self._path(mine.sequence, "running", mine.lane, job_id)
                 write_json(running, {"request": asdict(wanted), "granted": list(given)})
                 mine.path.unlink()
+
             return given
 
     def positions(self) -> dict[str, int]:

@@ -164,6 +164,7 @@ class RayLauncher:
         folder = workspace.root / f".probe-{os.urandom(6).hex()}"
         lock = wait_for_lock(folder / "here.lock", "The probe's file", wait_s=5.0)
         name = folder.name.lstrip(".")
+
         try:
             command = _on_node("cdp.jobs.ray", str(folder))
             self._ask(lambda client: client.submit_job(entrypoint=command, submission_id=name))
@@ -172,15 +173,18 @@ class RayLauncher:
         finally:
             os.close(lock)
             shutil.rmtree(folder, ignore_errors=True)
+
         found = [json.loads(line.removeprefix(PROBED)) for line in log.splitlines() if line.startswith(PROBED)]
         if found:
             nodes = [RayNode(**{**about, "accelerators": tuple(about["accelerators"])}) for about in found]
             return sorted(nodes, key=lambda node: (not node.head, node.host))
+
         if missing := re.findall(r"No module named '?([\w.]+)", log):
             raise ClusterError(
                 f"Python on the cluster's nodes has no {missing[-1]}.",
                 hint=f"Install CDP Studio {__version__} on every node, in the environment that Ray runs in.",
             )
+
         lines = [line.strip() for line in log.splitlines() if line.strip()]
         why = lines[-1][:300] if lines else "no output"
         raise ClusterError(f"The cluster at {self.address} cannot run jobs: {why}")
@@ -325,9 +329,11 @@ class RayRun:
 
         api: Any = ray.train
         cpus, gpus = self._each
+
         size = self._size(cpus, gpus)
         if not size:
             return STOPPED
+
         module, folder, attempt, values = self.spec.module, str(self.folder), self.attempt, self._values()
         values[GROUP_VARIABLE] = "1"
         trainer = api.torch.TorchTrainer(
@@ -343,6 +349,7 @@ class RayRun:
                 worker_runtime_env=_settings(),
             ),
         )  # fmt: skip
+
         ended: list[str] = []
 
         def fit() -> None:
@@ -355,6 +362,7 @@ class RayRun:
 
         threading.Thread(target=fit, name="ray-train", daemon=True).start()
         self._wait(lambda: _until(lambda: bool(ended), LOOK_S), lambda: None)
+
         return ended[0] if ended else STOPPED
 
     def _size(self, cpus: float, gpus: float) -> int:
@@ -381,14 +389,18 @@ class RayRun:
             if not self._running and written_by(self.attempt, self.folder / "heartbeat.json"):
                 self._running = True
                 self.begun()
+
             if not self.stop_requested():
                 continue
+
             if deadline is None:
                 write_json(self.folder / "stop.request", {"time": now()})  # the worker looks for this file
                 deadline = time.monotonic() + self.spec.grace_s
+
             if not self._running:
                 cancel()
                 return
+
             if time.monotonic() > deadline:
                 self._forced = True
                 return
@@ -453,19 +465,24 @@ def _work(module: str, folder_name: str, attempt: int, values: Mapping[str, str]
     Job.pool = tasks
     folder = Path(folder_name)
     _until(lambda: (folder / "spec.json").is_file(), SHOWN_WITHIN_S)
+
     if outcome_of(folder, attempt) or written_by(attempt, folder / "failure.json"):
         return
+
     job, spec = Job(folder), read_spec(folder)
     if problem := _problem(spec, values[NODE_VARIABLE]):
         report_failure(job, problem)
         raise problem
+
     if job.is_main:
         # A file server may hold the lock of a process that died with its node.
         _until(lambda: not is_held(folder / "worker.lock"), LOCK_RELEASE_TIMEOUT_S)
         _write_to(folder / "worker.log")
         print(f"--- on {socket.gethostname()} ---", flush=True)
+
     if where := starting_folder(spec, folder):
         os.chdir(where)
+
     try:
         run_worker(importlib.import_module(module).main, [str(folder)])
     except SystemExit as end:
@@ -536,6 +553,7 @@ class RayPool:
         total = ray.cluster_resources()
         slots = total.get("GPU", 0) / self.gpus if self.gpus else total.get("CPU", 1) / self.cpus
         left, started = iter(files), dict[Any, Path]()
+
         try:
             while not should_stop():
                 # Arguments may be large: the queue of tasks is short.
@@ -545,8 +563,10 @@ class RayPool:
                         yield path
                     else:
                         started[remote.remote(task, path, arguments, values)] = path
+
                 if not started:
                     return
+
                 for reference in ray.wait(list(started), timeout=LOOK_S)[0]:
                     path = started.pop(reference)
                     try:

@@ -121,6 +121,7 @@ class JobSpec:
             "uses_pool": bool,
             "device": DeviceRequest.from_dict,
         }
+
         spec = cls(**{name: kind(values[name]) for name, kind in kinds.items() if name in values})
         if not 0 <= spec.grace_s <= LONGEST_GRACE_S:
             raise ValueError(f"its grace_s is {spec.grace_s:g}")
@@ -128,9 +129,11 @@ class JobSpec:
             raise ValueError(f"its kind is {spec.kind[:100]!r}")
         if spec.launcher not in LAUNCHERS:
             raise ValueError(f"its launcher is {spec.launcher[:100]!r}")
+
         for entry in (*spec.after, *spec.secrets):
             if not isinstance(entry, str) or not is_name(entry):
                 raise ValueError(f"it names {str(entry)[:100]!r}")
+
         return spec
 
 
@@ -305,12 +308,14 @@ def _secret(*, make: bool) -> bytes:
             return b""  # in a workspace, which is copied and given away
         if make and not path.exists():
             _make(path)
+
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
         with open(descriptor, "rb") as file:
             about = os.fstat(descriptor)
             key = file.read(_SECRET_BYTES + 1)
     except (OSError, RuntimeError):
         return b""
+
     private = about.st_uid == os.geteuid() and not about.st_mode & 0o077
     return key if private and len(key) == _SECRET_BYTES else b""
 

@@ -114,6 +114,7 @@ def derive(files: JobFiles, lock_held: bool, now: float) -> JobState:
         return JobState(State.STOPPING, "It saves its progress and ends." if phase == "running" else "")
     if phase == "queued":
         return JobState(State.QUEUED, str(status.get("message") or ""))
+
     silence, promised = _silence(files, now)
     if silence > promised:
         return JobState(
@@ -121,6 +122,7 @@ def derive(files: JobFiles, lock_held: bool, now: float) -> JobState:
             f"No heartbeat for {silence:.0f} seconds, expected within {promised:.0f}. See the log; stop it if it does "
             "not recover.",
         )
+
     return JobState(State.RUNNING)
 
 

@@ -52,12 +52,14 @@ class Supervisor:
         adopt_orphans()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
+
         try:
             if self.status.cluster:
                 end = self._run_on_cluster()
             else:
                 devices = self._wait_for_turn()
                 end = None if devices is None else self._run_here(devices)
+
             if end is None:
                 self.status.ended("stopped", message="It was stopped before it started.")
             else:
@@ -66,8 +68,10 @@ class Supervisor:
             traceback.print_exc()
             send_signal(children_of(os.getpid(), recursive=True), signal.SIGKILL)
             failure = {**failure_of(error), "log_tail": log_tail(self.folder / "supervisor.log")}
+
             if not isinstance(error, CdpError):
                 failure["message"] = f"The supervisor failed: {failure['message']}"
+
             self.status.ended("failed", failure=failure)
         finally:
             self.queue.remove(self.spec.id)
@@ -101,6 +105,7 @@ class Supervisor:
         slots = cpu_slots()
         present = list_gpus() if device.count else []
         device.check(present)
+
         gpus = [gpu.uuid for gpu in present]
         room = {CPU: slots, LIGHT: LIGHT_SLOTS}.get(device.lane, max(1, len(gpus)))
         while not self.stop_requested():
@@ -112,6 +117,7 @@ class Supervisor:
                 # Jobs near the front look often, the others now and then.
                 pause *= min(20.0, max(1.0, (self.queue.positions().get(self.spec.id, 1) - 8) / room))
             time.sleep(pause)
+
         return None
 
     def _dependencies_met(self) -> bool:
@@ -157,6 +163,7 @@ class Supervisor:
             if number > 1:
                 log.write(f"\n--- attempt {number} ---\n".encode())
                 log.flush()
+
             worker = subprocess.Popen(
                 command(self.spec, self.folder, devices),
                 stdin=subprocess.DEVNULL,
@@ -166,7 +173,9 @@ class Supervisor:
                 env=environment(self.spec, devices, number, os.environ),
                 process_group=0,
             )
+
         self.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
+
         code: int | None = None
         deadline: float | None = None
         forced = stopping = left_behind = False
@@ -174,25 +183,32 @@ class Supervisor:
             ended = reap()
             if worker.pid in ended:
                 code = worker.returncode = ended[worker.pid]
+
             ending = code is not None or deadline is not None
+
             left = children_of(os.getpid(), recursive=True) if ending else [worker.pid]
             if code is not None and not left:
                 return End(code, forced)
+
             moment = time.monotonic()
+
             if not stopping and self.stop_requested():
                 stopping, deadline = True, moment + self.spec.grace_s
                 # To the workers themselves: launchers would kill workers that are saving.
                 targets = children_of(worker.pid) if is_launched(self.spec) else [worker.pid]
                 send_signal(targets, signal.SIGTERM)
+
             if code is not None and not left_behind:  # a stop's deadline was for the worker
                 left_behind = True
                 deadline = moment + min(self.spec.grace_s, 10.0)
                 send_signal(left, signal.SIGTERM)
             elif deadline is None and outcome_of(self.folder, number) is not None:
                 deadline = moment + LEAVE_WITHIN_S
+
             if deadline is not None and moment >= deadline:
                 forced = forced or (stopping and outcome_of(self.folder, number) is None)
                 send_signal(left, signal.SIGKILL)
+
             time.sleep(POLL_S)
 
 
@@ -202,18 +218,22 @@ def main(folder_name: str, lock_or_attempt: str, number: str = "") -> None:
     private_files()
     folder = Path(folder_name).resolve()
     os.environ[JOB_VARIABLE] = str(folder)
+
     on_cluster = lock_or_attempt == "--attempt"
     if on_cluster:
         wait_for_lock(folder / "alive.lock", "The job", wait_s=60.0)
     else:
         os.set_inheritable(int(lock_or_attempt), False)
+
     supervisor = Supervisor(folder)
+
     if on_cluster:
         if supervisor.status.attempt != int(number) or supervisor.status.phase != SUBMITTED:
             print("The attempt is over: nothing is started.")
             return
         redirect_output(folder / "supervisor.log")
         supervisor.status.waiting("")
+
     supervisor.run()
 
 

@@ -79,14 +79,17 @@ def resolve(
                 f"The key in {other} was given for {_home(other, environment)} and is not sent to {url}.",
                 hint=f"Set CDP_BASE_URL={url} and {OWN} to the key for that address ({OWN}={NO_KEY} if it needs none).",
             )
+
     if not key and same(url, OPENAI_URL):
         raise RefusedError(
             "OpenAI needs an API key and none is set.", hint=f"Set {' or '.join(KEYS)}, or enter the key."
         )
+
     if not key.isascii() or not key.isprintable() or " " in key:
         raise RefusedError(
             "The API key holds characters that no key has.", hint="Copy it again, without quotes and line breaks."
         )
+
     return Endpoint(url, key or NO_KEY)
 
 
@@ -126,6 +129,7 @@ def same(url: str, other: str) -> bool:
 def parse(url: str) -> tuple[str, str, int, str, tuple[tuple[str, str], ...]]:
     """Return scheme, host, port, path and sorted parameters; ConfigError for an invalid address."""
     text = _base(url)
+
     try:
         parts = urlsplit(text)
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -136,8 +140,10 @@ def parse(url: str) -> tuple[str, str, int, str, tuple[tuple[str, str], ...]]:
         host.encode("idna")
     except ValueError:  # a port that is no number, half of a bracket, a label of 64 characters, a parameter without "="
         raise _no_address(text, secret="@" in text or "?" in text) from None
+
     if not usable or secret or "://" in parts.path or _ODD.search(text):
         raise _no_address(text, secret=secret)
+
     return parts.scheme, host, port or (443 if parts.scheme == "https" else 80), parts.path, tuple(sorted(query))
 
 

@@ -235,18 +235,23 @@ def read_embeddings(data: bytes, n: int, expected: Usage) -> Embeddings:
     read = _fitting(_Vectors, data)
     indices = [vector.index for vector in read.data]
     order = list(range(len(indices)))  # where none is told, or all are 0
+
     if any(indices):
         order = [index or 0 for index in indices]  # Gemini's compatible address leaves out an index of 0
     if sorted(order) != list(range(n)):
         raise Malformed(f"it does not hold one vector for each of {n} texts, but {len(order)}", hint=ONE_EACH)
+
     rows = [vector.values for vector in read.data]
+
     widths = sorted({len(row) for row in rows} - {0})
     if len(widths) > 1:
         raise Malformed(f"its vectors have {widths[0]} to {widths[-1]} dimensions")
+
     values = np.full((n, widths[0] if widths else 0), np.nan, np.float32)
     for index, row in zip(order, rows, strict=True):
         if len(row):
             values[index] = row
+
     tokens = _count(read.usage.get("prompt_tokens")) if isinstance(read.usage, dict) else None
     return Embeddings(values, Usage(tokens or expected.input_tokens, 0, 1, int(not tokens)))
 
@@ -317,12 +322,15 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
             raise Malformed(f"the model refused: {_short(refusal)}", own=True)
         if message.tool_calls:
             raise Malformed("the model asked to call a tool instead of writing queries", own=True)
+
         cut = reason.lower() in LENGTH
         held, hint = ("a thought and no answer", REASONING_ALONE) if thought else ("no text", "")
         hint = "Raise max_output_tokens." if cut else hint
         raise Malformed(f"it holds {held} (it ended with {_short(reason)!r})", own=cut, hint=hint)
+
     model = completion.model if isinstance(completion.model, str) else ""
     usage, mean = _usage(completion.usage, expected, text), _mean_logprob(choice.logprobs)
+
     return Answer(text, usage=usage, model=clean(model)[:SHOWN], finish_reason=clean(reason)[:SHOWN], logprob=mean)
 
 

@@ -57,17 +57,20 @@ class AnswerCache:
         self.path: Path = workspace.llm_cache / "answers.sqlite"
         self._lock = threading.Lock()
         self._in_flight: dict[str, threading.Event] = {}
+
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(
                 self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False, isolation_level=None
             )
             shared = self.path.with_name("several-machines")
+
             if on_a_node():
                 shared.touch()
             # Locked by a process that has the log open: it may keep it, and so may others on its machine.
             with suppress(sqlite3.OperationalError):
                 self._connection.execute(f"PRAGMA journal_mode={'DELETE' if shared.exists() else 'WAL'}")
+
             if self._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
                 if on_a_node():
                     self._connection.close()
@@ -76,6 +79,7 @@ class AnswerCache:
                         hint="Resume this job when that one has ended.",
                     )
                 self._connection.execute("PRAGMA synchronous=NORMAL")
+
             for table in _TABLES:
                 self._connection.execute(table)
         except (OSError, sqlite3.Error) as error:
@@ -121,9 +125,11 @@ class AnswerCache:
                 other = self._in_flight.get(key)
                 if other is None:
                     self._in_flight[key] = mine = threading.Event()
+
             if other is not None:
                 other.wait()
                 continue
+
             try:
                 answer = None if refresh else self.get(key)
                 if answer is None:
@@ -134,6 +140,7 @@ class AnswerCache:
             finally:
                 with self._lock:
                     del self._in_flight[key]
+
                 mine.set()
 
     def begin(self, job: str, key: str, usual: Usage) -> None:
@@ -278,11 +285,14 @@ class Account:
         """
         amount = self._reserve(usual, most)
         usage, kept = Usage(), dict[str, Answer]()
+
         try:
             self._cache.begin(self._job, key, usual)
+
             try:
                 answer = send()
                 usage = answer.usage
+
                 if parts is not None:
                     kept.update(parts(answer))
                 elif isinstance(answer, Answer):
@@ -292,6 +302,7 @@ class Account:
                 raise
             finally:
                 self._cache.settle(self._job, key, usage, kept)
+
             return answer
         finally:
             with self._change:
@@ -319,17 +330,22 @@ class Account:
             while self._price is not None and self.budget is not None:
                 if self._closed:
                     raise Cancelled
+
                 left = self.budget - self._price.cost(self.spent) - math.fsum(self._reserved)
                 mean = self._price.cost(self.spent) / self.spent.requests if self.spent.requests else 0.0
+
                 expected = max(self._price.cost(usual), mean)
                 amount = self._price.cost(most)
                 if amount <= left or (not self._reserved and expected <= left):
                     break
+
                 if not self._reserved:
                     self.used_up = True
                     raise OverBudget
+
                 self._change.wait()
             else:
                 amount = 0.0
+
             self._reserved.append(amount)
             return amount

@@ -92,11 +92,14 @@ class _Http(openai.DefaultAsyncHttpxClient):
         call, owner = _call.get(), self._owner()
         if owner is None or owner.stopping:
             raise asyncio.CancelledError
+
         call.sent += 1
         call.under_way = True
+
         try:
             async with asyncio.timeout(self._timeout_s):
                 response = await super().send(request, **{**options, "stream": False})
+
             owner.reached = True
             return self._as_said(response, call)
         except TimeoutError as error:
@@ -155,6 +158,7 @@ class ChatClient:
             weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout,
             follow_redirects=False, trust_env=not loopback(endpoint.url),
         )  # fmt: skip
+
         base_url, query = split_query(endpoint.url)
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.key, base_url=base_url, default_query=query, max_retries=retries, timeout=timeout,
@@ -162,6 +166,7 @@ class ChatClient:
             # Azure's deployments read the key from this header alone; others ignore it.
             default_headers={"api-key": endpoint.key} if "/openai/deployments/" in base_url else None,
         )  # fmt: skip
+
         self._slots = asyncio.Semaphore(concurrency)
         self._loop = asyncio.new_event_loop()
         # Previews make a client per click: its thread and sockets are freed with it.
@@ -223,14 +228,17 @@ class ChatClient:
             except (RequestError, Cancelled) as error:
                 error.usage += lost
                 raise
+
         raise RequestError(f"{self.url} refuses the request's parameters one after another.", usage=lost)
 
     def _ask(self, body: MakeBody, usual: Usage, read: Callable[[bytes], A], retries: int | None) -> A:
         data, call, error = self._post(body, self._retries if retries is None else retries)
         n = call.lost  # sent and not answered: perhaps charged
         lost = Usage(n * usual.input_tokens, n * usual.output_tokens, estimated=n, unanswered=n)
+
         if error is not None:
             raise self._failed(error, call, lost)
+
         try:
             if page := page_title(data):
                 raise Malformed(f"it is {page}, not JSON")
@@ -245,6 +253,7 @@ class ChatClient:
                 usage=paid_for(data, usual) + lost,
                 raw=clean(data[:MAX_BYTES].decode("utf-8", "replace"))[:KEPT_RAW],
             ) from None
+
         return replace(answer, usage=answer.usage + lost)
 
     def _post(self, body: MakeBody, retries: int) -> tuple[bytes, _Call, BaseException | None]:
@@ -253,6 +262,7 @@ class ChatClient:
             if not self._started:
                 threading.Thread(target=_run, args=(self._loop,), name="endpoint", daemon=True).start()
                 self._started = True
+
         call = _Call()
 
         async def send() -> bytes:
@@ -261,15 +271,18 @@ class ChatClient:
             call.task = task
             _call.set(call)
             self._calls.add(call)
+
             try:
                 if self.stopping:
                     raise asyncio.CancelledError
+
                 async with self._slots:
                     asked = {"model": self.model, **body()}  # by what was learnt while this one waited
                     # Not embeddings.create: where encoding_format is left out it asks for base64.
                     path = "/chat/completions" if "messages" in asked else "/embeddings"
                     options: Any = {"max_retries": retries}
                     sent = self._client.post(path, body=asked, cast_to=httpx2.Response, options=options)
+
                     try:
                         return bytes((await sent).content)
                     except openai.APIStatusError as error:  # learnt before the next request leaves
@@ -279,6 +292,7 @@ class ChatClient:
                 self._calls.discard(call)
 
         future = asyncio.run_coroutine_threadsafe(send(), self._loop)
+
         try:
             return future.result(), call, None
         except (openai.OpenAIError, concurrent.futures.CancelledError) as error:
@@ -288,22 +302,28 @@ class ChatClient:
         """Return the error of a request without an answer."""
         if isinstance(error, concurrent.futures.CancelledError):
             return Cancelled(lost)
+
         through = f"Requests to it go through {self._proxy}. " if self._proxy else ""
+
         if isinstance(error, _Unreachable):
             return ProviderError(
                 f"{self.url} cannot be reached ({clean(str(error))}).",
                 hint=f"{through}Check the address and whether the server runs.",
             )
+
         if isinstance(error, openai.APIStatusError):
             return self._refused(error, call, lost)
+
         tries = call.sent
         times = f", {tries} times in a row." if tries > 1 else "."
+
         if isinstance(error, openai.APITimeoutError):
             message = f"{self.url} gave no answer within {self._timeout_s:g} s{times}"
             hint = "Raise timeout, or lower concurrency if the endpoint is overloaded."
         else:
             message = f"The connection to {self.url} failed ({clean(_cause(error))}){times}"
             hint = f"{through}Check whether the server still runs, and resume the job then."
+
         return RequestError(message, hint=hint, exhausted=True, usage=lost)
 
     def _refused(self, error: openai.APIStatusError, call: _Call, lost: Usage) -> Exception:
@@ -317,26 +337,32 @@ class ChatClient:
                 "sent on.",
                 hint="If you trust that address, set base_url to it.",
             )
+
         if status == 401 or refusal.refuses == "key":  # its words often hold part of the key
             return RefusedError(
                 f"{self.url} refused the API key ({status}).", hint="Check the key and what it may be used for."
             )
+
         if status == 403:
             return RefusedError(f"{self.url} refused access (403: {said}).", hint="Check what the key may be used for.")
         if call.learnt and refusal.refuses != "texts":
             return _Again(lost)
+
         if status == 404 and _NO_PATH.match(said):
             return RefusedError(
                 f"{self.url} is the address of no such endpoint (404: {said}).",
                 hint="Check that the address ends where the endpoint's does (often /v1).",
             )
+
         if status == 404 or refusal.refuses == "model":
             return RefusedError(
                 f"{self.url} has no model {self.model!r} ({status}: {said}).",
                 hint="Check the model's name and that the address ends where the endpoint's does (often /v1).",
             )
+
         if status == 402 or refusal.refuses == "credit":
             return RefusedError(f"The account's credit is used up ({status}: {said}).")
+
         if refusal.refuses or (status not in RETRIED and status < 500):
             most = (
                 f" It takes at most {refusal.limit:,} tokens." if refusal.refuses == "tokens" and refusal.limit else ""
@@ -344,11 +370,14 @@ class ChatClient:
             return RequestError(
                 f"The endpoint refused the request ({status}: {said}).{most}", usage=lost, raw=said, status=status
             )
+
         tries = call.sent
+
         if (refusal.retry_after or 0) > LONGEST_PAUSE_S:
             pause = f"Retry-After: {refusal.retry_after:.0f} s"
             message = f"The endpoint asks for a longer pause than a run makes ({status}, {pause})."
             return ProviderError(message, hint="Resume the job then.")
+
         return RequestError(
             f"{self.url} is still failing after {tries} {'try' if tries == 1 else 'tries'} ({status}: {said}).",
             hint="Lower concurrency, raise retries, or resume the job later."

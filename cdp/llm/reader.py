@@ -129,13 +129,16 @@ def _divided(text: str) -> tuple[str, str, bool]:
         begun = begins.match(text) if row.opening else None
         if row.found == "phrase" and not begun:
             continue
+
         # Most often there is none: a pattern would look at every character.
         found = splits.finditer(text) if row.answer.partition("…")[0].lower() in lower else ()
+
         marks = [mark for mark in found if begun or _line_before(text, mark.start())[-1:] in ("", ">")]
         if marks:
             return _before(text[marks[-1].end() :], row.answer_end), text[: marks[-1].start()], True
         if begun and not row.closing and row.opening != "analysis":  # which may begin a query
             return "", text, False
+
     kept, thoughts, at, closed = list[str](), list[str](), 0, True
     while closed and (mark := (_OPENING_HERE.match(text, at) if at else None) or _OPENING.search(text, at)):
         end = _end_of(_BOTH[(mark.lastindex or 1) - 1], text, mark.end())
@@ -144,10 +147,12 @@ def _divided(text: str) -> tuple[str, str, bool]:
         kept.append(text[at : mark.start()])
         thoughts.append(text[mark.end() : start])
         at = stop
+
     answer = "".join([*kept, text[at:]])
     if stray := _stray(answer):
         thoughts.append(answer[: stray[0]])
         answer = answer[stray[1] :]
+
     return answer, "\n".join(thoughts), closed
 
 

@@ -119,22 +119,27 @@ def read_refusal(status: int, headers: Mapping[str, str], body: bytes, now: floa
     value = _parsed(whole)
     value = _inside(value) if inside else value
     leaves = list(islice(_leaves(value), LEAVES))
+
     words = one_line(": ".join(dict.fromkeys(leaf for name, leaf in leaves if name in WORDS)))
     if inside and not words:
         return None
+
     words = words or page_title(body) or ("" if text.strip()[:1] in ("{", "[") else one_line(_BEHIND.sub("", text)))
     code = " ".join(leaf for name, leaf in leaves if name in CODES)[:200]
     complaint = f"{code} {words}".lower()[:SEARCHED]
+
     if inside:
         numbers = (int(number) for number in code.split() if re.fullmatch(r"[45]\d\d", number))
         named = (number for pattern, number in NAMED.items() if re.search(pattern, complaint))
         status = next(chain(numbers, named), 400)
+
     words = words or (HTTPStatus(status).phrase if status in set(HTTPStatus) else "no words")
     param = next((leaf for name, leaf in leaves if name == "param"), "")
     delay = next((leaf for name, leaf in leaves if name == "retryDelay"), words)  # Google's, "37s"
     pause = _pause(headers, delay[:SEARCHED], now)
     every = next((kind for kind, pattern in OF_EVERY.items() if status in (400, 429) and pattern.search(complaint)), "")
     refused = (every, None) if every and not pause else _refused(status, param, complaint)
+
     return Refusal(status, words, code, *refused, pause)
 
 
@@ -174,6 +179,7 @@ def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, s
             yield "type", wrapped[0]
         value = _BEHIND.sub("", value[wrapped.end() if wrapped else 0 : LONGEST])
         value = (_parsed(value) if value.lstrip()[:1] in ("{", "[") else None) or value
+
     if isinstance(value, dict) and depth < 9:
         if isinstance(place := value.get("loc"), list) and "msg" in value:  # pydantic: the rest repeats what was sent
             value = {"type": value.get("type"), "msg": f"{'.'.join(map(str, place[:5]))}: {value['msg']}"}

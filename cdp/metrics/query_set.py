@@ -162,6 +162,7 @@ def measure_query_set(
     functions = {name: measure.of_document for name, measure in MEASURES.items() if measure.of_document}
     if human is not None:
         functions = {"len_sim": lambda queries, known: document_len_sim(queries, known) if known else _NAN, **functions}
+
     ids: list[str] = []
     counts: list[NDArray[np.int64]] = []
     rows: list[list[float]] = []  # Self-BLEU at each M and of all, then the values of the functions
@@ -169,6 +170,7 @@ def measure_query_set(
     while chunk := list(islice(stream, _CHUNK)):
         filled = [(name, list(queries)) for name, queries in chunk if queries]
         n_empty += len(chunk) - len(filled)
+
         for (name, queries), cw in zip(filled, _counted(filled, language, failures), strict=True):
             if cw is None:
                 continue
@@ -177,6 +179,7 @@ def measure_query_set(
                 rows.append([*_nested_self_bleu(queries), *others])
                 ids.append(name)
                 counts.append(cw)
+
     failures.close()
 
     sizes = np.array([len(cw) for cw in counts], dtype=np.int64)
@@ -193,6 +196,7 @@ def measure_query_set(
         for depth, column in zip(DEPTHS, columns, strict=False)
         if depth < most
     ]
+
     per_document = dict(zip(("self_bleu", *functions), columns[len(DEPTHS) :], strict=True))
     reasons = {name: f"{MEASURES[name].title} is not defined." for name in functions}
     reasons |= {"self_bleu": reason, "len_sim": "No document has human queries."}
@@ -200,6 +204,7 @@ def measure_query_set(
     values.append(mean_over_queries("cw", sums, sizes, reason=NO_QUERY, **whole))
     per_document["cw"] = sums / np.maximum(sizes, 1)
     cw = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
+
     return QuerySetMeasures(values, ids, per_document, cw, n_empty, failures.n)
 
 
@@ -285,6 +290,7 @@ def quick(
     plugged_in = sorted(name for name, measure in MEASURES.items() if measure.of_document)
     content, first = query_sets.state(workspace, query_set), [] if per_doc is None else [str(per_doc)]
     key = sha256_text(VERSION, content, reference, language, *plugged_in, *first)[:16]
+
     path = query_sets.files(workspace, query_set.id).measures / f"{key}.json"
     with suppress(WorkspaceError):  # none yet, or damaged
         return ANSWERS.get(path, "quick", lambda: checked(QuickMeasures, read_json(path), path))
@@ -301,6 +307,7 @@ def quick(
     measured = measure_query_set(documents(), language=language, human=known, failures=failures)
     if measured.cw.size == 0:
         raise InputError(f"The query set {query_set.id} has no queries yet.", hint="Generate or import some first.")
+
     most = max(value.per_doc for value in measured.values)
     of_each = zip(measured.document_ids, measured.per_document["self_bleu"].tolist(), strict=True)
     found = QuickMeasures(
@@ -318,10 +325,12 @@ def quick(
         method=query_set.method or query_set.kind,
         human=human.id if human else "",
     )
+
     try:
         write_json(path, asdict(found))
     except WorkspaceError:
         if os.access(workspace.root, os.W_OK):
             raise
+
         # In a read-only workspace the values are shown and measured again next time.
     return found

@@ -96,9 +96,11 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
     for (retriever, comparison, per_doc), points in _by_condition(data).items():
         cw = np.array([d.cw for d in points])
         gain = np.array([d.points for d in points])
+
         correlation, of_ranks = pearson(cw, gain), spearman(cw, gain)
         if correlation is None or of_ranks is None:
             continue
+
         table.append(
             Correlation(
                 retriever,
@@ -113,6 +115,7 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
                 without_one=leave_one_out(cw, gain),
             )
         )
+
     return table
 
 
@@ -143,6 +146,7 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
     names = sorted({d.dataset for d in points})
     without = {name: _crossing([d for d in points if d.dataset != name]) for name in names}
     left_out = [value for value in without.values() if value is not None] or [all_points.crossing]
+
     return Threshold(
         slope=all_points.slope,
         intercept=all_points.intercept,
@@ -244,6 +248,7 @@ def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
     """
     if choice not in DATASET_CHOICES:
         raise NotFoundError("choice of datasets", choice, known=list(DATASET_CHOICES))
+
     cw = {row["dataset"]: row["cw"] for row in read("datasets")}
     tables = ["tab:multihop_diversity", "tab:multihop_scaling"] if choice == MULTI_HOP else [
         "tab:scaling_full", "tab:multihop_scaling"
@@ -253,15 +258,19 @@ def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
         if row["table"] in tables and not row["is_average"]:
             key = (row["retriever"], row["method"], row["queries_per_doc"], row["dataset"])
             scores[(row["table"], *key)] = row["value"]
+
     published = []
     for (table, retriever, method, per_doc, dataset), value in scores.items():
         if method != "Ours-diverse":
             continue
+
         if table == "tab:multihop_diversity":
             comparison, control = PARAPHRASE, (table, retriever, "Ours-paraphrase", per_doc, dataset)
         elif per_doc > 1:
             comparison, control = SCALING, (table, retriever, method, 1, dataset)
         else:
             continue
+
         published.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
+
     return tuple(sorted(published, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))

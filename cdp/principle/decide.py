@@ -164,6 +164,7 @@ class Decision:
             return ""
         if not self.measured:
             return f"{basis.name}, trained at equal documents."
+
         parts = [
             f"{basis.name}: {basis.retriever}",
             f"{counted(basis.documents, basis.unit)}",
@@ -193,9 +194,11 @@ class Decision:
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         basis = None
+
         if b := self.basis:
             basis = {name: getattr(b, name) for name in BASIS_SHOWN}
             basis |= {"unjudged": max(0, b.unjudged), "steps": self.steps, "seeds": self.seeds}
+
         plain = ("headline", "settled", "badge", "limits", "findings", "rule")
         return {
             **{name: getattr(self, name) for name in plain},
@@ -367,11 +370,13 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     q = OptionSet(lead, arms)
     choice, within = q.choose(q.options)
     pairs = _at_equal_pairs(lead)
+
     unsettled = bool(
         b.stale or b.elsewhere or not q.several_seeds or b.finished < b.planned or not b.equal_steps
         or _small_sample(b) or b.dev_shared or b.similarities
         or _units(lead) < FEWEST_CLUSTERS or (b.judged_by == MODEL and not q.corrected)
     )  # fmt: skip
+
     # A retriever for trying things out says little of BM25 while no other one stands beside it.
     alone = b.first_look and choice.kind == BM25 and all(arm.retriever in ("", b.retriever) for arm in q.options)
     unsettled = unsettled or alone
@@ -392,10 +397,13 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     else:
         figure, clause = _why(q, choice)
         text = f"{'so far, ' if unsettled or not within else ''}{action}{clause}"
+
     if b.judged_by == TEMPLATE:
         text = f"on template queries, {text}"
+
     settled = within and not unsettled and b.judged_by != TEMPLATE and not withheld
     findings = () if withheld else _findings(q, choice, figure, pairs, b)
+
     return Decision(
         headline=f"{text[0].upper()}{text[1:]}.",
         choice=Choice() if withheld else Choice(RETRIEVER) if alone else Choice.of(choice),
@@ -486,11 +494,14 @@ def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
             return over_best, f": {_points(over_best, 'the best training')}"
         brings = max((q.of(arm, choice) for arm in others), key=lambda c: c.high)
         return brings, f": training brings at most {signed(brings.high, 1)} {POINTS} {brings.interval}"
+
     cheaper = [arm for arm in q.options if cost(arm) < cost(choice)]
     single = [arm for arm in cheaper if arm.per_doc == 1]
+
     candidates = single or cheaper or others
     if not candidates:
         return None, ""
+
     c = q.of(choice, q.best(candidates))
     return c, f": {_points(c, 'the best single query' if single else name_of(c.against))}"
 
@@ -503,24 +514,29 @@ def _findings(
     first = list(_asked(q))
     yield from (c.sentence for c in first)
     yield from (f"At equal pairs, {c.sentence}" for c in pairs)
+
     if q.corrected:
         alone = ""
         if figure is not None:
             alone = f"; the judge alone says {signed(figure.option.mean - figure.against.mean, 1)}"
         yield f"{CORRECTED} {counted(b.labels, 'query', 'queries')} of people{alone}"
+
     cheaper = _cheaper(q, choice)
     if cheaper is not None and (figure is None or figure.against is not cheaper):
         yield f"Not known: whether {suffices(cheaper)}, {q.of(cheaper, choice).figures}"
+
     if choice.kind in (BM25, HYBRID) and q.trained:
         best, _ = q.choose(q.trained)
         singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
         over = q.of(best, q.best(singles)) if singles else None
         single = f", {over.figures} over {name_of(over.against)}" if over else ""
         yield f"If you train: {action_of(best, b.retriever, b.unit)}{single}"
+
     largest = max((arm.per_doc for arm in q.trained), default=0)
     several = [arm for arm in q.trained if arm.per_doc > 1]
     wanted = [(arm, one) for arm in several for one in q.trained if _same_but(arm, one, arm.kind, 1)]
     own = ("", choice.retriever)
+
     wanted += [(choice, arm) for arm in q.options if arm.kind == UNTRAINED and choice.trained and arm.retriever in own]
     wanted += [(arm, choice) for arm in reversed(q.trained) if arm.per_doc in (1, largest)]
     # A training that loses against no training is told as such.
@@ -627,6 +643,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         (sampled, f"Evaluated on {b.judged_queries:,} sampled queries (of {b.sampled_from:,})."),
         (not any(arm.kind == BM25 for arm in q.options), "BM25 was not measured."),
     ]
+
     return [text for applies, text in told if applies]
 
 
@@ -657,6 +674,7 @@ def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
     b, says = lead.basis, {"avoid": -1, "recommend": 1}.get(task.rule, 0)
     if not says:
         return ""
+
     apart = {
         "its trainings saw the documents that answer its queries": b.in_domain == (task.domain == "ood"),
         "its trainings took different numbers of steps": not b.equal_steps,
@@ -664,15 +682,19 @@ def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
         "template queries judged it": b.judged_by == TEMPLATE,
         "it is of another task": bool(b.elsewhere),
     }
+
     rule = f"The published rule ({task.rule} different queries)"
+
     why = next((reason for reason, holds in apart.items() if holds), "")
     if why:
         return f"Your measurement cannot test the published rule: {why}."
+
     direction = _direction(lead, q)
     if not direction:
         return f"{rule} is neither confirmed nor refuted by this measurement."
     if direction != says:
         return f"{rule} contradicts this measurement, which goes first."
+
     return "This measurement agrees with the published rule."
 
 
@@ -683,10 +705,12 @@ def _settling(lead: Evidence, q: OptionSet) -> Settling:
         return Settling("Judging these documents would settle more.")
     if b.finished < b.planned:
         return Settling("Finishing the study would settle more.")
+
     if b.judged_by == TEMPLATE:
         return Settling(
             f"{FEW_JUDGED} or more queries judged by people or a model would settle it.", queries=FEW_JUDGED
         )
+
     if b.stale or b.elsewhere or b.dev_shared:
         return Settling("A test on your documents and queries as they are now would settle it.")
     if not b.equal_steps:
@@ -701,17 +725,21 @@ def _settling(lead: Evidence, q: OptionSet) -> Settling:
         return Settling("Judged queries about other documents would settle more.")
     if b.judged_by == MODEL and not q.corrected:
         return Settling(f"{LABELS} queries with labels of people would settle more.")
+
     found = needed(q.differences.estimates, WORTH_POINTS)
     if found is None:
         return Settling(f"It cannot be settled here: {STEPS[-1]:g} times the data would not do.")
+
     what, factor = found
     if what == "seeds":
         now = min(len(arm.scores) for arm in q.trained)
         more = math.ceil(now * factor)
         return Settling(f"About {more} seeds (now {now}) would settle it in 80% of tests.", seeds=more)
+
     now = b.labels if q.corrected else b.judged_queries
     queries, kind = _rounded(now * factor), "labelled" if q.corrected else "judged"
     text = f"About {queries:,} {kind} queries (now {now:,}) would settle it in 80% of tests."
+
     return Settling(text, 0 if q.corrected else queries)
 
 
@@ -726,6 +754,7 @@ def _of_language(lead: Evidence, task: Task) -> Decision:
     b = lead.basis
     names = f" ({' or '.join(task.readers[:2])})" if task.readers else ""
     text = f"Choose a retriever for {language_of(task.language).name}{names}: {b.retriever}"
+
     figure = None
     options: tuple[Arm, ...] = ()
     lexical = [arm for arm in lead.arms if arm.kind == BM25]
@@ -737,11 +766,13 @@ def _of_language(lead: Evidence, task: Task) -> Decision:
         options = tuple(q.options)
         c = q.of(lexical[0], max(trained, key=lambda a: a.mean))
         figure = c if c.gains else None
+
     if figure is not None:
         below = f"{figure.points:.1f} {POINTS} below BM25 (95% {figure.low:.1f} to {figure.high:.1f})"
         text += f", which does not read it, is {below}."
     else:
         text += " does not read it."
+
     return Decision(
         headline=text,
         choice=Choice(RETRIEVER),
@@ -764,6 +795,7 @@ def _expected(prior: Evidence) -> Decision:
     several = name_of(Choice(DIVERSE, e.per_doc))
     action = action_of(choice, "", prior.basis.unit)
     figure = f"{signed(e.points, 1)} {POINTS} (95% {signed(e.low, 1)} to {signed(e.high, 1)})"
+
     return Decision(
         headline=f"So far, {action}; judging by other datasets, {several} bring {figure}.",
         choice=choice,

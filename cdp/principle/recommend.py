@@ -113,6 +113,7 @@ def recommend(
     """
     if domain not in ("ood", "in-domain"):
         raise ConfigError(f"The domain must be ood or in-domain, not {domain!r}.")
+
     check_kind(task)
     cw = _counts(cw_values)
     mean = float(cw.mean())
@@ -121,10 +122,12 @@ def recommend(
     possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
     scope = scope_of(mean, language=language, domain=domain, task=task)
     rule, covered = ADVICE[level], not scope.outside
+
     if scope.unknown:
         rule = f"{IF_MULTI_HOP} {rule[0].lower()}{rule[1:]}"
     if domain == "in-domain":
         rule, covered = ADVICE["in-domain"], language == "en"
+
     return Recommendation(
         level=level,
         advice=rule if covered else scope.text,
@@ -146,34 +149,42 @@ def _counts(cw_values: ArrayLike) -> NDArray[np.float64]:
             "These are texts, and the recommendation needs their numbers of content words.",
             hint="Count them first: recommend(count_content_words(texts, language)).",
         )
+
     try:
         cw = values.astype(np.float64).ravel()
     except (TypeError, ValueError):
         raise InputError("Content words must be counts of at least 0.") from None
+
     if cw.size == 0:
         raise InputError("There are no target queries.", hint="Paste or upload some, one per line.")
     if not np.isfinite(cw).all() or (cw < 0).any():
         raise InputError("Content words must be counts of at least 0.")
+
     return cw
 
 
 def _caveats(cw: NDArray[np.float64], possible: tuple[str, ...], level: str, scope: Scope) -> list[str]:
     caveats = list(scope.unknown)
+
     if len(possible) > 1 and cw.size > 1:
         caveats.append(
             f"The interval of the mean reaches into {' and '.join(possible)}: more target queries would narrow it."
         )
+
     if cw.size < FEW_QUERIES:
         caveats.append(
             f"Only {cw.size} target {'query, which cannot stand for others' if cw.size == 1 else 'queries'}; "
             f"{FEW_QUERIES} or more are wanted."
         )
+
     if RESTS_ON[level]:
         caveats.append(RESTS_ON[level])
+
     caveats.append(
         "The evidence is 14 conditions on only four multi-hop datasets, with two retrievers and queries written by "
         "GPT-4o-mini; on queries of a weaker generator (Mistral-7B) the relation was reversed."
     )
+
     caveats.append(
         "Over all 31 published datasets, most of them not multi-hop, CW explains far less of the gain: see the "
         "evidence page."
@@ -290,10 +301,12 @@ def scope_of(mean_cw: float, *, language: str, domain: str, task: str) -> Scope:
     """How a task relates to the evidence behind the line."""
     low, high = evidence_range()
     outside, unknown = [], []
+
     if domain == "in-domain":
         # What the published in-domain sets say is another matter, and CW or the kind of task play no part in it.
         task, mean_cw = MULTI_HOP_QA, low
         outside.append("the line is about queries unlike the training queries, and these resemble them")
+
     if language != LANGUAGE:
         outside.append("the line was fitted on English queries, and counts in other languages are not comparable")
     if task and task != MULTI_HOP_QA:
@@ -302,6 +315,7 @@ def scope_of(mean_cw: float, *, language: str, domain: str, task: str) -> Scope:
         outside.append(f"the line covers mean CW from {low:.2f} to {high:.2f}, and {mean_cw:.2f} lies outside")
     if not task and not outside:  # what is outside by language or CW needs none
         unknown.append("The published rule covers multi-hop questions only: choose your task type.")
+
     return Scope(tuple(outside), tuple(unknown))
 
 

@@ -91,6 +91,7 @@ class Estimates:
         values, vectors = np.linalg.eigh(self.covariance)
         errors = random.standard_normal((draws, count)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
         errors *= np.sqrt(self.degrees / random.chisquare(self.degrees, (draws, 1)))
+
         if self.free:
             between = (self.own + k * self.shared) * self.free / random.chisquare(self.free, (draws, 1))
             own = between
@@ -100,6 +101,7 @@ class Estimates:
             shared = np.maximum(between - own, 0) / k
             errors += np.where(self.several, random.standard_normal((draws, 1)), 0) * np.sqrt(shared * self._of_seed)
             errors += random.standard_normal((draws, count)) * np.sqrt(own * self._of_seed)
+
         return errors
 
     def chances(self, means: Floats, of: NDArray[np.int64], within: float) -> Floats:
@@ -215,6 +217,7 @@ def differences(estimates: Estimates, draws: int = DRAWS) -> Differences:
     floor = _balanced(np.abs(statistics[first, second]))
     floor = np.maximum(floor, stdtrit(estimates.degrees, 0.5 + LEVEL / 2))
     factor[first, second] = factor[second, first] = floor
+
     return Differences(
         points=estimates.means[:, None] - estimates.means,
         error=error,
@@ -232,6 +235,7 @@ def estimate(scores: Sequence[Floats], clusters: Sequence[int] = (), people: Seq
     by_seed = list(scores)
     influence, least = cluster_influence(judged, groups), np.zeros((len(scores), len(scores)))
     units = groups
+
     if len(people):
         labelled = np.isfinite(np.array([option.mean(axis=0) for option in people])).all(axis=0)
         units = groups[labelled]
@@ -249,6 +253,7 @@ def estimate(scores: Sequence[Floats], clusters: Sequence[int] = (), people: Seq
         # A sample without differences does not show that there are none: the judge's spread stands for people's.
         spread = np.var(judged[:, None] - judged, axis=2, ddof=1) / labelled.sum()
         least = np.where(same, spread, 0.0)
+
     shared, own, free = _seed_variances([option.mean(axis=1) for option in by_seed if len(option) > 1])
     return Estimates(
         means=np.array([option.mean() for option in by_seed]),

@@ -105,6 +105,7 @@ def table(name: str) -> PublishedTable:
     rows = [row for row in read(info.file) if row.get("table", info.name) == info.name]
     if info.name == PLOTTED_OVER_CE:
         rows = _with_ratio(rows)
+
     concerned = {note.id: [note.concerns({**row, "table": info.name}) for row in rows] for note in notes()}
     related = {note.id: note for note in notes() if any(concerned[note.id])}
     on_all = tuple(number for number in related if all(concerned[number]))
@@ -113,9 +114,11 @@ def table(name: str) -> PublishedTable:
         about = [number for number in related if concerned[number][i] and number not in on_all]
         mark = "".join(sign for column, sign in MARKS.items() if row.get(column) is True)
         marked.append({**row, "mark": mark, "notes": about})
+
     order = [name for name in COLUMNS if name in marked[0]]
     order += [name for name in marked[0] if name not in (*order, *_HIDDEN)]
     columns = tuple(name for name in order if any(row[name] not in ("", None) for row in marked))
+
     return PublishedTable(info, columns, tuple(marked), related, on_all)
 
 
@@ -148,6 +151,7 @@ def wide(published: PublishedTable, rows: Sequence[PublishedRow] | None = None) 
         others = [c for c in keys if c != implied]
         if others and _lines(published.rows, others) == _lines(published.rows, keys):
             keys = others
+
     titles = list(dict.fromkeys(_place(row) for row in shown))
     lines: dict[tuple[Any, ...], PublishedRow] = {}
     for row in shown:
@@ -157,6 +161,7 @@ def wide(published: PublishedTable, rows: Sequence[PublishedRow] | None = None) 
         cell = printed(row)
         title = _place(row)
         line[title] = f"{line[title]} / {cell}" if line[title] else cell
+
     return [*(COLUMNS[c] for c in keys), *titles], list(lines.values())
 
 

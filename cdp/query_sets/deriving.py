@@ -85,34 +85,45 @@ def derive(
                         continue
                     line = {k: v for k, v in line.items() if k not in NAME_DOCUMENTS}
                     line["document_id"] = moved[1][str(line["document_id"])]
+
                 document = store.document_queries(line)
                 texts = change(document)
+
                 if of_each is not None:
                     line |= of_each(document)
+
                 stays = [at for at, text in enumerate(texts) if text is not None]
                 rewritten = sum(texts[at] != document.queries[at] for at in stays)
                 n.update(dropped=len(texts) - len(stays), rewritten=rewritten)
+
                 if source.rankings.exists():
                     kept.update(text for text in texts if text is not None)
                     dropped.update(document.queries)
+
                 lists = [key for key in ONE_PER_QUERY if len(line.get(key) or ()) == len(texts)]
                 line.pop("usage", None)  # it was paid once, by the job that wrote the set
+
                 if stays:
                     left = {key: [line[key][at] for at in stays] for key in lists}
                     yield {**line, **left, "queries": [texts[at] for at in stays]}
 
         write_jsonl(copied.queries, changed())
+
         totals = store.count(copied.queries)
         if not totals.n_queries:
             raise InputError(f"Nothing of {query_set.name} would stay.", hint="Use other queries.")
+
         # As for an import: the hash is over ids and queries; with negatives, over the whole lines.
         named = query_set.hard_negatives or facts.get("hard_negatives")
         content_hash = sha256_file(copied.queries)[:16] if named else totals.content_hash
+
         if source.failures.exists():
             shutil.copyfile(source.failures, copied.failures)
+
         if source.rankings.exists() and moved is None:  # rankings of a dropped query would still be trained on
             rows = (row for row in lines(store.RANKING, source.rankings) if row["query"] not in dropped - kept)
             append_jsonl(copied.rankings, rows)
+
         made_from = {"made_from": query_set.id, "made_from_hash": parent_hash}
         copy = dataclasses.replace(
             query_set,
@@ -125,10 +136,12 @@ def derive(
             content_hash=content_hash if query_set.complete else "",
             parameters={**query_set.parameters, **made_from, **facts},
         )
+
         if moved is not None:
             parameters = {k: v for k, v in copy.parameters.items() if k != "hard_negatives"}
             corpus_id, corpus_hash = moved[0].id, moved[0].content_hash
             copy = dataclasses.replace(copy, corpus_id=corpus_id, corpus_hash=corpus_hash, parameters=parameters)
+
         return Derived(install(workspace, copy, copied.folder), n["dropped"], n["rewritten"])
 
 
@@ -206,12 +219,15 @@ def decide(
         raise ConfigError(f"{decision!r} is no decision.", hint=f"There is: {', '.join(DECISIONS)}.")
     if not query_set.complete:
         raise ConfigError(f"{query_set.name} is not whole yet.", hint="Review it when its job has ended.")
+
     more = {}
+
     if decision == EDIT:
         text = " ".join(text.split())
         if not text or len(text) > LONGEST or storable(text)[1]:
             raise ConfigError(f"A query is a text of 1 to {LONGEST:,} characters.", hint="Reject it instead.")
         more["text"] = text
+
     if queries:
         facts = {"content_hash": query_set.content_hash, "decision": decision, "queries": list(queries), **more}
         actions.add(store.files(workspace, query_set.id).review, by, **facts)
@@ -279,4 +295,5 @@ def carry_query_sets(
             ids.append(made.id)
             stale = f"; {n:,} are stale" if n else ""
             said.append(f"Carried over as {made.name}: {counted(made.n_queries, 'query', 'queries')}{stale}.")
+
     return ids, said

@@ -94,6 +94,7 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
     """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
     seen, text_field, document_field, split_field = columns_of(path, options, encoding)
     used = (text_field, document_field, split_field)
+
     grades = Grades(grade_columns(seen.rows, options.grade_field, used))
     judged = GivenQueries(named=split_field is not None)
     files = {place_of(id)[0] for id in known if "#" in id}
@@ -101,6 +102,7 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
         if not isinstance(row, Row):
             judged.left_out["rows of queries that cannot be read"] += 1
             continue
+
         texts, unusable, _ = queries_of(row.values.get(text_field))
         value = row.values.get(document_field)
         document = value if isinstance(value, str) and value in known else _id(value)
@@ -108,6 +110,7 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
         split = slug(str(row.values.get(split_field) or ""), fallback=TRAIN) if split_field else ""
         judged.left_out["rows without a query"] += not texts
         judged.left_out["entries among queries that are no text"] += unusable if texts else 0
+
         if document not in known:
             cut = document in files
             reason = "that was cut into passages (keep files whole for them)" if cut else "that is not here"
@@ -117,8 +120,10 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
         else:
             for text in texts:
                 judged.add(SPLIT_NAMES.get(split, split), text, document, grade)
+
     unused = [name for name in seen.columns if name not in (*used, *grades.columns)]
     judged.notes += [f"{path.name}: {note}" for note in (grades.sentence(), not_taken(unused)) if note]
+
     return judged
 
 
@@ -137,6 +142,7 @@ def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], di
     if len(documents) < FEWEST or not n:
         few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
         return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
+
     drawn = set(sorted(documents, key=lambda document: shuffle_key(options.seed, "held out", document))[:n])
     # A query that also belongs to a document that was not drawn is measured with, not trained on.
     held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
@@ -145,5 +151,6 @@ def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], di
         f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
         f"the benchmark (drawn with seed {options.seed}); those of the others are the training queries."
     )
+
     facts = {"held_out": {"by": "documents", "documents": n, "share": options.held_out, "seed": options.seed}}
     return {DEV: held, TRAIN: rest}, facts, sentence

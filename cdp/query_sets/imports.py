@@ -84,21 +84,26 @@ def import_queries(
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
     notes: list[str] = []
+
     if isinstance(source, Path):
         rows, label = read_path(source, options, notes), name or shown_name(source.name.split(".")[0])
     else:
         rows, label = read_pairs(source), name or "imported"
+
     try:
         with staging(workspace.queries) as folder:
             files = Files(folder / "set")
             files.folder.mkdir()
+
             with open(files.failures, "w", encoding="utf-8") as log:
                 positions = {document_id: at for at, document_id in enumerate(ids)}
                 taken = _Taken(positions, lambda: iter_documents(workspace, corpus.id), log)
                 for row in rows:
                     taken.add(row)
+
             if not taken.queries:
                 raise taken.nothing(corpus.id, source if isinstance(source, Path) else None)
+
             write_jsonl(files.queries, taken.lines(ids))
             totals = store.count(files.queries)
             parameters: dict[str, Any] = {**stated.pop("parameters"), **taken.facts()}
@@ -130,6 +135,7 @@ def import_queries(
             f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
             hint="Is the disk full or read-only?",
         ) from error
+
     return ImportedQueries(stored, taken.n_rejected, tuple(taken.first_rejected), tuple(notes))
 
 
@@ -189,34 +195,43 @@ class _Taken:
         """Take the usable queries of a row; reject the others, and negatives that are no documents."""
         if row.reason:
             return self._reject(row, row.reason)
+
         if not row.relevant:
             self.n_not_relevant += 1
             return None
+
         document_id = self.find(row.document)
         if document_id is None:
             self.n_unknown += 1
             return self._reject(row, f"there is no document {row.document.shown}")
+
         of_document = self.queries.get(self.positions[document_id], {})
         logprobs = row.logprobs or (None,) * len(row.queries)
+
         per_query = zip(row.queries, logprobs, row.negatives or itertools.repeat(()), strict=False)
         for query, logprob, passages in per_query:
             text = " ".join(query.split())
             if not text or storable(text)[1]:
                 self._reject(row, UNSTORABLE if text else "the query is empty")
                 continue
+
             known = of_document.get(text)
             found = of_document.setdefault(text, _Query(score=row.document.score, logprob=logprob))
             before = len(found.negatives)
+
             for passage in passages:
                 name = self.find(passage)
                 if name is None:
                     self._reject(row, f"there is no document {passage.shown}, named as a negative")
                 else:
                     found.negatives.setdefault(name, passage.score)
+
             if known is not None and len(found.negatives) == before:
                 self._reject(row, "a query is repeated")
+
         if of_document:
             self.queries[self.positions[document_id]] = of_document
+
         return None
 
     def find(self, passage: NamedDocument) -> str | None:
@@ -403,6 +418,7 @@ def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = 
     # Parquet's reader of documents takes the columns of documents alone.
     whole = (Row(number, values) for number, values in enumerate(parquet.records(source), start=1))
     given_rows = whole if reader.name == parquet.NAME else reader.rows(source, read)
+
     rows = itertools.chain.from_iterable(map(unfolded, given_rows))
     head = list(itertools.islice(rows, LOOKED_AT))
     columns = _Columns([row.values for row in head if isinstance(row, Row)], options, reader.name != "jsonl")
@@ -411,6 +427,7 @@ def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = 
             yield QueryRow(row.line or 0, reason=f"{row.kind} ({row.reason})")
         else:
             yield from _rows(row.line or 0, row.values, columns)
+
     if notes is not None:
         notes += columns.notes()
 
@@ -449,17 +466,21 @@ def _row(
 ) -> QueryRow:
     _, query_fields = columns.of(record)
     value = next((record[name] for name in query_fields if name in record), None)
+
     queries = [value] if isinstance(value, str) else value
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
         looked = _looked_for(columns.options.query_field, QUERY_FIELDS, record)
         return QueryRow(number, document, reason=f"there is no query, a text or a list of texts ({looked})")
+
     grade = 1 if held else columns.grades.of(record)
     if grade is None:
         return QueryRow(number, document, reason=f"no grade in {' or '.join(columns.grades.columns)}: {A_GRADE}")
+
     try:
         named = (held.negatives,) * len(queries) if held else _negatives(record.get(NEGATIVES) or [], len(queries))
     except ValueError as error:
         return QueryRow(number, document, reason=str(error))
+
     logprobs = log_probability(record, len(queries))
     return QueryRow(number, document, tuple(queries), negatives=named, relevant=grade > 0, logprobs=logprobs)
 

@@ -110,17 +110,21 @@ def nonsense(query: str, document: str = "", *, prompt: str = "", n_documents: i
         return "empty"
     if not any(c.isalnum() for c in text):
         return "no words"
+
     plain = text.replace("’", "'")
     if _REFUSAL.match(plain):
         return "refusal"
     if _TASK.match(plain) or _echoes(text, prompt):
         return "prompt"
+
     short = len(text) <= LONGEST_LOOKED_AT
+
     cut = short and (_MARKUP_END.search(text[-12:]) or (text.endswith("```") and text.count("```") == 1))
     if cut or _MARKUP.match(text):
         return "markup"
     if short and _loops(text):
         return "loop"
+
     foreign = _foreign(text, document[:READ_OF_DOCUMENT]) if document else ""
     return foreign or ("same everywhere" if n_documents >= MANY_DOCUMENTS else "")
 
@@ -155,6 +159,7 @@ def _foreign(text: str, document: str) -> str:
         few = script_letters(text, own) < MIN_LETTERS or script_letters(text, script) > 0
         quoted = all(word in document for word in _WORD.findall(text) if len(word) > 2)
         return "" if few or quoted else "other script"
+
     if language != UNKNOWN and (spoken := guess_language(text)) not in (UNKNOWN, language):
         listed = FUNCTION_WORDS.get(script, {})
         theirs, others = listed.get(language, frozenset()), listed.get(spoken, frozenset())
@@ -164,6 +169,7 @@ def _foreign(text: str, document: str) -> str:
         misread = len(of_document & (others - theirs)) >= len(of_document & (theirs - others))
         if clear and not misread:
             return "other language"
+
     return ""
 
 
@@ -191,6 +197,7 @@ def query_table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
     prompt, shared = prompt_of(query_set), query_sets.shared_queries(workspace, query_set.id)
     # A whole set has the order of the corpus, so one pass is enough; a growing one is judged without its documents.
     judged = query_set.complete and workspace.corpus(query_set.corpus_id).exists()
+
     documents = iter_documents(workspace, query_set.corpus_id) if judged else iter(())
     names: list[str] = []
     offsets: list[int] = []
@@ -207,8 +214,10 @@ def query_table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
             seen.add(plain)
             ids.append(query_id)
             numbers.append(len(names))
+
         names.append(line.document_id)
         offsets.append(offset)
+
     return QueryTable(
         np.array(names, np.str_), np.array(offsets, np.int64), np.array(numbers, np.int64), ids,
         np.array(reasons, object),

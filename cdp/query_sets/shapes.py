@@ -75,8 +75,10 @@ def passages_of(record: Mapping[str, Any]) -> RowDocuments | None:
         positives, negatives = found[:n_positives], found[n_positives:]
     else:
         return None
+
     if not positives:
         raise ValueError("no document answers the query")
+
     return RowDocuments(positives, negatives)
 
 

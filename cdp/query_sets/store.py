@@ -49,10 +49,12 @@ def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """(offset, length, record) of each whole line with a ``position``; lines torn by a crash are skipped."""
     if not path.exists():
         return
+
     offset = 0
     with open(path, "rb") as file:
         for line in file:
             length = len(line)
+
             if line.endswith(b"\n"):
                 try:
                     record = parse_json(line)
@@ -61,6 +63,7 @@ def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
                 at = record.get("position") if isinstance(record, dict) else None
                 if type(at) is int and at >= 0:
                     yield offset, length, record
+
             offset += length
 
 

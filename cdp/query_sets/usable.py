@@ -109,10 +109,12 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
     """Return the ``index``-th document of the set with its queries."""
     line = query_sets.read_at(workspace, query_set.id, int(table.offset[index]))
     name = str(line["document_id"])
+
     try:
         content = looking.document(workspace, query_set.corpus_id, name)
     except CdpError:
         content = None
+
     made = decisions(workspace, query_set)
     ranks = {by: scores.values for by, scores in round_trips(workspace, query_set).items()}
     written = document_queries(line)
@@ -125,6 +127,7 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
         )
         for row, ((query_id, text), cw) in enumerate(zip(written.with_ids(), words, strict=True), first)
     )  # fmt: skip
+
     together = get_documents(workspace, query_set.corpus_id, written.together) if content else {}
     return ReviewedDocument(name, content, listed, tuple(together.values()))
 
@@ -135,10 +138,12 @@ def origin(query_set: QuerySet) -> str:
     parent = facts.get("made_from")
     if not parent:
         return ""
+
     carried = facts.get("carried")
     if isinstance(carried, dict) and carried.get("from") == parent:
         kept = counted(query_set.n_queries, "query", "queries")
         return f"Carried over from {parent} to the new version of its documents: {kept}, {carried['stale']:,} stale."
+
     without = made if isinstance(made := facts.get("without"), dict) else {}
     if isinstance(facts.get("review"), dict) and without.get("review"):
         made = facts["review"]
@@ -146,6 +151,7 @@ def origin(query_set: QuerySet) -> str:
             f"Made from {parent} by review: {made.get('accepted', 0):,} accepted, {made.get('edited', 0):,} edited, "
             f"{made.get('rejected', 0):,} rejected."
         )
+
     how = f"the filter {without['filter']}" if without.get("filter") else "leaving out judged queries"
     return f"Made from {parent} by {how}: {int(without.get('queries') or 0):,} queries left out."
 

@@ -152,6 +152,7 @@ def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[
     negatives = (
         "distil" if settings.get("distil") else "hard-negatives" if settings.get("hard_negatives") else "infonce"
     )
+
     return replace(
         row,
         method=written.pop("method", "") or trained.source,
@@ -237,6 +238,7 @@ def _statistics(workspace: Workspace, name: str) -> dict[str, Any]:
     relevant = [(q, d) for q, grades in loaded.qrels.items() for d, grade in grades.items() if grade >= least]
     profile = target.profile
     low, high = profile.interval
+
     return {
         "dataset": name, "n_queries": loaded.n_queries, "n_docs": loaded.n_documents, "language": target.language,
         "query_len_chars": float(np.mean([len(text) for text in loaded.queries])),
@@ -359,15 +361,18 @@ def published(name: str) -> FigureData:
         for row in read("results")
         if row["table"] in tables and row["metric"] == "NDCG@10"
     ]
+
     measures = [
         MeasureRow(_method(row), row["queries_per_doc"], row["metric"], row["value"])
         for row in read("qd_metrics")
         if row["table"] == name
     ]
+
     stats = {"tab:dataset_stats": "datasets", "tab:multilingual": "multilingual",
              "tab:multihop_difficulty": "multihop_difficulty"}.get(name)  # fmt: skip
     errors = read("error_analysis") if name == "tab:error_analysis" else ()
     known = principle.differences() if name in ("tab:content_words", "tab:cw_threshold") else ()
+
     return FigureData(rows, measures, read(stats) if stats else (), errors, known)
 
 

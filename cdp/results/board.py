@@ -239,6 +239,7 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
         ran = row["settings"].get("retriever") if hybrid or rerank else row["retriever_id"]
         result = results.get(ran)
         trained, start = None, ""
+
         if result is not None:
             start = str(result.get("retriever") or "")
             trained = _of_training(result, source_of)
@@ -247,14 +248,17 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
         elif row["retriever_kind"] == STUDY:
             start = str(row["settings"]["condition"]["retriever"])
             trained = _of_condition(row["settings"], source_of)
+
         name, own = row["retriever_name"], given.get(row["retriever_id"], "")
         if row["retriever_kind"] == STUDY_START and name in PRESETS:  # studies keep ids
             name = PRESETS[name].title
+
         evaluations.append(
             {**row, "retriever_name": own or (bm25.TITLE if name == bm25.NAME else name), "start": start,
              "trained": trained, "marks": leakage.marks(row["counts"]),
              "named": bool(own or (trained is not None and trained.settings.get("name")))}
         )  # fmt: skip
+
     names = _names(evaluations)
     return [{**row, "retriever_name": names.get(row["retriever_id"], row["retriever_name"])} for row in evaluations]
 
@@ -305,15 +309,18 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
     of_condition = {key: condition.get(key) for key in ("seed", "weighting", "max_documents", "budget", "held")}
     settings = {**(about.get("settings") or {}), **of_condition}
     pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
+
     method, corpus = source_of(str(settings.get("query_set", "")))
     if not corpus:  # imported, or deleted since: the study's own word for it
         method = str(condition["source"])
+
     steps = int(training.get("steps_taken") or training.get("steps") or 0)
     asked = int(condition["per_doc"])
     # Of a query and its reasoned form two pairs are made; a budget's last document may have fewer queries.
     doubled = condition.get("query_source") == MULTI_QUERY
     whole = not documents or doubled or documents == -(-pairs // max(1, asked))
     shown = str(asked) if whole else per_doc(pairs, documents)
+
     return Trained(method, corpus, shown, pairs, documents, steps, settings, str(about["study"]))
 
 
@@ -325,6 +332,7 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         trained: Trained | None = row["trained"]
         if trained is None or row["named"]:
             continue
+
         hybrid, rerank = combined.settings_of(row["settings"])
         names[row["retriever_id"]] = combined.title(trained.recipe, hybrid, rerank)
         others = {key: value for key, value in trained.settings.items() if key not in OMITTED_FROM_NAMES}
@@ -337,9 +345,11 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             "checkpoint": f"best on {' '.join(trained.dev)}" if trained.dev[0] else "",
             **{key: f"{key.replace('_', ' ')} {value}" if value else "" for key, value in others.items()},
         }
+
     by_name: dict[str, list[str]] = defaultdict(list)
     for run in facts:
         by_name[names[run]].append(run)
+
     for runs in by_name.values():
         keys = dict.fromkeys(key for run in runs for key in facts[run])
         for run in runs:
@@ -349,6 +359,7 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
                 if len(left) < len(alike) and facts[run].get(key):
                     names[run] += f"{SEPARATOR}{facts[run][key]}"
                 alike = left
+
     return names
 
 
@@ -399,7 +410,9 @@ def rows_of(
     by_family: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in selected:
         by_family[related[row["retriever_id"]][0], *_place(row)].append(row)
+
     by_time = sorted(newest, key=lambda row: (row["created"], row["id"]))
+
     current = {_place(row)[:3]: row["benchmark_hash"] for row in by_time}  # the newest judgments of each place
     infos = {(info.name, info.content_hash): info for info in benchmarks.list_benchmarks(workspace)}
     present = dict(infos.keys())
@@ -413,22 +426,28 @@ def rows_of(
         first = runs[0]
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
         name, judgments = first["retriever_name"], first["benchmark_hash"]
+
         if first["named"] and (seeds := len(related[lead])) > 1:  # a person named one of several
             name = f"{name} ({seeds} seeds)"
+
         newest_version = present.get(first["benchmark"], current[_place(first)[:3]])
         version = "" if judgments == newest_version else f"earlier version {judgments[:6]}"
+
         badges: dict[str, Badge] = {}
         for row in runs:
             steps = usual.get((row["start"], *_place(row)), 0)
             badges |= {badge.word: badge for badge in badges_of(row, steps)}
+
         info = infos.get((first["benchmark"], judgments))
         if info is not None and info.subset_of:
             badges["subset"] = Badge(
                 "subset", f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
             )
+
         if (by := judges[first["benchmark"]]) is not None:
             badge = Badge(*by.badge)
             badges[badge.word] = badge
+
         rows.append(
             ResultRow(
                 retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
@@ -449,6 +468,7 @@ def rows_of(
     called: dict[str, set[str]] = defaultdict(set)
     for made in rows:
         called[made.retriever].add(made.retriever_id)
+
     return [
         made
         if len(called[made.retriever]) == 1
@@ -495,16 +515,21 @@ def badges_of(row: Mapping[str, Any], usual: int) -> list[Badge]:
         badges.append(
             Badge("dev", "These queries chose the checkpoint, so the score is too high. Report another split.")
         )
+
     if trained is not None and trained.incomplete:
         badges.append(Badge("incomplete set", "Its query set was not whole: only what was there was trained on."))
+
     if trained is not None and not row["marks"] and usual and trained.steps and abs(trained.steps / usual - 1) > 0.1:
         meaning = f"Trained for fewer or more steps than most runs from {row['start']} ({usual:,})."
         badges.append(Badge(counted(trained.steps, "step"), f"{meaning} A difference is one of steps too."))
+
     if row["settings"].get("precision") == "fp16":
         badges.append(Badge("half precision", HALF_PRECISION))
+
     if row["settings"].get("imported") == MEANS_ALONE:
         meaning = "MTEB's result file holds means alone: no query is compared. Its predictions can be."
         badges.append(Badge("means alone", meaning))
+
     return badges
 
 
@@ -521,13 +546,17 @@ def badges_from_counts(counts: Mapping[str, Any], n_queries: int | None = None) 
     """Return what an evaluation counted that its score has to be read with; ``n_queries`` were judged, if unsaid."""
     judged = int(counts.get("judged_queries") or n_queries or 0)
     badges = [Badge(word, meaning, word != "in-domain") for word, meaning in leakage.findings(counts, judged)]
+
     if counts.get(records.RECORDED):
         meaning = "Recorded on another machine: it came with the demo. Run the test here to repeat it."
         badges.append(Badge("recorded", meaning))
+
     if absent := int(counts.get("judged_without_results", 0)):
         meaning = f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0."
         badges.append(Badge("without results", meaning))
+
     kinds = (("document", "documents"), ("query", "queries"))
+
     lost = [counted(n, *kind) for kind in kinds if (n := int(counts.get(f"{kind[1]}_without_vector", 0)))]
     if lost:
         meaning = (
@@ -535,9 +564,11 @@ def badges_from_counts(counts: Mapping[str, Any], n_queries: int | None = None) 
             "the score is too low. The job lists them; a new evaluation asks for them again."
         )
         badges.append(Badge("without vectors", meaning))
+
     if unjudged := int(counts.get("unjudged_in_first_ten", 0)):
         meaning = f"{counted(unjudged, 'document')} of the first ten have no judgment and count 0. {JUDGE_THEM}"
         badges.append(Badge("unjudged documents", meaning))
+
     return badges
 
 

@@ -106,11 +106,13 @@ def compare(
     lead = {run: family[0] for run, family in related.items()}
     baseline_id = _retriever_id(newest, lead, baseline)
     chosen = {baseline_id, *(_retriever_id(newest, lead, name) for name in retrievers or ())}
+
     selected = [
         row
         for row in newest
         if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
+
     compared = {row["retriever_id"] for row in selected}
     whole = [row for row in selected if row["settings"].get("imported") != MEANS_ALONE]
     scores: dict[str, dict[str, float]] = {row["id"]: {} for row in selected}
@@ -119,6 +121,7 @@ def compare(
         now = regraded.scores(workspace, row)
         if now is not None:
             scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
+
     rows = rows_of(workspace, selected, newest, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
@@ -131,6 +134,7 @@ def compare(
     corrected = iter(holm([p for p in p_values if p is not None]))
     rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
+
     return Comparison(
         baseline=next(row.retriever for row in rows if row.retriever_id == baseline_id),
         baseline_id=baseline_id,
@@ -174,27 +178,33 @@ def _tested_row(
     were trained have seeds. ``scores`` are those of single runs, ``means`` of rows."""
     if reference is None or reference is row:
         return row
+
     first, second = means[reference.evaluation_id], means[row.evaluation_id]
     if not first or first.keys() != second.keys():
         return row
+
     clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
     tested = paired_test([100 * (second[query] - first[query]) for query in first], clusters)
     same = ("low", "high", "p_t", "n_clusters", "wins", "losses", "ties")
     statistics = {name: getattr(tested, name) for name in same}
     row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
     sides = (row, reference)
+
     trained = [side.trained is not None for side in sides]
     if not any(trained):
         return row
+
     values = [
         [np.array([100 * scores[run][query] for query in first]) for run in side.evaluation_id.split("+")]
         for side in sides
     ]
+
     known = all(
         has_spread([float(run.mean()) for run in side]) for side, own in zip(values, trained, strict=True) if own
     )
     if not known or len(first) < 2:
         return replace(row, noise="unknown")
+
     result = two_level_test(values[0], values[1], clusters=clusters)
     return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
 

@@ -81,6 +81,7 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
     model = model_folder(folder)
     files = sorted(path for path in model.rglob("*") if path.is_file() and not path.name.startswith("."))
     scores = _scores(workspace, str(result.get("model_hash")))
+
     return TrainedModel(
         id=job,
         title=resolve(job, workspace).title,

@@ -132,6 +132,7 @@ def best_qdoc(evidence: FigureData) -> Numbers:
         offered[found["retriever"]].add(found["per_doc"])
         if key not in best or round(found["ndcg"], 4) > round(best[key][0], 4):
             best[key] = found["ndcg"], found["per_doc"]
+
     counts = Counter((retriever, per_doc) for (retriever, _), (_, per_doc) in best.items())
     return [
         {"retriever": retriever, "per_doc": per_doc, "n_datasets": counts[retriever, per_doc]}

@@ -71,14 +71,17 @@ def paper_table(comparison: Comparison) -> Table:
         columns[place][row.retriever] = TableCell(row.ndcg, row.marks, row.significant)
         if row.per_file is not None:
             files[f"{row.place} per file"][row.retriever] = TableCell(row.per_file, row.marks)
+
     shared = [column for column in columns.values() if len(column) == len(names)]
     if shared and len(columns) > 1:
         mean = {name: _mean([column[name] for column in shared]) for name in names}
         means = {f"Mean ({len(shared)} of {len(columns)})": mean}
     else:
         means = {}
+
     every = _ranked({**columns, **files, **_group_means(rows), **means})
     cells = ((name, tuple(column.get(name, TableCell()) for column in every.values())) for name in names)
+
     return Table(tuple(every), tuple(cells), tuple(notes(comparison)))
 
 
@@ -89,6 +92,7 @@ def _group_means(rows: Sequence[ResultRow]) -> dict[str, dict[str, TableCell]]:
         entry = registry.find(row.benchmark)
         if entry is not None and entry.schema and row.split == entry.split and not row.version:
             found[row.protocol][entry.name][row.retriever] = TableCell(row.ndcg, row.marks)
+
     groups = registry.groups()
     wholes = {entry.name: groups[entry.title] for entry in registry.entries() if not entry.schema}
     means: dict[str, dict[str, TableCell]] = {}
@@ -100,6 +104,7 @@ def _group_means(rows: Sequence[ResultRow]) -> dict[str, dict[str, TableCell]]:
             if sum(map(bool, columns)) > 1:
                 suffix = "" if protocol == "published" else f" ({protocol})"
                 means[f"{title}{suffix} mean"] = _means(columns)
+
     return means
 
 
@@ -183,17 +188,20 @@ def notes(comparison: Comparison) -> list[str]:
     tested = [row for row in comparison.rows if row.p_holm is not None]
     if not tested:
         return []
+
     queries = {row.place: row.units for row in tested}
     groups = (
         f" Queries that share a relevant document are one group; with fewer than {FEWEST_CLUSTERS} groups nothing is "
         "marked."
     )
+
     sentences = [
         f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
         f"two-sided{_corrected(comparison)}. Queries: {', '.join(f'{label} {n}' for label, n in queries.items())}."
         + groups
         * any(row.shared_units for row in tested)
     ]
+
     averaged = [row for row in comparison.rows if row.seeds > 1]
     if averaged:
         spreads = "; ".join(f"{row.retriever} on {row.place} {row.score} ({row.seeds} seeds)" for row in averaged)
@@ -201,6 +209,7 @@ def notes(comparison: Comparison) -> list[str]:
             "Runs that differ in the seed alone are averaged, query by query. "
             f"Mean ± standard deviation over seeds: {spreads}."
         )
+
     return [*sentences, *noise_notes(comparison)]
 
 
@@ -220,12 +229,14 @@ def _corrected(comparison: Comparison) -> str:
 def noise_notes(comparison: Comparison) -> list[str]:
     """What the tests know of training noise: variance over seeds where there is some, else that it is not known."""
     sentences = []
+
     if any(row.noise == "seeds" for row in comparison.rows):
         sentences.append(
             "Where both sides were trained with several seeds (or one was not trained here), p and interval are those "
             "of the two-level test: queries crossed with seeds (Cameron, Gelbach & Miller 2011), with Satterthwaite's "
             "degrees of freedom."
         )
+
     alone = [row.retriever for row in comparison.rows if row.noise == "unknown"]
     if alone:
         sentences.append(
@@ -233,6 +244,7 @@ def noise_notes(comparison: Comparison) -> list[str]:
             "with one seed (or seeds without any spread) the trained model is taken as given. Train with three seeds "
             "or more, on both sides, and average them."
         )
+
     return sentences
 
 

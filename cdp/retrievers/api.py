@@ -148,6 +148,7 @@ class ApiModel:
         self._streak = Streak()
         folder = payer.workspace.job(payer.id)
         self._learnt = Learnt(name.model, name.url, folder / Learnt.FILE if folder.is_dir() else None)
+
         with AnswerCache(payer.workspace) as cache:
             cache.settle_interrupted(payer.account(name), charged=True)
 
@@ -182,15 +183,19 @@ class ApiModel:
             for answered, refused in self._asked(missing, keys, cache, min(batch_size, BATCH)):
                 found.update(answered)
                 failed.update(refused)
+
         if failed and self._dim is None:  # nothing was embedded so far
             raise next(iter(failed.values()))
+
         for text, asked in zip(texts, sent, strict=True):
             if asked in failed:
                 self.failed[text] = failed[asked]
             else:
                 self.failed.pop(text, None)
+
         zero = np.zeros(self._dim or 0, np.float32)
         rows = [found.get(text, zero) * (text != EMPTY) for text in sent]
+
         return np.stack(rows) if rows else np.empty((0, self._dim or 0), np.float32)
 
     encode_document = encode_query
@@ -201,6 +206,7 @@ class ApiModel:
         """Ask about texts in batches, several at once; what is answered is kept before it is given."""
         if not texts:
             return
+
         client = self._connect()
         account = Account(cache, self._payer.account(self.name), price=self._price, budget=self._payer.budget)
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
@@ -208,30 +214,37 @@ class ApiModel:
             # The first request of a model alone: what it teaches is not asked for eight times.
             first = 1 if self._dim is None and self._learnt.texts is None else len(batches)
             futures = [pool.submit(self._ask, batch, keys, client, account) for batch in batches[:first]]
+
             try:
                 left = set(futures)
                 while left:
                     done, left = wait(left, TICK_S, FIRST_EXCEPTION)
                     for future in done:
                         future.result()
+
                     if not left:
                         waiting = batches[len(futures) :]
                         left = {pool.submit(self._ask, batch, keys, client, account) for batch in waiting}
                         futures += left
+
                     if left and self._payer.should_stop():
                         raise Stopped
             except BaseException as error:
                 pool.shutdown(wait=False, cancel_futures=True)
                 account.close()
                 client.stop()
+
                 if account.used_up:
                     raise ConfigError(
                         f"The budget for embeddings, {max(0.0, self._payer.budget or 0.0):g} US dollars, is used up.",
                         hint="Start again with a larger one: what was paid for is not paid for again.",
                     ) from None
+
                 if isinstance(error, Cancelled):
                     raise Stopped from None
+
                 raise
+
         yield from (future.result() for future in futures)
 
     def _ask(
@@ -242,6 +255,7 @@ class ApiModel:
         most = self._learnt.texts or len(texts)
         if len(texts) > most:
             return self._parts(texts, most, keys, client, account, retries)
+
         try:
             vectors = self._answered(texts, keys, client, account, retries)
         except RequestError as error:
@@ -251,12 +265,16 @@ class ApiModel:
                 raise
             if len(texts) > 1:
                 return self._parts(texts, (len(texts) + 1) // 2, keys, client, account, RETRIES_HALVED)
+
             return {}, {texts[0]: self._failing(error)}
+
         good = np.isfinite(vectors).all(axis=1) if vectors.size else np.zeros(len(texts), bool)
+
         found = {text: row for text, row, usable in zip(texts, vectors, good, strict=True) if usable}
         if found:
             with self._lock:
                 self._streak.end()
+
         none = RequestError(f"{self.name.title} gave no vector for it, or one with values that are not finite.")
         return found, {text: self._failing(none) for text in texts if text not in found}
 

@@ -219,13 +219,18 @@ def rank_terms(
         known_terms = [term for term in terms if term in bm25.vocab_dict]
         if not known_terms:
             continue
+
         values = bm25.get_scores(known_terms)
+
         if exclude is not None:
             values[list(exclude[row])] = 0.0
+
         matched = np.flatnonzero(values > 0)
         if len(matched) > top_k:
             bar = np.partition(values[matched], len(matched) - top_k)[len(matched) - top_k]
             matched = matched[values[matched] >= bar]
+
         best = matched[np.argsort(-values[matched], kind="stable")][:top_k]
         scores[row, : len(best)], documents[row, : len(best)] = values[best], best
+
     return scores, documents

@@ -116,6 +116,7 @@ def encode(
     """
     order = np.argsort([-len(text) for text in texts], kind="stable")
     dim = model.get_embedding_dimension()
+
     result = np.empty((len(texts), dim or 0), encoding.dtype)
     step = batch_size * BATCHES_PER_CALL
     for start in range(0, len(order), step):
@@ -126,6 +127,7 @@ def encode(
         if start == 0 and vectors.shape[1] != result.shape[1]:
             result = np.empty((len(texts), vectors.shape[1]), encoding.dtype)
         result[part] = vectors
+
     return result
 
 
@@ -310,8 +312,10 @@ class EmbeddingStore:
             shard is not None and not (redo and _gaps(shard.parts[0], texts[start : start + rows]))
             for shard, start, rows in zip(shards, starts, wanted, strict=True)
         ]
+
         missing = [i for i in range(len(starts)) if not there[i]]
         done = len(texts) - sum(wanted[i] for i in missing)
+
         if self.pool is not None and missing:
             tasks = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in missing)
             rows = dict(zip(paths, wanted, strict=True))
@@ -321,22 +325,26 @@ class EmbeddingStore:
                     progress(done, len(texts))
             if not all(paths[i].exists() for i in missing):
                 raise Stopped
+
         for i in missing if self.pool is None else ():
             part = texts[starts[i] : starts[i] + wanted[i]]
             shifted = _shifted(progress, done, len(texts))
             write_bytes(paths[i], _shard(embed(load(), part, encoding, batch_size=batch_size, progress=shifted)))
             done += wanted[i]
+
         opened = [_open(path, rows, encoding.kind) for path, rows in zip(paths, wanted, strict=True)]
         kept = [shard for shard in opened if shard is not None]
         reused = sum(rows for rows, was in zip(wanted, there, strict=True) if was)
         progress(len(texts), len(texts))
         lengths = [shard.lengths for shard in kept if shard.lengths is not None]
+
         return Embedded([shard.parts[0] for shard in kept], reused, np.concatenate(lengths) if lengths else None)
 
     def _shard_size(self, folder: Path, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
         """The shard size that the folder was begun with; begins it if it is new."""
         if size := _begun_with(folder):
             return size
+
         size = self.shard_texts or (SHARD_TEXTS if encoding.kind == DENSE else SHARD_TEXTS_OF_TOKENS)
         write_json(
             folder / "manifest.json",
@@ -349,6 +357,7 @@ class EmbeddingStore:
                 "created": now(),
             },
         )
+
         return size
 
 

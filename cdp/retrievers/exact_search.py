@@ -94,22 +94,28 @@ def search(
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}.")
+
     questions = np.ascontiguousarray(queries, dtype=np.float32)
     prepared = documents if isinstance(documents, Prepared) else None
+
     rows = prepared.rows if prepared is not None else Rows(documents)
     if questions.ndim != 2 or (len(rows) and questions.shape[1] != rows.dim):
         raise InputError(f"Queries of shape {questions.shape} do not fit documents of {rows.dim} dimensions.")
     if not (squares(questions) < LARGEST_SQUARE).all():
         raise InputError("A query's embedding holds a value that is not finite, or too large.")
+
     n = len(questions)
     scores, indices = np.full((n, k), -np.inf, np.float32), np.full((n, k), -1, np.int64)
+
     if n == 0 or len(rows) == 0:
         return scores, indices
     if exclude is not None and len(exclude) != n:
         raise InputError(f"There are {len(exclude)} lists of excluded documents for {n} queries.")
+
     hidden = exclude or [()] * n
     if not all(0 <= document < len(rows) for listed in hidden for document in listed):
         raise InputError(f"An excluded document is not among the {len(rows)} documents.")
+
     wanted = k + max(map(len, hidden))  # the excluded ones are taken out at the end
     product = _on_cpu if device == "cpu" else _on_device
     starts = range(0, n, QUERY_BLOCK)
@@ -133,12 +139,14 @@ def search(
         for done in itertools.chain([look(first)], run(look, others)):
             seen += done
             progress(seen, len(rows))
+
         for start, block in zip(starts, blocks, strict=True):
             block.prune()
             for row, (found, exact) in enumerate(run(block.best, range(len(block.queries))), start):
                 left = ~np.isin(found, hidden[row]) if hidden[row] else slice(None)
                 found, exact = found[left][:k], exact[left][:k]
                 scores[row, : len(found)], indices[row, : len(found)] = exact, found
+
     return scores, indices
 
 

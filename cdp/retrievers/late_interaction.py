@@ -145,6 +145,7 @@ def search_tokens(
         return len(step)
 
     work = sum(map(len, questions)) * len(documents.rows) * documents.dim
+
     threads = blas_threads() if work > SINGLE_THREADED else 1
     seen = 0
     with one_blas_thread(), thread_pool(threads) as run:

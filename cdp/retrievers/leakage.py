@@ -183,6 +183,7 @@ def marks(counts: Mapping[str, Any]) -> tuple[str, ...]:
 def findings(counts: Mapping[str, Any], judged: int) -> list[tuple[str, str]]:
     """What ``counts`` says of a training, each as a badge's word and in a sentence."""
     found = []
+
     if counts.get("leaked_queries"):
         near = int(counts.get("near_duplicates", 0))
         reworded = f", {near:,} of them with the same content words in another form" if near else ""
@@ -191,9 +192,11 @@ def findings(counts: Mapping[str, Any], judged: int) -> list[tuple[str, str]]:
     elif counts.get("leaked_training"):
         sentence = "Leaked: this training was allowed to see queries that a benchmark of its evaluation judges."
         found.append(("leaked", sentence))
+
     if "steps_planned" in counts:
         stopped = f"stopped at step {counts.get('steps_taken', 0):,} of {counts['steps_planned']:,}"
         found.append((stopped, f"The training was {stopped}: this is no score of a whole one."))
+
     trained, positives = int(counts.get("trained_positives", 0)), int(counts.get("judged_positives", 0))
     if trained and trained >= IN_DOMAIN * positives:
         sentence = (
@@ -201,6 +204,7 @@ def findings(counts: Mapping[str, Any], judged: int) -> list[tuple[str, str]]:
             "benchmark's queries. That is the normal use for your own documents; it says nothing about others."
         )
         found.append(("in-domain", sentence))
+
     return found
 
 

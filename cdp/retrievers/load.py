@@ -57,6 +57,7 @@ def load(
             raise api.refused(resolved.name)
         answering: Any = api.ApiModel(named, payer, max_length)
         return answering
+
     preset = resolved.preset
     with loading(resolved, "embeds texts"):
         if resolved.is_static:
@@ -67,17 +68,21 @@ def load(
             raise ModelError(f"{resolved.name} is a sparse retriever, which cannot be searched here yet.", hint=OTHER)
         else:
             model = _saved(checked_folder(resolved, model_files.ENCODER), device)
+
     if preset is not None:
         model.prompts = dict(preset.prompts)
         model.similarity_fn_name = resolved.similarity["published"]
+
     # The names under which models keep the prompt of each role, in the order sentence-transformers looks for them.
     for role, names in {"query": ("query",), "document": ("document", "passage", "corpus")}.items():
         model.prompts[role] = next((prompt for name in names if (prompt := model.prompts.get(name))), "")
+
     limit = max_length if max_length is not None else (preset.max_length if preset is not None else None)
     if limit is not None:
         set_max_length(model, limit)
     if memo is not None and hasattr(model, "remember"):
         model.remember(memo)
+
     return model.eval()
 
 

@@ -325,12 +325,15 @@ def _check_keys(path: Path, config: dict[str, Any]) -> None:
             _refuse(path, f"{key} is {shown(value)}, which reads no texts")
         if key in ACTING and value is not None:
             _refuse(path, f"it has {key}, which leads to other files")
+
         if key.removesuffix("_internal") in ("attn_implementation", "_attn_implementation"):
             names = value.values() if isinstance(value, dict) else [value]
             if not all(name in ATTENTIONS for name in names):
                 _refuse(path, f"the attention {shown(value)} is code to download")
+
         if key == "use_pretrained_backbone" and value:
             _refuse(path, "it has a backbone, which would be downloaded")
+
         if key == "quantization_config" and value is not None:
             method = value.get("quant_method") if isinstance(value, dict) else value
             if method not in QUANTISATIONS:

@@ -112,21 +112,26 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
     name = name.strip()
     if name in PRESETS:
         return _from_preset(PRESETS[name], check_hub)
+
     if (named := api.parse(name)) is not None:
         return ResolvedRetriever(
             named.name, named.title, named.url, True, "api", {"query": "", "document": ""}, COSINE, api.LONGEST,
             GENERAL_DEFAULTS, "See the terms of who serves it.",
         )  # fmt: skip
+
     job = _from_job(name, workspace)
     if job is not None:
         return job
+
     folder = typed_folder(name)
     if folder is not None:
         return _from_folder(name, folder.resolve(), "folder")
     if not _may_be_on_hub(name):
         raise NotFoundError("preset, training job or model folder", name, known=list(PRESETS))
+
     source, local = _find_on_hub(name, _candidates(name), check_hub)
     cached = _cached_folder(source)
+
     return _described(name, source, cached, local, "hub")
 
 
@@ -165,6 +170,7 @@ def check_cross_encoder(workspace: Workspace, name: str) -> None:
 
 def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
     source, local = preset.source, False
+
     if preset.embedded:
         try:
             source, local = str(minilm_folder()), True
@@ -176,6 +182,7 @@ def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
         source, local = preset.source, True
     else:
         source, local = _find_on_hub(preset.name, [preset.source], check_hub)
+
     return ResolvedRetriever(
         name=preset.name,
         title=preset.title,
@@ -196,22 +203,27 @@ def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
 def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
     if not _JOB_ID.fullmatch(name) or not workspace.job(name).is_dir():
         return None
+
     job = workspace.job(name)
     spec = whole(JOB_FACTS, job / "spec.json") or {}
     if spec.get("kind", TRAINING) != TRAINING and not has_model(job):
         raise ModelError(f"The job {name} is of kind {spec['kind']} and has no model.", hint="Name a training job.")
+
     if not has_model(job):
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
+
     title = str(spec.get("name") or name)
     title = title if spec.get("kind", TRAINING) == TRAINING else f"Winner of {title}"
     resolved = replace(_from_folder(name, model_folder(job), "job"), title=title)
     # However many trainings lie between.
     begun_with = [began_with(*earlier) for earlier in chain(workspace, name)][-1:]
+
     base = PRESETS.get(begun_with[0]) if begun_with else None
     if base is None:
         return resolved
+
     return replace(
         resolved,
         # It was trained with cosine, even if its base is evaluated with another similarity.
@@ -259,6 +271,7 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
     prompts, published, max_length = model_files.usage(folder) if folder is not None else ({}, None, None)
     kind = model_files.kind_of(folder) if folder is not None else DENSE
     single = {"published": "dot" if published == "dot" else "cosine", "paper": "cosine"}
+
     return ResolvedRetriever(
         name=name,
         title=name,
@@ -337,6 +350,7 @@ def _exists_on_hub(repository: str, name: str) -> bool:
     thread = threading.Thread(target=ask, daemon=True, name="hub-question")
     thread.start()
     thread.join(HUB_TIMEOUT_S)
+
     match answer:
         case [None]:
             return True
@@ -346,6 +360,7 @@ def _exists_on_hub(repository: str, name: str) -> bool:
             )
         case [RepositoryNotFoundError()]:
             return False
+
     raise ModelError(
         f"The model {name} is not on this machine, and the model hub cannot be reached to look for it.",
         hint=f"Use {' or '.join(n for n, p in PRESETS.items() if p.embedded)}, a folder, or connect to the network.",

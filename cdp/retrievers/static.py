@@ -196,6 +196,7 @@ class StaticModel(nn.Sequential):
             "default_prompt_name": None,
             "similarity_fn_name": self.similarity_fn_name,
         }
+
         (target / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True), encoding="utf-8")
         modules = [{"idx": 0, "name": "0", "path": "", "type": TYPE}]
         (target / MODULES).write_text(json.dumps(modules, indent=2), encoding="utf-8")

@@ -70,6 +70,7 @@ def checked(workspace: Workspace, config: _C) -> _C:
     for setting, holds, value in names_in(config):
         if free and (setting in ASKED or holds not in ("model", "retriever")):
             continue
+
         if holds == "endpoint":
             check_endpoint(value)
         elif holds == "tracker":
@@ -79,6 +80,7 @@ def checked(workspace: Workspace, config: _C) -> _C:
             check = {"model": model, "retriever": retriever, "benchmark": library.readable, "path": _path}[holds]
             given.setdefault(setting, []).append(value)
             allowed.setdefault(setting, []).append(check(workspace, value))
+
     changed = {name: ", ".join(allowed[name]) for name in given if allowed[name] != given[name]}
     return config.replace(**changed) if changed else config
 
@@ -126,14 +128,17 @@ def model(workspace: Workspace, name: str) -> str:
     """
     if api.parse(name) is not None:
         raise api.refused(name)
+
     name = naming.retriever(workspace, name)
     if may(Action.ANY_PATH):
         return name
     if name in PRESETS or name in CHOICES or bm25.language_in(name) is not None:
         return name
+
     if not is_path(name):
         if is_name(name) and workspace.job(name).is_dir():
             return name
+
         if not names_folder(name):
             listed = _listed(MODELS)
             if may(Action.ANY_MODEL) or name in listed or "*" in listed or in_cache(name):
@@ -142,6 +147,7 @@ def model(workspace: Workspace, name: str) -> str:
                 f"The model {name} is not on this machine, and this dashboard may not have it downloaded.",
                 hint=f"Name a preset or a training job, or have the operator add it to {MODELS}.",
             )
+
     return _path(workspace, name)
 
 

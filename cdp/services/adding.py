@@ -88,14 +88,17 @@ def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> I
             while free.exists():  # of two files of one name the second gets a number
                 free, number = target.with_name(f"{number}-{target.name}"), number + 1
             keep_upload(free, data)
+
         if tops:
             yield documents, None
             return
+
         files = [file for file in sorted(documents.rglob("*")) if file.is_file()]
         asked = [file for file in files if len(files) > 1 and _of_queries(file)]
         if len(asked) == 1:
             files.remove(asked[0])
             asked = [asked[0].rename(folder / asked[0].name)]
+
         alone = len(uploads) - len(asked) == 1
         yield (files[0] if alone else documents), (asked[0] if len(asked) == 1 else None)
 
@@ -158,21 +161,25 @@ def add(
     title = checked_title(name).strip() or looking.name_of(source)
     splits = library.beir_splits(source)
     stated = _beside(given, source)
+
     if not splits:
         options = _completed(options, reading, source, asked)
         reading = (options.replace(query_field=None, grade_field=None) if asked else options).reading(reading)
         if asked:
             columns_of(asked, options, reading.encoding)  # before anything is stored
+
     imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
     with imported as (corpus, existed, written, growth):
         taken = _Import(workspace, corpus, options, stated, existed)
         with taken.all_or_nothing():
             taken.count_rejected()
+
             if splits:
                 taken.take_beir(source, splits)
             else:
                 taken.name_unused_columns()
                 judged = GivenQueries()
+
                 if asked:
                     known = {document.id for document in iter_documents(workspace, corpus.id)}
                     judged = read_file(asked, known, options, reading.encoding)
@@ -181,23 +188,30 @@ def add(
                     for document, texts in written.items():
                         for text in texts:
                             judged.add("", text, document, 1)
+
                 taken.take_queries(judged)
+
             if growth:
                 taken.carry(growth)
+
             made_project = taken.join_project(joined, title)
+
     sets = tuple(query_sets.load(workspace, set_id) for set_id in taken.sets)
     benchmark = describe(workspace.benchmark(taken.benchmark), workspace) if taken.benchmark else None
     left_out = {reason: n for reason, n in taken.left_out.items() if n}
     # Of a BEIR layout the queries and judgments are left out of the documents, and taken all the same.
     of_corpus = [note for note in corpus.notes if not (splits and "of a BEIR folder" in note)]
     missing = []
+
     if benchmark is None:
         missing.append(
             "No judged queries: to measure retrievers on real queries, have a model judge a query log, or add a BEIR "
             "folder or a file with a query and a document's ID in each row."
         )
+
     if not any(q.kind == "human" and "train" in q.parameters.get("splits", ["train"]) for q in sets):
         missing.append("No human training queries (optional: an LLM can write them).")
+
     stated = [*of_corpus, *taken.stated]
     return Added(made_project, corpus, existed, benchmark, sets, left_out, tuple(stated), tuple(missing))
 
@@ -260,6 +274,7 @@ class _Import:
         """Delete what this import has stored if it fails; earlier content stays."""
         workspace = self.workspace
         earlier = {q.id for q in query_sets.list_query_sets(workspace)} | set(library.list_names(workspace))
+
         try:
             yield
         except BaseException:
@@ -271,6 +286,7 @@ class _Import:
                     library.remove_benchmark(self.benchmark, workspace)
                 if not self.existed:
                     delete_corpus(workspace, self.corpus.id)
+
             raise
 
     def carry(self, growth: CorpusUpdate) -> None:
@@ -321,15 +337,19 @@ class _Import:
         self.left_out.update(judged.left_out)
         if not any(judged.splits.values()):
             return
+
         facts: dict[str, Any] = {"made_of": self.corpus.source, "corpus": self.corpus.id, "unit": self.corpus.unit}
         splits = judged.splits
+
         if not judged.named:
             splits, drawn, sentence = divided(splits.get("", {}), self.options)
             facts |= drawn
             self.stated += filter(None, [sentence])
+
         measured = {split: texts for split, texts in splits.items() if split != TRAIN}
         if measured:
             self._make_benchmark(measured, facts)
+
         asked = {text.casefold() for texts in measured.values() for text in texts}
         for split, texts in splits.items():
             usable = texts
@@ -348,13 +368,16 @@ class _Import:
         for text, grades in judged:
             for document in (document for document, grade in grades.items() if grade > 0):
                 pairs.setdefault(document, []).append(text)
+
         options = ImportOptions.from_dict({"origin": self.options.origin})
         title = f"{self.corpus.name} {split} queries"
+
         try:
             done = queries.take(self.workspace, pairs.items(), self.corpus.id, title, options=options, facts=facts)
         except InputError as error:
             self.stated.append(f"Not taken: the split {split} as queries. {error}")
             return
+
         self.sets.append(done.query_set.id)
         self.left_out[f"queries of {split} that could not be stored"] += done.n_rejected
 

@@ -116,8 +116,10 @@ def sample(
     """Draw a subset of a stored benchmark into its projects; return (the subset, whether it existed)."""
     if queries < 1 or documents < 1:
         raise ConfigError("A subset needs at least one query and one document.")
+
     drawn = subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
     projects.take_along(workspace, "benchmark", name, drawn[0].name)
+
     return drawn
 
 

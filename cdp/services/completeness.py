@@ -75,10 +75,12 @@ def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
     """
     if query_set.complete:
         return Completeness(query_set, True, job_id=query_set.job_id)
+
     state, active = "", False
     with suppress(CdpError):  # the job was deleted, or its folder is damaged
         view = jobs.view(workspace, query_set.job_id, with_size=False)
         state, active = str(view.state), view.active
+
     if active:  # its file grows: the job says how far it is
         query_set = dataclasses.replace(query_set, n_documents=view.done if view.phase == "generating" else 0)
     else:
@@ -86,6 +88,7 @@ def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
         totals = ANSWERS.get(path, "totals", lambda: query_sets.count(path))
         counts = {name: getattr(totals, name) for name in ("n_documents", "n_queries", "n_shared")}
         query_set = dataclasses.replace(query_set, **counts)
+
     return Completeness(query_set, False, active, query_set.job_id, state)
 
 

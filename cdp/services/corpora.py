@@ -69,6 +69,7 @@ def add(
             query_set = take(workspace, queries.items(), manifest.id, f"{manifest.name} queries").query_set.id
         if growth:
             _, _, stated = carry(workspace, growth, manifest, imported=query_set is None)
+
     return AddedCorpus(manifest, existed, query_set, tuple(stated))
 
 
@@ -106,6 +107,7 @@ def read(
     source = permission.to_read(workspace, path)
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
+
     existing_ids = {manifest.id for manifest in list_corpora(workspace)}
     title = checked_title(name) or name_of(source)
     newest, earlier = storage.newest(workspace, title)
@@ -120,6 +122,7 @@ def read(
         if existed:
             about = ("notes", "rejected", "rejected_counts", "files", "n_files", "n_files_failed")
             manifest = dataclasses.replace(manifest, **{name: getattr(result, name) for name in about})
+
         yield manifest, existed, result.queries, None if existed else growth
 
 

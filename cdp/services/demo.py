@@ -39,11 +39,13 @@ def load(workspace: Workspace, *, tested: bool = True) -> list[str]:
     added = corpora.add(workspace, FOLDER, name=NAME)
     if not added.existed:
         done.append(f"corpus {added.corpus.id} ({added.corpus.n_documents} documents)")
+
     existing_names = {q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == added.corpus.id}
     for method in ("diverse", "paraphrase"):
         name = f"{NAME} {method}"
         if name in existing_names:
             continue
+
         records = list(read_jsonl(FOLDER / "generations" / f"{method}.jsonl"))
         recorded = [(record["document_id"], record["queries"]) for record in records]
         imported = query_sets.import_queries(
@@ -57,15 +59,19 @@ def load(workspace: Workspace, *, tested: bool = True) -> list[str]:
             prompt_hash=METHODS[method].prompt_hash,
         )
         done.append(f"query set {query_set.id} ({query_set.n_queries} {method} queries)")
+
     if NAME not in {info.name for info in benchmarks.list_benchmarks(workspace)}:
         benchmarks.add_benchmark(FOLDER, workspace, NAME)
         done.append(f"benchmark {NAME}")
+
     if all(project.implied for project in projects.projects_of(workspace, "corpus", added.corpus.id)):
         name = projects.free_name(workspace, NAME)
         project = projects.create(workspace, name, corpora=[added.corpus.id], benchmarks=[NAME])
         done.append(f"project {project.id}")
+
     if tested and not workspace.job(TEST).exists() and _add_test(workspace):
         done.append(f"recorded test {TEST}")
+
     return done
 
 

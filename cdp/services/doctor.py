@@ -153,6 +153,7 @@ def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Pru
     unknown = [name for name in what if name not in PRUNABLE]
     if unknown:
         raise ConfigError(f"Nothing to clear away is called {unknown[0]!r}.", hint=f"There is: {', '.join(PRUNABLE)}.")
+
     rows = []
     for name in dict.fromkeys(what):
         if name == "checkpoints":
@@ -162,8 +163,10 @@ def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Pru
             doomed = []
         else:
             doomed = list(_leftovers(workspace.root) if name == "leftovers" else (workspace.root / name).glob("[!.]*"))
+
         size = sum(folder_size(path) if path.is_dir() else path.lstat().st_size for path in doomed)
         rows.append(Prune(name, size, tuple(str(path.relative_to(workspace.root)) for path in doomed)))
+
     return rows
 
 

@@ -50,6 +50,7 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
         )
         if same:
             return str(row["id"])
+
     return None
 
 
@@ -74,6 +75,7 @@ def strong_baselines(
     here = {info.name for info in list_benchmarks(workspace) if not info.problem}
     if not rows or rows[0].benchmark not in here or rows[0].version:
         return {}
+
     at = {"benchmark": rows[0].benchmark, "split": rows[0].split, "protocol": rows[0].protocol}
     measured = {run for row in rows for run in row.runs}
     untrained = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == board.UNTRAINED]
@@ -87,6 +89,7 @@ def strong_baselines(
             {"retriever": retriever, "rerank": CROSS_ENCODER} for retriever in dense if in_cache(CROSS_ENCODER)
         ],
     }
+
     configs = {title: [EvaluationConfig.from_dict({**at, **each}) for each in of] for title, of in asked.items()}
     return {title: [config for config in of if _row_of(config) not in measured] for title, of in configs.items()}
 

@@ -108,6 +108,7 @@ def _prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequenc
             lacking = completeness.check(workspace, query_set)
             if what == WHOLE_SET and not lacking.complete:
                 raise ConfigError(f"{lacking.sentence} {declared.title} takes whole sets.", hint=lacking.next_step)
+
             ids[setting], names[setting] = query_set.id, query_set.name
             content = query_sets.content_hash(workspace, query_set)
 
@@ -117,6 +118,7 @@ def _prepared(workspace: Workspace, kind: str, config: Config, *, after: Sequenc
     config = config.replace(**ids)
     ready = declared.prepare(workspace, config, after) if declared.prepare else PreparedJob(config)
     name = ready.name or declared.called.format(**names, config=ready.config)
+
     return PreparedJob(ready.config, name or declared.title, {**found, **ready.inputs})
 
 
@@ -143,6 +145,7 @@ def start(
     if declared.asks and (url := access.endpoint_for(config.to_dict(), api_key).url):
         # The job's record says where its texts were sent.
         config = config.replace(base_url=url)
+
     ready = _prepared(workspace, kind, config, after=after)
     settings = ready.config.to_dict()
 
@@ -245,6 +248,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
         result = read_result(view.folder)
         if result is None:
             return {"notes": learnt}
+
         per_passage = OF_FILES in result["measures"]
         return {
             **{name: round(100 * value, 4) for name, value in result["measures"].items()},
@@ -263,10 +267,12 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
         }
 
     found = whole(_FIGURES, view.folder / "results" / f"{view.kind}.json") or {}
+
     figures: dict[str, Any] = {name: value for name, value in found.items() if name not in ("id", "examples")}
     if "measures" in figures:
         titles = {name: measure.title for name, measure in MEASURES.items()}
         figures["measures"] = [{"title": titles.get(m["name"], m["name"]), **m} for m in figures["measures"]]
+
     notes = figures.get("notes")
     return {**figures, "notes": [*(notes if isinstance(notes, list) else ()), *learnt]}
 
@@ -487,10 +493,12 @@ def retry(
     if not may_retry(view):
         hint = "Resume it." if not view.active else "Wait until it has ended."
         raise ConfigError(f"Job {view.id} has nothing that can be tried again.", hint=hint)
+
     there = {str(line.get("id")) for path in failed(workspace, view.id).files for line in read_jsonl(path)}
     for item in items:
         if item not in there:
             raise NotFoundError("failed item", item, known=sorted(there))
+
     # A whole list is the same as all: ids that failed meanwhile are among them.
     write_json(workspace.job(view.id) / RETRY, list(items))
     return _attempt(workspace, view.id, env_secrets or {}, allow)
@@ -547,23 +555,28 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
     """
     if not may(Action.ANY_ENDPOINT):
         allow = ()  # visitors of a shared dashboard decide nothing about the server's files and network
+
     config = _config(spec)
     if jobs.is_own(workspace.job(spec.id)):
         return {}
+
     # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
     known = [*(access.endpoints() or [address.OPENAI_URL]), *(a for a in allow if "://" in a)]
     found: dict[str, list[str]] = defaultdict(list)
     for setting, holds, value in access.names_in(config):
         if holds == "retriever" and (named := api.parse(value)) is not None:
             holds, value = "endpoint", named.url
+
         if holds == "endpoint":
             trusted = any(address.same(value, other) for other in known)
         elif holds == "tracker":
             trusted = value in allow
         else:
             trusted = _inside(workspace, spec, holds, value, allow)
+
         if not trusted:
             found[setting].append(value)
+
     return dict(found)
 
 
@@ -584,6 +597,7 @@ def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: S
         text in PRESETS or text in access.CHOICES or bm25.language_in(text) is not None
     ):
         return True
+
     try:
         # A relative path starts where the job was submitted: the worker reads it from there.
         path = Path(spec.cwd or os.getcwd(), typed_path(text))
@@ -591,8 +605,10 @@ def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: S
             path = Path(spec.cwd or os.getcwd(), typed_path(name_and_split(text)[0]))
         if holds != "path" and not permission.is_path(text) and not path.exists():
             return True  # the name of a model of the hub, of a benchmark, of a training
+
         path = path.resolve()
         folders = [*permission.roots(workspace), *(typed_path(a).resolve() for a in allow if "://" not in a)]
     except (OSError, RuntimeError, ValueError, CdpError):
         return False
+
     return permission.within(path, folders)

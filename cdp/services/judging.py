@@ -97,6 +97,7 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     config = config.replace(base_url=endpoint.url or config.endpoint.base_url)
     n, writing, sent = len(queries), None, list[Sending]()
     length = float(np.mean([estimate_tokens(query) for query in queries])) if queries else TARGET_TOKENS
+
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
         documents = sending.of_benchmark(workspace, folder, config.endpoint.max_document_tokens)
@@ -107,18 +108,22 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
         dense = sum(bm25.language_in(name) is None for name in retrievers)
         # Each dense retriever is also fused where BM25 is there.
         rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
+
         if config.writes:
             n = min(config.limit or 0, targets.KINDS * documents.n)
             asked = targets.documents_for(config.limit or documents.n, documents.n)
             writing = estimate(workspace, config.writing(targets.PROMPT, targets.KINDS, asked))
+
         pairs = n * min(config.depth * rankings, documents.n)
         sent = sending.sendings(workspace, retrievers, [documents, sending.Texts(n, length)])
+
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
     usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
     local = is_local(config)
     price = None if local else price_of(workspace, model)
     cost = 0.0 if local else price.cost(usage) if price else None
     warnings = tuple(_warnings(workspace, config, model, log))
+
     return JudgePlan(config, n, tuple(queries), log, pairs, price, cost, warnings, writing, tuple(sent))
 
 
@@ -135,17 +140,21 @@ def _warnings(workspace: Workspace, config: JudgeConfig, model: str, log: QueryL
     if by == model:
         wrote = "writes these queries and judges" if config.writes else "wrote these queries and judges"
         found.append(f"{model} {wrote} them: it may prefer the documents it wrote them from.")
+
     own = own_method(targets.PROMPT).prompt_hash
     sets = query_sets.list_query_sets(workspace) if config.writes else []
+
     trained = [q.name for q in sets if (q.corpus_id, q.model) == (config.corpus, by) and q.prompt_hash != own]
     if trained:
         found.append(
             f"{by} also wrote training queries of these documents ({', '.join(trained[:3])}): what is trained on them "
             "has an advantage here. Set writer to another model."
         )
+
     if log is not None and log.personal:
         kinds = ", ".join(f"{n:,} × {kind}" for kind, n in Counter(log.personal.values()).items())
         found.append(f"Hints of personal data in the queries ({kinds}): {', '.join(list(log.personal)[:3])}.")
+
     return found
 
 
@@ -157,17 +166,23 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
             raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
         queries = [line.text for query, line in read_queries(part(folder, "queries")).items() if query in lacking]
         return config.replace(benchmark=folder.name, name=folder.name), queries, None
+
     corpus = resolve_corpus(workspace, config.corpus)
     name = checked_name(config.name or f"{slug(corpus.name, fallback='documents')}-judged")
+
     config = config.replace(corpus=corpus.id, name=name)
     if config.writes:
         return config.replace(written_by=writer_of(config)), [], None
+
     texts, writer = _queries(workspace, config.queries, config.query_field)
+
     log = query_log.distinct(texts)
     if not log.queries:
         raise InputError("There is no query in it.", hint=target_queries.PLAIN)
+
     language, limit = corpus.counted_language, config.limit or len(log.queries)
     queries = query_log.sample(log.queries, limit, language=language, seed=config.seed)
+
     return config.replace(written_by=config.written_by or writer), queries, log
 
 

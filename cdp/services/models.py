@@ -51,6 +51,7 @@ def push(
     """
     if not re.fullmatch(r"[\w.\-]+/[\w.\-]+", repository):
         raise ConfigError(f"{repository!r} is no name of a repository.", hint="Write owner/name.")
+
     model = show(workspace, name)
     allowed = {"leaked": allow_leakage, "incomplete": allow_incomplete}
     for fault in model.faults:
@@ -59,7 +60,9 @@ def push(
                 f"{model.title} needs your consent to be published: {fault.sentence.replace('**', '')}",
                 hint=f"Allow it: {FLAGS[fault.kind]}; the card says it at its top.",
             )
+
     workspace.uploads.mkdir(parents=True, exist_ok=True)
+
     with staging(workspace.uploads) as incoming:
         folder = _copy(model, incoming / "model", repository)
         return model, _upload(model, folder, repository, public)
@@ -98,19 +101,23 @@ def _upload(model: TrainedModel, folder: Path, repository: str, public: bool) ->
 
     if not get_token():
         raise ConfigError("You are not logged in to the hub.", hint="Log in with hf auth login, or set HF_TOKEN.")
+
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="cdp-studio", library_version=__version__)
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     operations = [CommitOperationAdd(path.relative_to(folder).as_posix(), str(path)) for path in files]
     message = f"{model.title}, trained with CDP Studio {__version__} ({model.result['model_hash']})".splitlines()[0]
+
     try:
         if not api.repo_exists(repository):
             api.create_repo(repository, private=not public)
+
         private = bool(api.model_info(repository).private)
         if not public and not private:
             raise ConfigError(
                 f"{repository} is there already, and open to everyone.",
                 hint="Name another repository, or say --public.",
             )
+
         done = api.create_commit(repository, operations, commit_message=message)
     except CdpError:
         raise
@@ -119,9 +126,11 @@ def _upload(model: TrainedModel, folder: Path, repository: str, public: bool) ->
             raise HubError(f"The hub cannot be reached: {first_line(error)}", hint="Is there a network?") from error
         if not isinstance(error, (HfHubHTTPError, RuntimeError, ValueError)):
             raise
+
         reason = first_line(getattr(error, "server_message", "") or error)
         hint = "Try again later, or log in with a token that may write there: hf auth login, or HF_TOKEN."
         raise HubError(f"The hub did not take {repository}: {reason}", hint=hint) from error
+
     return {"repository": repository, "private": private, "url": f"{api.endpoint}/{repository}", "commit": done.oid}
 
 

@@ -217,6 +217,7 @@ class Index:
         """Return the ids of the projects of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` with this id."""
         if kind == "corpus":
             return self.corpora.get(thing, NOTHING)
+
         if kind == "benchmark":
             if owners := self.benchmarks.get(thing):
                 return owners
@@ -225,10 +226,12 @@ class Index:
             if about.subset is not None and about.subset.of != thing:
                 return self.of("benchmark", about.subset.of)
             return self.corpora.get(str(about.source.get("corpus") or ""), NOTHING)
+
         if kind == "query_set":
             return self.corpora.get(self._corpus_of_set.get(thing, ""), NOTHING)
         if kind == "job":
             return self.of_job_id(thing)
+
         raise ValueError(f"{kind!r} is no kind of thing in a project")
 
     def of_job_id(self, job_id: str) -> frozenset[str]:

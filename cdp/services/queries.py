@@ -75,15 +75,19 @@ def preview(
     """
     if not methods:
         raise ConfigError("No method is named.", hint=f"There is: {', '.join(METHODS)}.")
+
     manifest = resolve_corpus(workspace, corpus)
     values = {**settings, "corpus": manifest.id, "per_doc": per_doc, "generator": generator, "method": methods[0]}
+
     config = access.checked(workspace, SynthesisConfig.from_dict(values))
     if GENERATORS[generator].is_llm or needs_process(config, methods):
         require(Action.ASK)
+
     endpoint = access.endpoint_for(config.to_dict(), api_key)
     config = config.replace(base_url=endpoint.url or config.endpoint.base_url)
     document = looking.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
+
     price = price_of(workspace, config.endpoint.model_name) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
     language = manifest.counted_language
@@ -99,6 +103,7 @@ def preview(
             problems=problems(answer.faults, queries=len(queries), document=document, template=template),
             cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
         )
+
     return described
 
 
@@ -310,14 +315,17 @@ def _export(
     workspace: Workspace, query_set: str, form: str, path: Path, per_doc: int | None = None, model: str = ""
 ) -> Exported:
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
+
     if EXPORTS.named(form).write is not None:
         notes = [] if resolved_set.complete else [completeness.check(workspace, resolved_set).sentence]
         n = exports.export(workspace, resolved_set.id, form, path, per_doc=per_doc, notes=notes)
         return Exported(n, (path,), " ".join(notes))
+
     if resolved_set.method not in (*METHODS, OWN):
         raise ConfigError(
             f"{resolved_set.name} was imported: there is no prompt behind it.", hint="Choose another format."
         )
+
     settings = SynthesisConfig.settings()
     own = {name: value for name, value in resolved_set.parameters.items() if name in settings and value is not None}
     values = {
@@ -328,6 +336,7 @@ def _export(
         "generator": "openai",
         "model": model or (resolved_set.model if resolved_set.generator == "openai" else ""),
     }
+
     return _written(batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True))
 
 

@@ -114,10 +114,12 @@ def search(
         raise InputError(f"At most {MAX_RETRIEVERS} retrievers are compared at once.", hint="Leave some out.")
     if not 1 <= k <= MAX_K:
         raise InputError(f"Between 1 and {MAX_K} documents are shown, not {k}.")
+
     searched = resolve_corpus(workspace, corpus)
     payer = api.Payer(workspace, "search")
     own = SearchEngine(workspace, engine.memory_limit(), interactive=True, payer=payer) if in_process else None
     answers = [_answer(workspace, own, name, searched, text, k) for name in dict.fromkeys(retrievers)]
+
     return Searched(text, searched, answers)
 
 
@@ -125,16 +127,19 @@ def _answer(
     workspace: Workspace, own: SearchEngine | None, retriever: str, corpus: CorpusManifest, query: str, k: int
 ) -> SearchAnswer:
     name = retriever.strip()
+
     try:
         name = _whole_name(workspace, name)
         request = {"retriever": name, "corpus": corpus.id, "query": query, "k": k}
         value = ask(workspace, request) if own is None else own.search(name, corpus.id, query, k)
     except CdpError as problem:
         return SearchAnswer(retriever, _title(workspace, name), problem=problem)
+
     hits = []
     for rank, hit in enumerate(value["hits"], 1):
         file, pages = corpus.place_of(hit["id"])
         hits.append(Hit(rank, **hit, file="" if file == hit["id"] else file, pages=pages))
+
     return SearchAnswer(retriever, value["title"], hits, value["seconds"])
 
 

@@ -77,11 +77,14 @@ def run(
     planned = plan(workspace, config)
     config, splits = with_dev(workspace, config)
     completeness.require(workspace, config.query_sets, allow_incomplete)
+
     for each in splits:
         draw(workspace, each)
+
     sources, _ = sources_of(workspace, config)
     leakage.require(leaks_of(workspace, config), allow_leakage)
     leaks = leaks_of(workspace, config, stored_sets(sources)) if allow_leakage else []
+
     generations = []
     ready = []
     for source in sources:
@@ -91,9 +94,11 @@ def run(
         written = jobs.start(workspace, "synthesis", synthesis_of(config, source), api_key=api_key)
         generations.append(written)
         ready.append(dataclasses.replace(source, job_id=written))
+
     inputs = {"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)}
     inputs["promised"] = {"seconds": round(planned.seconds, 1), "work": planned.work}
     job_id = jobs.start(workspace, "study", config, inputs=inputs, after=generations)
+
     return StudyStart(job_id, generations)
 
 
@@ -145,22 +150,27 @@ def speeds(workspace: Workspace) -> dict[str, Speed]:
     """How fast each retriever was here, from its newest training and evaluation, or the newest study."""
     pairs: dict[str, float] = {}
     texts: dict[str, float] = {}
+
     for row in catalog.trainings(workspace):
         rate, settings = row["result"].get("pairs_per_second"), row["result"].get("settings") or {}
         if rate:
             pairs.setdefault(speed_key(row["retriever"], settings.get("trained_layers")), float(rate))
+
     for row in catalog.evaluations(workspace):
         if row["seconds"] and not row["counts"].get("embeddings_reused"):
             texts.setdefault(row["retriever_id"], (row["n_queries"] + row["n_documents"]) / row["seconds"])
+
     for view in list_studies(workspace):
         if view.inputs.get(records.RECORDED):
             continue  # on another machine
         for name, speed in measured_speeds(records.list_records(view.folder)).items():
             pairs.setdefault(name, speed.pairs_per_second)
             texts.setdefault(name, speed.texts_per_second)
+
     for name, (of_pairs, of_texts) in (read_json_or_none(workspace.root / SPEEDS) or {}).items():
         pairs.setdefault(name, of_pairs)
         texts.setdefault(name, of_texts)
+
     return {name: Speed(pairs[name], texts[name]) for name in pairs if name in texts}
 
 

@@ -132,6 +132,7 @@ def start(
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
     leaks = leakage.of_training(workspace, config, [(wish.judged.benchmark, wish.judged.split) for wish in wanted])
     leakage.require(leaks, allow_leakage)
+
     reused: list[str] = []
     evaluations: list[str] = []
     # BM25 stands beside every score: a retriever that does not beat it is no gain.
@@ -141,9 +142,11 @@ def start(
             reused.append(there)
         else:
             evaluations.append(jobs.start(workspace, "evaluation", wish))
+
     name = config.name or label(workspace, config)
     job_id = jobs.start(workspace, "training", config, inputs=leakage.links(leaks), name=name)
     evaluations += [
         jobs.start(workspace, "evaluation", wish.replace(retriever=job_id), after=[job_id]) for wish in wanted
     ]
+
     return TrainingStart(job_id, evaluations, reused)

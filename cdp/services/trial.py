@@ -59,16 +59,19 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
     """Make the benchmark that decides, if it is not there, and take it into the corpus's project; its name."""
     if judged.there:
         return judged.benchmark
+
     if judged.kind == BENCHMARK:
         studies.draw(workspace, judged.splits)
     else:
         pairs = queries_of(workspace, manifest, judged)
         if len(pairs) < 3:
             raise InputError(f"{manifest.name} gives {len(pairs)} queries to decide by, too few for a test.")
+
         texts = {f"q{number}": text for number, (_, text) in enumerate(pairs)}
         grades = {f"q{number}": {identifier: 1} for number, (identifier, _) in enumerate(pairs)}
         names = list(grades)
         first = len(names) - judged.splits.n_dev
+
         qrels = {
             split: {name: grades[name] for name in part}
             for split, part in (("test", names[:first]), ("dev", names[first:]))
@@ -87,6 +90,7 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
         )
         with disk_faults_told("The test's benchmark"):
             library.make(workspace, judged.benchmark, documents, texts, qrels, about)
+
     projects.take_along(workspace, "corpus", manifest.id, judged.benchmark)
     return judged.benchmark
 
@@ -147,19 +151,23 @@ def start(
     """
     if not plan(workspace, config).problem:
         measure(workspace, config)
+
     trial = plan(workspace, config, api_key)
     if trial.problem:
         smaller = f", or test on fewer documents: --documents {trial.fitting}" if trial.fitting else ""
         raise ConfigError(trial.problem, hint=f"Allow more with --minutes or --spend{smaller}.")
+
     manifest = resolve_corpus(workspace, config.corpus)
     make(workspace, manifest, trial.judged)
     # Without a price no budget can be kept, and the plan has said so.
     priced = trial.cost is not None and (trial.cost > 0 or trial.plan.requests > 0)
     study = trial.plan.config.replace(spend=config.spend if priced else None)
+
     begun = studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
     closing = _closing(workspace, trial, api_key, begun.job_id)
     if closing is None or closing.config is None:
         return begun
+
     later = judging.start(workspace, closing.config, api_key=closing.key, after=[begun.job_id])
     return replace(begun, later=(later,))
 

@@ -30,13 +30,16 @@ def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
         name = slug(source.stem)
         if name in prompts:
             raise InputError(f"Two prompt files are called {name}.", hint="Rename one of them.")
+
         try:
             with open(source, encoding="utf-8-sig") as file:
                 prompts[name] = file.read(LONGEST_PROMPT + 1)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot be read as UTF-8 text: {error}", file=source) from error
+
         if len(prompts[name]) > LONGEST_PROMPT:
             raise InputError(f"It is longer than a prompt can be ({LONGEST_PROMPT:,} characters).", file=source)
+
     return prompts
 
 
@@ -48,6 +51,7 @@ def start(
     the id of the job that chooses."""
     manifest = resolve_corpus(workspace, config.corpus)
     human = query_sets.resolve_query_set(workspace, config.scoring.human).id if config.scoring.human else ""
+
     config = config.replace(corpus=manifest.id, human=human)
     own = {slug(name): text for name, text in (prompts or {}).items()}
     candidates = []
@@ -63,6 +67,7 @@ def start(
                 "corpus_cost": cost,
             }
         )
+
     written = [str(candidate["job"]) for candidate in candidates]
     return jobs.start(workspace, "prompts", config, inputs={"candidates": candidates}, after=written)
 

@@ -69,21 +69,26 @@ def _address(workspace: Workspace) -> Path:
     """Return the socket of this workspace's process. Makes its folder; WorkspaceError if that is not private."""
     named = os.environ.get(RUNTIME, "").strip()
     folder = Path(named) if named else Path(tempfile.gettempdir()) / f"cdp-{os.getuid()}"
+
     try:
         folder.mkdir(mode=0o700, parents=bool(named), exist_ok=True)
         status = folder.lstat()
     except OSError as error:
         raise WorkspaceError.refused(folder, "made", error) from error
+
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise WorkspaceError(
             f"{folder} is not a private folder of this account, so no search process is asked there.",
             hint=f"Remove it, or set {RUNTIME} to a folder that only this account may open (chmod 700).",
         )
+
     parts = (os.path.realpath(workspace.root), __version__)  # processes of another version give other answers
     key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
     path = folder / f"{key}.sock"
     if len(os.fsencode(path)) > LONGEST_ADDRESS:
         raise WorkspaceError(f"{path} is too long for a socket.", hint=f"Set {RUNTIME} to a folder with a short path.")
+
     return path
 
 
@@ -93,6 +98,7 @@ def _ensure_listening(workspace: Workspace, address: Path) -> None:
         return
     if not workspace.root.is_dir():
         raise WorkspaceError("There is nothing to search yet.", hint="Add a corpus first.")
+
     # One start for all sessions of this process.
     with _STARTING, tempfile.TemporaryFile() as log:
         process = None
@@ -103,6 +109,7 @@ def _ensure_listening(workspace: Workspace, address: Path) -> None:
                     f"The search process does not listen after {START_WITHIN_S:.0f} seconds.",
                     hint="Try again in a moment.",
                 )
+
             if process is None or process.poll() == ALREADY:  # the other one ended meanwhile, or begins to listen
                 process = _start(workspace, address, log)
             elif process.poll() is not None:
@@ -111,6 +118,7 @@ def _ensure_listening(workspace: Workspace, address: Path) -> None:
                 reason = lines[-1] if lines else f"exit code {process.returncode}."
                 hint = "Is the machine out of memory or of processes?"
                 raise WorkspaceError(f"The search process could not start: {reason}", hint=hint)
+
             time.sleep(0.02)
 
 

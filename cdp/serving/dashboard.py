@@ -101,14 +101,17 @@ def main(root: str, path: str) -> int:
     private_files()
     workspace, address = Workspace(Path(root)), Path(path)
     lock_file = address.with_suffix(".lock")
+
     # The file stays: a process that removed it could let two others hold locks on different files.
     try:
         lock = wait_for_lock(lock_file, "The search process", wait_s=TAKE_WITHIN_S)
     except WorkspaceError:
         return ALREADY
+
     try:
         address.unlink(missing_ok=True)  # of a killed process: it held the lock that is ours now
         own = SearchEngine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
+
         instance = Instance(workspace, own)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(path)
@@ -117,7 +120,9 @@ def main(root: str, path: str) -> int:
     finally:
         with suppress(OSError):
             address.unlink(missing_ok=True)
+
         os.close(lock)
+
     return 0
 
 

@@ -257,6 +257,7 @@ class Cache:
         """Return the cached value if it was made from this ``state``, else call ``make``."""
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
+
         with making:
             with self._lock:
                 item = self._items.get(key)
@@ -265,6 +266,7 @@ class Cache:
                     cached: T = item[0]
                     return cached
                 self._items.pop(key, None)
+
             value = make()
             with self._lock:
                 self._items[key] = (value, state, size(value))
@@ -272,9 +274,11 @@ class Cache:
                 while len(self._items) > 1 and self._size() > self.limit:
                     self._items.popitem(last=False)
                 evicted = len(self._items) < before
+
             if evicted:
                 with suppress(OSError, AttributeError):  # glibc returns freed memory to the system when asked
                     ctypes.CDLL(None).malloc_trim(0)
+
             return value
 
     def _size(self) -> int:
@@ -349,6 +353,7 @@ class SearchEngine:
             }
             for number, document, score in zip(numbers, documents, scores, strict=True)
         ]
+
         return {"title": opened.title, "hits": hits, "seconds": seconds}
 
     def open(self, retriever: str, corpus: str) -> Opened:
@@ -358,14 +363,17 @@ class SearchEngine:
         except CdpError:  # it was deleted: drop its index and documents
             self.cache.drop(lambda key: isinstance(key, tuple) and corpus in key)
             raise
+
         documents = self.cache.get(
             ("documents", searched.id),
             searched.content_hash,
             lambda: open_documents(self.workspace, searched),
             lambda documents: documents.nbytes,
         )
+
         language = bm25.language_in(retriever)
         key = ("index", retriever, searched.id)
+
         if language is not None:
             words = language or searched.counted_language
             bm25.check_language(words)
@@ -373,6 +381,7 @@ class SearchEngine:
                 key, documents.hash, lambda: _warm(self._lexical(searched, documents, words)), lambda i: i.nbytes
             )
             return Opened(bm25.TITLE if words == "en" else f"{bm25.TITLE} ({words})", searched, documents, lexical)
+
         resolved = self.resolve(retriever)
         encoder = self.encoder(resolved, retriever)
 
@@ -413,6 +422,7 @@ class SearchEngine:
         # An evaluation may have kept them in another precision, for example on a GPU.
         precisions = dict.fromkeys((precision_for(encoder.model), "fp32", "fp16", "bf16"))
         ways = [encoder.encoding("document", precision) for precision in precisions]
+
         missing = [store.missing(way, documents.hash, len(documents)) for way in ways]
         complete = 0 in missing
         encoding = ways[missing.index(0)] if complete else ways[0]
@@ -422,9 +432,11 @@ class SearchEngine:
                 paid = isinstance(encoder.model, ApiModel)
                 at_once = 0 if paid else STATIC_AT_ONCE if is_static(encoder.model) else ENCODED_AT_ONCE
                 self._check_length(title, corpus, missing[0], at_once)
+
             # Of a complete store only the number of texts is looked at.
             texts = [""] * len(documents) if complete else list(documents.contents())
             report = silent if complete else partial(self.progress, "encoding documents")
+
             try:
                 return store.get(
                     lambda: encoder.model,

@@ -56,6 +56,7 @@ def _texts(value: Any) -> list[str]:
         raise ValueError("This must be a text, or a list of texts that is not empty.")
     if len(listed) > MAX_INPUTS:
         raise ValueError(f"There are {len(listed):,} texts; the limit is {MAX_INPUTS:,}.")
+
     for number, text in enumerate(listed):
         if isinstance(text, int | list):
             # Token ids are those of another model's tokenizer.
@@ -64,6 +65,7 @@ def _texts(value: Any) -> list[str]:
             raise ValueError(f"Number {number} is not a text, or an empty one.")
         if len(text) > LONGEST_TEXT:
             raise ValueError(f"Number {number} has {len(text):,} characters; the limit is {LONGEST_TEXT:,}.")
+
     return listed
 
 
@@ -134,6 +136,7 @@ class PublicApi:
             Route("/v1/models/{model:path}", self.model),
             Route("/healthz", lambda request: json_response({"status": "ok"})),
         ]
+
         self.app = web.AccessMiddleware(
             Router(routes, redirect_slashes=False),
             local=loopback(config.host),
@@ -216,6 +219,7 @@ class PublicApi:
                 for rank, (document, score) in enumerate(zip(opened.documents.take(numbers), scores, strict=True), 1)
             ]
             data.append({"object": "search.result", "index": number, "hits": hits})
+
         corpus = {"id": opened.corpus.id, "name": opened.corpus.name, "documents": len(opened.documents)}
         return json_response({"object": "list", "model": self.name, "corpus": corpus, "data": data})
 

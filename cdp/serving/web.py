@@ -77,17 +77,21 @@ async def read_body(request: Request, kind: type[M], limit: int) -> M:
         raise ApiError(415, "unsupported_media_type", "Send JSON, with the header Content-Type: application/json.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise ApiError(415, "unsupported_encoding", "Send the body uncompressed.")
+
     parts: list[bytes] = []
     size = 0
+
     async for part in request.stream():
         size += len(part)
         if size <= limit:
             parts.append(part)
         elif size > READ_PAST * limit:
             break
+
     if size > limit:
         message = f"A request may have {limit / 1e6:g} MB: send fewer texts."
         raise ApiError(413, "request_too_large", message, headers={"connection": "close"})
+
     try:
         return kind.model_validate_json(b"".join(parts))
     except ValidationError as error:
@@ -129,6 +133,7 @@ class AccessMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+
         scope["request_id"] = secrets.token_hex(6)
         scope["error"] = ""
         start, status = time.perf_counter(), CLIENT_LEFT
@@ -136,6 +141,7 @@ class AccessMiddleware:
 
         async def sent(message: Message) -> None:
             nonlocal status
+
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [
@@ -144,18 +150,22 @@ class AccessMiddleware:
                     (b"cache-control", b"no-store"),
                     (b"x-content-type-options", b"nosniff"),
                 ]
+
             await send(message)
 
         scope["app"] = self  # makes the router raise HTTPException instead of answering in plain text
+
         try:
             if scope["path"] not in self.open_paths:
                 self.check(Headers(scope=scope))
+
             await self.app(scope, receive, sent)
         except ClientDisconnect:
             pass
         except Exception as error:
             if status != CLIENT_LEFT:  # the answer has begun: uvicorn ends the connection
                 raise
+
             refusal = _refusal(error, scope)
             scope["error"] = refusal.code
             await refusal.response()(scope, receive, sent)
@@ -167,14 +177,18 @@ class AccessMiddleware:
         given_hosts = headers.getlist("host")
         host = given_hosts[0] if len(given_hosts) == 1 else ""
         name = host_of(host)
+
         known = name in self.hosts or (self.local and (loopback(name) or not given_hosts))  # HTTP/1.0 has none
         if (self.local or self.hosts) and not known:
             raise ApiError(403, "host_not_allowed", "This server has no such name: see the setting allowed_hosts.")
+
         # An Origin is compared as text: parsing one raises for values such as "http://[".
         origin = headers.get("origin")
+
         foreign = origin is not None and (not host or origin.partition("://")[2] != host)
         if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise ApiError(403, "origin_not_allowed", "This server does not answer web pages of other sites.")
+
         scheme, _, given = headers.get("authorization", "").partition(" ")
         given = given.strip() if scheme.lower() == "bearer" else ""
         if self.token and not secrets.compare_digest(given.encode(), self.token):

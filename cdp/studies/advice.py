@@ -85,12 +85,14 @@ def answer_from(
     manifest = resolve_corpus(workspace, corpus) if corpus else None
     published = target.recommend(domain=domain, task=task) if target is not None else None
     benchmark = name_and_split(target.benchmark)[0] if target is not None else ""
+
     evidence = _own(workspace, studies, manifest, benchmark, target is not None)
     language = manifest.main_language if manifest else target.language if target is not None else "unknown"
     if not evidence and not _reads(DEFAULT_RETRIEVER, language):
         evidence.append(Evidence(Basis(retriever=DEFAULT_RETRIEVER, reads_language=False)))
     if published is not None and (prior := published.evidence()) is not None:
         evidence.append(replace(prior, basis=replace(prior.basis, unit=manifest.unit if manifest else "document")))
+
     asked = Task(
         language=language,
         domain=domain,
@@ -117,6 +119,7 @@ def _own(
         about = read_about(view.folder)
         if about is None:
             continue
+
         with suppress(CdpError, KeyError, TypeError):  # a study that cannot be read is no evidence
             load = partial(_of_study, workspace, view, about)
             question = ("evidence", str(view.state), RECORDS.digest(about_file(view.folder)))
@@ -131,6 +134,7 @@ def _own(
                     e = _now(workspace, e)
                     present = _present(workspace, e, about, earlier)
                     found.append(replace(e, basis=replace(e.basis, elsewhere=elsewhere, **present)))
+
     return found
 
 
@@ -230,22 +234,27 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
     """What depends on the data as they are now: what changed since, the corpus's size and the queries sampled from."""
     basis = e.basis
     stale = ["documents"] if earlier else []
+
     facts: dict[str, Any] = {}
     with suppress(CdpError):
         manifest = load_manifest(workspace, basis.corpus)
         facts |= {"of_documents": manifest.n_documents, "unit": manifest.unit}
+
     if (by := judged_by(workspace, basis.benchmark)) is not None:
         facts["labels"] = len(by.people.keys() & set(_queries_of(e.arms)))
+
     if basis.dev:
         name, _, split = basis.dev.rpartition("/")
         with suppress(CdpError, OSError):
             facts["dev_shared"] = leakage.shared(workspace, (basis.benchmark, basis.split), (name, split))
+
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
             now = query_sets.load(workspace, source["query_set"]).content_hash
             if measured.get(source["label"], now) != now and "training queries" not in stale:
                 stale.append("training queries")
+
     with suppress(CdpError, OSError):
         info = describe(resolve_benchmark(basis.benchmark, workspace), workspace)
         changed = (
@@ -253,10 +262,12 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
         )
         if any(changed) and basis.unjudged < 0:
             stale.append("judged queries")
+
         whole, split = whole_of(workspace, basis.benchmark)
         if split:
             drawn_from = resolve_benchmark(whole, workspace)
             facts["sampled_from"] = describe(drawn_from, workspace).judged.get(split, 0)
+
     return {**facts, "stale": tuple(stale)}
 
 
@@ -267,8 +278,10 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
     by_corpus: dict[str, list[StudySource]] = defaultdict(list)
     for source in sources:
         by_corpus[source.corpus or _corpus_of(workspace, source.query_set)].append(source)
+
     everything = latest(list(records.list_records(view.folder)))
     labels = {b["place"]: b["place"] for b in about["benchmarks"]}
+
     scores, behind = read_scores(everything, labels)
     planned, finished = conditions(config, sources), [r for r in everything if not r.get("failure") and r["condition"]]
     for facts in about["benchmarks"]:
@@ -278,6 +291,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                 trained = [arm for arm in arms if arm.trained]
                 if not trained:
                     continue
+
                 steps = [arm.steps for arm in trained if not arm.fused]
                 training = [r["training"] for r in finished if r["retriever"] == retriever]
                 with_dev = [t.get("best_step") is not None for t in training]
@@ -310,6 +324,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
                     **_judged(facts.get("source") or {}),
                 )
                 found.append(Evidence(basis, tuple(arms), query_ids=records.query_ids(everything, facts["place"])))
+
     return found
 
 
@@ -347,9 +362,11 @@ def _arms(
             continue
         if _leaked(behind[cell], place) or not _fusion_stands(cell, behind):
             continue
+
         of: dict[str, Any] = {"api": api.parse(cell.retriever) is not None, "fused": cell.fused and per_doc > 0}
         of |= {"retriever": "" if cell.retriever == bm25.NAME else cell.retriever, "cell": cell}
         rows, shown = np.array([of_seed[seed] for seed in sorted(of_seed)]), _shown(behind[cell], place)
+
         if not per_doc:
             yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows, shown=shown, **of)
         elif label in by_label:
@@ -408,6 +425,7 @@ def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | Non
     where only a test can follow."""
     if not answer.measured or answer.basis is None:
         return None
+
     choice, basis = answer.choice, answer.basis
     params: dict[str, str | list[str]] = {"corpus": corpus} if corpus else {}
     arm = next((a for a in answer.options if Choice.of(a) == choice), None)
@@ -415,17 +433,21 @@ def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | Non
         if not choice.kind or choice.kind == RETRIEVER:
             return None
         return Step("search", "Try it on a query", f"search your documents with {name_of(choice)}.", params, {})
+
     kept = records.kept(workspace.job(basis.study))
     if kept is not None and (kept["query_set"], kept["per_doc"]) == (arm.query_set, arm.per_doc):
         params["search_with"] = [bm25.NAME, basis.retriever, basis.study]
         return Step("search", "Try the trained retriever", f"search with {name_of(choice)}.", params, {})
+
     params |= {"query_set": arm.query_set, "retriever": basis.retriever}
     params["benchmarks"] = [f"{basis.benchmark}/{basis.split}"]
     settings: dict[str, Any] = {"per_doc": choice.per_doc, "weighting": "none"}
+
     if arm.steps and basis.equal_steps and basis.documents >= basis.of_documents:
         settings["steps"] = arm.steps  # as measured; on more documents than were measured the epochs decide
         if basis.dev:
             settings["dev"] = basis.dev
+
     why = f"train {name_of(choice)} per {basis.unit}."
     return Step("launch", "Train this", why, params, settings)
 
@@ -475,6 +497,7 @@ def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[l
     manifest = None
     with suppress(CdpError):
         manifest = load_manifest(workspace, corpus) if corpus else None
+
     # Without any queries yet, prices are those of the one endpoint that needs no address, with the paper's model.
     writer = SynthesisConfig.from_dict({"corpus": corpus, **(own_test.last_generator(workspace, corpus) or EXAMPLE)})
     arms: Iterable[Arm] = answer.evidence.arms if answer.evidence else ()
@@ -482,6 +505,7 @@ def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[l
     # No advice on queries before there is a retriever that reads them.
     offered = OFFERED if answer.choice.kind != RETRIEVER else ()
     against = reference(answer)
+
     over = {id(c.option): c for c in answer.over(against)} if against else {}
     known = measured or [Arm(kind, np.zeros((1, 2)), per_doc) for kind, per_doc in offered]
     options = []
@@ -491,6 +515,7 @@ def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[l
             price = _price(workspace, manifest, arm.kind, arm.per_doc, writer)
         name, own = name_of(arm), arm if measured else None
         options.append(Option(name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
+
     return options, writer.endpoint.model_name or f"the {writer.endpoint.generator} generator"
 
 

@@ -71,11 +71,13 @@ CONFOUNDS = {
 def limits_of_design(config: StudyConfig, sources: Sequence[StudySource]) -> list[str]:
     """What a study cannot tell by its design: said before the start, and in the report."""
     sentences = [CONFOUNDS[config.held_equal]]
+
     if len(config.seeds) == 1:
         sentences.append(
             "With one seed the spread between trainings is unknown: a significant difference over the queries may "
             "still be luck of one training."
         )
+
     most = max(config.per_doc)
     for source in sources:
         reached = source.n_with(most)
@@ -84,11 +86,13 @@ def limits_of_design(config: StudyConfig, sources: Sequence[StudySource]) -> lis
                 f"{source.label}: only {reached:,} of {source.n_documents:,} documents have {most} queries, so Q/Doc "
                 f"{most} is {source.pairs(most) / max(1, source.n_documents):.1f} per document on average."
             )
+
         if source.kind == "human":
             sentences.append(
                 f"{source.label}: human queries were not written to differ by format; the published rule is about "
                 "queries that were."
             )
+
     return sentences
 
 
@@ -183,11 +187,13 @@ def estimate(
     keys = {c: speed_key(name, loop_of(config, name, c.cell.layers).trained_layers) for c in planned
             for name in (c.cell.retriever,)}  # fmt: skip
     alone = {cell.retriever for cell in untrained(config)} - {bm25.NAME}
+
     work = {UNTRAINED: STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in alone)}
     # What the frozen layers give is computed once for all trainings.
     once = max(pairs.values(), default=0) + sum(s.n_documents for s in sources) + dev_texts + texts
     for name in {c.cell.retriever for c, key in keys.items() if key != c.cell.retriever}:
         work[name] = speed_of(name, speeds).encoding_seconds(once)
+
     searched = {place.rpartition(":")[0] or place for place in config.dev}
     for condition in planned:
         speed = speed_of(keys[condition], speeds)
@@ -202,6 +208,7 @@ def estimate(
         took = speed.training_seconds(steps[condition.cell.retriever] * batch)
         took += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
         work[condition.cell.retriever] = work.get(condition.cell.retriever, 0.0) + took
+
     of_trainings = [seconds for name, seconds in work.items() if name != UNTRAINED]
     plan = StudyPlan(
         config=config,
@@ -216,6 +223,7 @@ def estimate(
         work=work,
         speed_keys=tuple(dict.fromkeys([*keys.values(), *names])),
     )
+
     return replace(plan, notes=tuple(_notes(plan)))
 
 
@@ -273,9 +281,11 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
     for record in records:
         if record.get("failure") or not record.get("training"):
             continue
+
         evaluations = record["evaluations"].values()
         if not all("seconds" in e and "n_texts" in e for e in evaluations):
             continue
+
         settings, training = record.get("settings") or {}, record["training"]
         name = speed_key(str(record["retriever"]), settings.get("trained_layers"))
         epochs = settings.get("epochs") or 1
@@ -285,6 +295,7 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         # Records hold whole milliseconds, of which a tiny study may take none.
         pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
         texts.setdefault(name, []).append(n / max(sum(took), 0.001))
+
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
 
 

@@ -132,20 +132,24 @@ def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     """What a condition is compared with, as far as it is there."""
     if cell.source in (UNTRAINED, HYBRID) or cell.fused:
         return []
+
     wanted: list[tuple[str, Cell]] = [(TRAINING, Cell(cell.retriever))]
     if cell.per_doc > 1:
         wanted.append((SCALING, cell._replace(per_doc=1, held="")))
     if control := paraphrase_of(cell.source):
         wanted.append((PARAPHRASE, cell._replace(source=control)))
+
     if cell.weighting != "none":
         by_cw = cell.weighting.partition("@")[0] == "cw"
         wanted.append((WEIGHTING if by_cw else WEIGHED, cell._replace(weighting="none")))
+
     if cell.weighting.partition("@")[0] == "ri-cw":
         wanted.append((CW_BESIDE_RI, cell._replace(weighting="ri")))
     if cell.loss != INFONCE:
         wanted.append((LOSS, cell._replace(loss=INFONCE)))
     if cell.query_source != QUERY_ONLY:
         wanted.append((REASONED, cell._replace(query_source=QUERY_ONLY)))
+
     present = set(cells)
     return [(comparison, control) for comparison, control in wanted if control in present]
 
@@ -158,17 +162,21 @@ def _gain(
         differences = [values - before for values in scores.values()]
     else:
         differences = [scores[seed] - control[seed] for seed in scores if seed in control]
+
     if not differences:
         return None
+
     per_query = np.mean(differences, axis=0)
     by_seed = [float(values.mean()) for values in differences]
     points = float(per_query.mean())
     spread = has_spread(by_seed)
     alone = paired_test(per_query, clusters)
     low, high, p = alone.low, alone.high, 1.0 if alone.p_t is None else alone.p_t
+
     if spread and len(per_query) > 1:
         tested = two_level_test(differences, clusters=clusters)
         low, high, p = tested.low, tested.high, tested.p
+
     return Gain(
         comparison=comparison,
         cell=cell,
@@ -201,14 +209,18 @@ def read_scores(
     for record in records:
         if record.get("failure"):
             continue
+
         about = record["condition"]
         if about is None:
             cell, seed = Cell(str(record["retriever"]), HYBRID if record.get("hybrid") else UNTRAINED), 0
         else:
             cell, seed = Cell(**{name: about[name] for name in Cell._fields if name in about}), int(about["seed"])
+
         found = [(cell, record)]
+
         if fused := record.get("fused"):
             found.append((cell._replace(fused=True), {**record, "evaluations": fused["evaluations"]}))
+
         for of, scored in found:
             for key, name in name_of.items():
                 evaluation = scored["evaluations"].get(key)
@@ -217,10 +229,12 @@ def read_scores(
                     values = 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]
                     scores.setdefault(of, {}).setdefault(name, {})[seed] = values
             behind.setdefault(of, []).append(scored)
+
     best = _best_on_dev(behind)
     for cell in [cell for cell in behind if cell.fused and cell.per_doc and cell not in best]:
         scores.pop(cell, None)
         del behind[cell]
+
     return scores, behind
 
 
@@ -296,19 +310,23 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
         "n_datasets": len({o.benchmark for o in known}),
         "n_families": len(set(families)),
     }
+
     if not known:
         return Pooled(title, problem="there is no observation.")
+
     y = np.array([o.points for o in known])
     columns: dict[str, Floats] = {}
     for name in names:
         values = np.array([o.covariates[name] for o in known])
         if np.ptp(values) > 1e-9:
             columns[name] = values
+
     between = _between(y, np.array([o.variance for o in known]), families, columns)
     in_family = {name: families.count(name) for name in set(families)}
     mean_variance = {name: np.mean([o.variance for o in known if o.family == name]) for name in in_family}
     weights = np.array([1 / (in_family[f] * (mean_variance[f] + between**2)) for f in families])
     centred = {name: values - np.average(values, weights=weights) for name, values in columns.items()}
+
     try:
         terms = cluster_regression(
             y, {MEAN: np.ones(len(y)), **centred}, families, weights,
@@ -316,6 +334,7 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
         )  # fmt: skip
     except InputError as error:
         return Pooled(title, problem=error.message, **shape)
+
     return Pooled(title, tuple(terms), between=between, **shape)
 
 
@@ -338,6 +357,7 @@ def _of_seeds(known: Sequence[Observation], weights: Floats) -> tuple[float, flo
     by_study: dict[str, list[tuple[Observation, float]]] = defaultdict(list)
     for o, weight in zip(known, weights, strict=True):
         by_study[o.study].append((o, float(weight)))
+
     total, variance, degrees = float(weights.sum()), 0.0, 0.0
     for members in by_study.values():
         seeds = min(len(o.by_seed) for o, _ in members)
@@ -348,4 +368,5 @@ def _of_seeds(known: Sequence[Observation], weights: Floats) -> tuple[float, flo
         part = share**2 * float(means.var(ddof=1)) / seeds
         variance += part
         degrees += part**2 / (seeds - 1)
+
     return (variance, variance**2 / degrees) if degrees > 0 else (0.0, 1.0)

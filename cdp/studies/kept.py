@@ -58,6 +58,7 @@ def offer(
 
     cell, query_set = condition.cell, pairs.query_set
     target = folder_of(job.folder, query_set.id, cell.per_doc, cell.held)
+
     before = whole(_CANDIDATE, target / ABOUT)
     score = made.outcome.best_score
     if before is not None and before["seed"] != condition.seed and (before["dev"] or 0.0) >= (score or 0.0):

@@ -109,6 +109,7 @@ def judged_by(
     info = _named(workspace, config.judged.benchmark) if config.judged.benchmark else best_of(manifest, own)
     if info is not None:
         return _benchmark(workspace, info, config)
+
     human = _human(workspace, manifest)
     if human is not None:
         return _made(
@@ -120,12 +121,14 @@ def judged_by(
             note=f"No judged queries are there: people's queries in {human.name} are split off and decide. Do not "
             "train on them later.",
         )
+
     held_out = min(config.queries, int(manifest.n_documents * HELD_OUT))
     if held_out < 3:
         raise ConfigError(
             f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test without judgments.",
             hint="Bring a benchmark, or queries that people wrote for these documents.",
         )
+
     return _made(
         workspace,
         manifest,
@@ -194,6 +197,7 @@ def _made(
     judged = JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
     # Some documents give no query: what is said is what the benchmark will hold.
     n = queries if judged.there else len(queries_of(workspace, manifest, judged))
+
     return judged if n == queries else _made(workspace, manifest, kind, n, note=note, of=of, held_out=held_out)
 
 
@@ -291,6 +295,7 @@ class Trial:
         basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
         fewer = f", or test on fewer documents: --documents {self.fitting}" if self.fitting else ""
         steps = " or ".join(f"{n:,}" for n in dict.fromkeys(plan.steps.values()))
+
         return {
             "overlap": splits.shared_note,
             "trainings": f"{plan.trainings} of {self.trained}: {self.config.numbers} "
@@ -350,46 +355,59 @@ def plan_test(
     manifest = resolve_corpus(workspace, config.corpus)
     config = config.replace(corpus=manifest.id)
     judged = judged or judged_by(workspace, manifest, config, own)
+
     available = manifest.n_documents - judged.held_out
     if available < 2:
         raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
+
     documents = min(available, config.documents or MAX_TRAINED)
     trained, note = _trained_human(workspace, manifest, judged, documents)
+
     if config.trained_layers is None:
         config = config.replace(trained_layers=0 if gpu else UPPER_LAYERS)
+
     study = study_of_test(config, judged.splits, documents, trained, manifest.name, beside=at_hand(workspace, manifest))
     study_plan = planning.plan(
         workspace, study, measured, known=facts(workspace, manifest, judged, study),
         dev_texts=judged.splits.n_dev + judged.splits.n_documents,
     )  # fmt: skip
+
     if study.choose:
         study_plan = only(study_plan, _allowed(study_plan, config.minutes))
+
     study = study_plan.config
     sent = _sendings(workspace, manifest, study, judged)
     seconds, cost = study_plan.seconds, _together([study_plan.cost, *(s.cost for s in sent)])
     notes = [*_foreign(manifest, study.retrievers[0]), *_first_look(study), *judged.notes, *note]
     notes += [s.sentence for s in sent]
+
     if study_plan.cost is None:
         notes.append(
             f"The price of {study.model_name} is not known here, so no budget can be kept: see the price table."
         )
+
     if study_plan.requests:
         notes.append("The time of the endpoint's answers comes on top.")
     if config.endpoint.generator == "template":
         notes.append("The template generator stands in for an LLM: what a model's queries would gain may differ.")
+
     problem = ""
+
     if seconds > 60 * config.minutes:
         problem = f"The test takes about {duration(seconds)} here, more than the {config.minutes:g} minutes allowed."
     elif cost is not None and cost > config.spend:
         what = "queries and vectors" if sent else "queries"
         problem = f"The {what} cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
+
     if same := alike(workspace, study_plan.sources, max(study.per_doc)):
         raise ConfigError(same, hint="Have an LLM write them (generator openai), or import sets that differ.")
+
     over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
     # What does not depend on the documents keeps its time, so the number that fits is found by their share.
     fixed = study_plan.work[UNTRAINED]
     room = 60 * config.minutes - fixed
     fitting = 0 if over <= 1 else max(0, int(0.95 * documents * min(room / max(1.0, seconds - fixed), 1 / over)))
+
     return Trial(
         config=config,
         judged=judged,
@@ -534,4 +552,5 @@ def study_of_test(
         "keep": config.keep,
         "name": f"Test on {title}",
     }
+
     return read_plan(OWN_DATA, changes)

@@ -163,6 +163,7 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
     without a document that has so many queries is left out at that Q/Doc."""
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
+
     return [
         Condition(
             Cell(retriever, source.label, per_doc, weighting, held, peak, loss, query_source, layers),
@@ -319,6 +320,7 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
         "distil": (config.training.distil or 1.0) if condition.cell.loss == DISTIL else 0.0,
         "gpus": config.gpus,
     }
+
     return TrainingConfig.from_dict({name: value for name, value in values.items() if value is not None})
 
 
@@ -388,6 +390,7 @@ def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) ->
             lines = query_sets.iter_lines(workspace, source.query_set)
             texts = {str(x["document_id"]): frozenset(map(str.casefold, x["queries"][:per_doc])) for x in lines}
             kept[source.kind, source.corpus] = texts
+
     for (kind, corpus), diverse in kept.items():
         paraphrase = kept.get(("paraphrase", corpus), {}) if kind == "diverse" else {}
         both = [document for document in diverse if paraphrase.get(document)]
@@ -397,6 +400,7 @@ def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) ->
                 f"Of {len(both):,} documents {same:,} have the same queries in both sets, diverse and paraphrase: a "
                 "test of one against the other would show nothing."
             )
+
     return ""
 
 
@@ -436,6 +440,7 @@ def counted(workspace: Workspace, source: StudySource, among: Collection[str] | 
         counts += [0] * (n - len(counts))
         for i in range(n):
             counts[i] += 1
+
     query_set = query_sets.load(workspace, source.query_set)
     return replace(
         source,
@@ -473,6 +478,7 @@ def condition_pairs(
     )
     if not condition.needs_reasoning:
         return pairs
+
     ri = weighs_reasoning(condition.cell.weighting)
     return with_reasoned(pairs, workspace, source.reasoning, condition.cell.query_source, ri=ri)
 

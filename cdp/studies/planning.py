@@ -54,11 +54,14 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
         kind = "human" if query_set.kind == "human" else query_set.method
         label = query_set.name if kind in ("", "imported") else kind  # which would tell two of them from nothing
         reasoning = _reasoning(workspace, config, query_set)
+
         source = counted(workspace, StudySource(label, kind, query_set.id, reasoning=reasoning))
         if not source.n_documents:
             raise InputError(f"The query set {query_set.name} has no queries to train on.")
+
         sources.append(source)
         sets.append(query_set)
+
     most = max(config.per_doc)
     for corpus in config.corpus if config.methods else ():
         manifest = resolve_corpus(workspace, corpus)
@@ -67,6 +70,7 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
             get_method(method)
             existing_set = _existing_set(workspace, manifest.id, method, config, most)
             sets.append(existing_set)
+
             if existing_set is not None:
                 reasoning = _reasoning(workspace, config, existing_set)
                 sources.append(counted(workspace, StudySource(method, method, existing_set.id, reasoning=reasoning)))
@@ -76,8 +80,10 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
                         "RI and training on reasoned forms need reasoned forms of queries that are there.",
                         hint="Write the queries and their reasoned forms first, and name both as query sets.",
                     )
+
                 language = manifest.counted_language
                 sources.append(StudySource(method, method, "", "", n_documents, language=language, corpus=manifest.id))
+
     told = _disambiguate(workspace, config, cut_to_common(workspace, sources), sets)
     return told, [_generation(workspace, config, source) for source in told if not source.query_set]
 
@@ -96,6 +102,7 @@ def _disambiguate(
         for label in labels
         if len({by for own, by in zip(labels, written_by, strict=True) if own == label and by}) > 1
     }
+
     used: set[str] = set()
     told = []
     for source, query_set, by in zip(sources, sets, written_by, strict=True):
@@ -105,6 +112,7 @@ def _disambiguate(
             label = query_set.name if query_set.name not in used else query_set.id
         used.add(label)
         told.append(dataclasses.replace(source, label=label))
+
     return told
 
 
@@ -155,6 +163,7 @@ def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: Stu
             if limit is None or query_set.parameters.get("draw") is not None:
                 return query_set
             first = first or query_set
+
     return first
 
 
@@ -224,24 +233,30 @@ def splits_of(
     source = info.name if Path(info.folder).parent == workspace.benchmarks else info.folder
     shared = leakage.shared(workspace, (source, dev), (source, test)) if dev else 0
     left = max(0, info.judged[dev] - shared) if dev else 0
+
     if dev and not shared and (whole, n_documents) == (judged, info.n_documents):
         return Splits(info.name, judged, info.judged[dev], info.n_documents, test, dev)
+
     dev = dev if left else ""
     answered, _ = subsets.sizes(workspace, source, queries=judged, split=test)
     n_dev = min(MAX_DEV, left if dev else int(answered * DEV_SHARE))
     n_test = min(whole, answered if dev else answered - n_dev)
+
     if n_dev:
         n_test, n_dev = subsets.sizes(
             workspace, source, queries=n_test, split=test, dev=n_dev, dev_split=dev, repeats=repeats
         )
+
     if not n_dev:
         raise InputError(
             f"{info.name} {test} has {judged} judged queries, too few to choose checkpoints by some and report others.",
             hint="Name a benchmark with more judged queries, or another one as 'dev'.",
         )
+
     called = subsets.name_of(info.name, n_test, n_documents, test, dev=n_dev)
     there = (workspace.benchmarks / called).is_dir()
     of = "" if there else source
+
     return Splits(called, n_test, n_dev, n_documents, of=of, test_from=test, dev_from=dev, shared=shared)
 
 
@@ -308,6 +323,7 @@ def plan(
         else _benchmark(workspace, config, name, split)
         for name, split in places(config)
     ]  # fmt: skip
+
     benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(benchmark_splits)) < len(benchmark_splits):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
@@ -315,15 +331,19 @@ def plan(
         dev_texts = max(each.n_dev + each.n_documents for each in splits)
     if not known and not drawn:
         dev_texts = _dev_texts(workspace, config, benchmark_splits)
+
     for weighting in config.weightings:
         able = [name for name, known in WEIGHTINGS.items() if known.needs != "column"]
         if with_kappa(weighting)[0] not in able:
             raise NotFoundError("weighting", weighting, known=able)
+
     retrievers = {name: resolve(name, workspace) for name in config.retrievers}
+
     for source in sources:
         problem = problems_of_budget(config, source)
         if problem:
             raise ConfigError(problem, hint="Lower the budget, leave out the highest Q/Doc, or use equal documents.")
+
     study_plan = estimate(
         config,
         sources,
@@ -336,9 +356,12 @@ def plan(
         generations=missing,
         dev_texts=dev_texts,
     )
+
     notes = [text for each in splits if (text := each.shared_note)]
+
     if not known and not drawn:
         notes += _overlaps(workspace, config, benchmark_splits)
+
     notes += incomplete
     notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
     notes += [
@@ -346,9 +369,11 @@ def plan(
         f"are reported ({each.benchmark})."
         for each in drawn.values()
     ]
+
     if not known and not drawn:
         written = [source for source in sources if _written(config, source)]
         notes += [left_out(leak) for leak in leaks_of(workspace, config, stored_sets(written))]
+
     return dataclasses.replace(study_plan, notes=(*notes, *study_plan.notes))
 
 
@@ -431,15 +456,19 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
         raise ConfigError("A sweep needs at least two learning rates.", hint="Write them as 2e-7,5e-7,1e-6.")
     if not config.dev.benchmark:
         raise ConfigError("A sweep needs a dev benchmark to choose by.", hint="Set benchmark, as --benchmark NAME.")
+
     info = describe(resolve_benchmark(config.dev.benchmark, workspace), workspace)
     others = [name for name in info.splits if name != config.dev.split]
     splits = {}
+
     if config.dev.split and others and choose_split(info, config.dev.split):
         name = config.dev.benchmark
         splits = {"dev": f"{name}:{config.dev.split}", "benchmarks": f"{name}:{reported_split(others)}"}
+
     query_set = counted(workspace, StudySource("", "", query_sets.resolve_query_set(workspace, config.query_set).id))
     capped = "" if config.kappa == config.settings()["kappa"].default else f"@{config.kappa:g}"
     loss = HARD_NEGATIVES if config.loop.hard_negatives else INFONCE
+
     return StudyConfig.from_dict(
         {
             "benchmarks": config.dev.benchmark,

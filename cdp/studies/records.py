@@ -234,8 +234,10 @@ def judged_now(
             if e and run is not None and judged.is_judged(judged.whole(folder)):
                 now = scores_of(run, judged.grades_now(folder, facts["split"]))
                 scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
+
     if fused:
         fused = {**fused, **judged_now(workspace, {"evaluations": fused["evaluations"]}, benchmarks)}
+
     return {**record, "evaluations": scored, "fused": fused}
 
 
@@ -288,4 +290,5 @@ def licences(workspace: Workspace, sources: Sequence[StudySource]) -> list[dict[
                 **{name: getattr(query_set, name) for name in WRITTEN},
             }
         )
+
     return facts

@@ -195,16 +195,20 @@ def _rates(report: StudyReport) -> Iterator[str]:
         rows = [row for row in of_retriever if row.cell.rate is not None and row.best_dev]
         if len({row.cell._replace(rate=None) for row in rows}) != 1:
             continue
+
         first, *others = sorted(rows, key=lambda row: (-(row.best_dev or 0.0), row.cell.rate))
         text = (
             f"{retriever}: learning rate {rate(first.cell.rate or 0.0)}, dev NDCG@10 {first.best_dev:.2f} at step "
             f"{first.best_step:,}"
         )
+
         if others:
             text += f", {(first.best_dev or 0.0) - (others[0].best_dev or 0.0):.2f} points ahead of the next"
+
         at_end = {min(tried): "lower", max(tried): "higher"}
         if first.cell.rate in at_end and report.finished == report.planned:
             text += f". It is at the end of the grid: a {at_end[first.cell.rate]} one may be better"
+
         yield f"{text}."
 
 
@@ -242,12 +246,15 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
         f"(CW {g.cw:.1f})"
         for g in sorted((g for g in group if g.cell.per_doc == most), key=lambda g: g.cw)
     )
+
     first = group[0]
     who = first.condition
+
     if comparison == PARAPHRASE:
         who = f"{first.cell.retriever}{first.cell.details}"
     if len(group) == 1:
         return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
+
     return (
         f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {len(up)} gain and {len(down)} lose "
         f"significantly. At Q/Doc {most}: {listed}."
@@ -280,7 +287,9 @@ def _limits(report: StudyReport) -> Iterator[str]:
             f"No spread over the seeds of {names}: {why}. These are repetitions of one "
             "training, not a spread of 0; a smaller batch gives one."
         )
+
     yield from limits_of_design(report.config, report.sources)
+
     if not report.of(TRAINING) and report.rows:
         yield "The untrained retriever was not evaluated, so gains from training are unknown."
 
@@ -329,8 +338,10 @@ def build(
         pooled=tuple(pool(read)),
         leaks=tuple(leaks),
     )
+
     findings = tuple(_findings(report))
     limits = (*leaks, *missing(report), *_limits(report), *_counted_singly(about["benchmarks"]))
+
     return replace(report, findings=findings, limits=limits)
 
 
@@ -388,6 +399,7 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
     place_of = {b["place"]: name for b, name in zip(about["benchmarks"], names, strict=True)}
     scores, behind = read_scores(latest(records), place_of)
     ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
+
     return StudyScores(
         study=study_id,
         gains=gains(ordered, {b.name: b.cw for b in benchmarks}, _units(about["benchmarks"], names)),
@@ -509,13 +521,17 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
             continue
         if cell.query_source != QUERY_ONLY and g.comparison != REASONED:
             continue
+
         own = {WEIGHTING: cell.weighting, WEIGHED: cell.weighting, REASONED: cell.query_source}
         loss = "" if cell.loss == INFONCE else f", {cell.loss}"
         label = f", {own.get(g.comparison, cell.held or study.design)}{loss}"
         labels = [label]
+
         if g.comparison == SCALING and len(methods) > 1:
             labels.append(f"{label}, {method_of(cell.source)} queries")
+
         facts = benchmarks[g.benchmark]
+
         domain = IN if facts.in_domain or cell.source in facts.in_domain_of else OUT
         observation = Observation(
             study=study.study,
@@ -529,6 +545,7 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
         )
         for label in labels:
             groups[g.comparison, label, domain].append(observation)
+
     order = (*PRINCIPLE, TRAINING)
     return {
         f"{TITLES[comparison]}{label}, {domain}": groups[comparison, label, domain]

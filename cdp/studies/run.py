@@ -106,6 +106,7 @@ class Study:
             [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in splits]
             for splits in (self.benchmarks, self.dev)
         )
+
         self.store = EmbeddingStore(job.workspace)
         from cdp.retrievers.static import TokenMemo
 
@@ -116,9 +117,11 @@ class Study:
         self._data: _Data | None = None
         promised = job.spec.get("inputs", {}).get("promised", {}).get("work", {})
         kinds = [kind_of(step) for step in self.steps]
+
         if self.config.choose:  # the trainings that follow: of the slowest that may be chosen
             slowest = max(self.config.retrievers, key=lambda name: promised.get(name, 0.0))
             kinds += [slowest] * (len(conditions(self.config, inputs.sources)) // len(self.config.retrievers))
+
         # Counted are trainings, as the plan counts them: what is not trained takes part in the time alone.
         self._remaining, self.total = Remaining(kinds, promised), sum(kind != UNTRAINED for kind in kinds)
         self._began: tuple[str, float] = ("", 0.0)
@@ -144,6 +147,7 @@ class Study:
         condition = step if isinstance(step, Condition) else None
         kind, worked = kind_of(step), self.counts["trained"]
         self._began = (kind, time.monotonic())
+
         try:
             if isinstance(step, Condition):
                 self._trained(step)
@@ -155,12 +159,14 @@ class Study:
             failure = failure_of(error)
             if failure["kind"] in FATAL:
                 raise
+
             traceback.print_exc()
             self.counts["failed"] += 1
             cell = step.cell if isinstance(step, Condition) else step
             facts = {"retriever": cell.retriever, "failed": str(condition or "untrained")}
             key = records.key_of(facts)
             records.save(self.job.folder, key, condition, {**facts, "failure": failure, "created": now()})
+
         took = time.monotonic() - self._began[1]
         found = condition is not None and self.counts["trained"] == worked
         self._remaining.done(kind, None if found else took)
@@ -206,40 +212,53 @@ class Study:
         model: SentenceTransformer | None = None
         base_hash = ""
         judged = list(zip(self.keys, self.benchmarks, strict=True))
+
         if self.config.choose or self.config.fusion:
             judged += zip(self.dev_keys, self.dev, strict=True)
+
         if name == bm25.NAME:
             key = records.key_of(facts)
         else:
             retriever, base_hash = self.base(name)
             key = records.untrained_key(base_hash, length)
             facts["base_hash"] = base_hash
+
         if hybrid:
             chosen_by = {"dev": self.dev_keys} if self.config.fusion else {}
             key = records.key_of({"hybrid": base_hash, "max_length": length, **chosen_by})
             named = combined.title(retriever.title, True, "")
             facts |= {"run": combined.retriever_id(name, True, ""), "hybrid": True, "title": named}
+
         stored = records.find(self.job.workspace, self.job.folder, key)
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
         ranked: dict[str, Evaluation] = {}
+
         if all(place in evaluations for place, _ in judged):
             judged = []
+
         for place, benchmark in judged:
             watch = partial(self._watch, f"{name} {cell.source}: {benchmark.name}")
+
             if base_hash:
                 model = model or self._loaded(retriever)
                 # The embeddings are kept: every study needs the untrained retriever again.
                 ranked[place] = self._evaluated(model, benchmark, base_hash, watch)
                 ranked[place].counts.update(leakage.counts(self.job.workspace, name, benchmark))
+
             found = ranked[place] if base_hash else self._by_words(benchmark, watch)
+
             if hybrid:
                 found = combined.hybrid(benchmark, found, self._by_words(benchmark, watch))
+
             evaluations[place] = self._scores(benchmark, found)
+
             if hybrid:
                 evaluations[place]["settings"]["hybrid"] = True
+
         if stored is None or judged:
             fused = self._fused(self._dev_beside(), ranked) if hybrid and self.config.fusion else None
             stored = {**facts, "evaluations": evaluations, "created": now(), **({"fused": fused} if fused else {})}
+
         records.save(self.job.folder, key, None, stored)
 
     def _loaded(self, retriever: ResolvedRetriever) -> SentenceTransformer:
@@ -288,6 +307,7 @@ class Study:
         record = records.find(self.job.workspace, self.job.folder, key)
         languages = [b.counted_language for b in self.benchmarks]
         there = evaluated_on(self.config, source, languages)
+
         judged = [(at, b) for at, b, wanted in zip(self.keys, self.benchmarks, there, strict=True) if wanted]
         fused = self._dev_beside(source) if self.config.fusion else None
         lacks = record is None or not all(place in record["evaluations"] for place, _ in judged)
@@ -295,8 +315,10 @@ class Study:
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
             model, training, vectors = self._train(condition, retriever, settings, data, checkpoints)
+
             if fused is not None:
                 record = None  # a fusion needs what the model ranks, not its scores alone
+
             evaluations, ranked = self._evaluate(model, condition, judged, record, data.pairs, vectors)
             record = {
                 "retriever": condition.cell.retriever,
@@ -308,14 +330,17 @@ class Study:
                 "seconds": round(time.perf_counter() - began, 3),
                 "created": now(),
             }
+
             if fused is not None:
                 watch = partial(self._watch, f"{condition}: {fused[1].name}")
                 ranked[fused[0]] = self._evaluated(model, fused[1], "", watch, vectors)
                 record["fused"] = self._fused(fused, ranked)
+
             shutil.rmtree(checkpoints, ignore_errors=True)
             self.counts["trained"] += 1
         else:
             self.counts["reused"] += 1
+
         records.save(self.job.folder, key, condition, record)
         values = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in judged]
         score = 100 * sum(values) / len(values)
@@ -349,21 +374,26 @@ class Study:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
         ri = weighs_reasoning(condition.cell.weighting)
         cell = condition.cell._replace(weighting="", held="", rate=None, layers=None)  # they take the same pairs
+
         wanted = (cell, condition.max_documents, condition.budget, drawn, ri)
         if self._data is None or self._data.key != wanted:
             failures = self.job.failures(f"reading pairs of {condition.cell.source}")
             source = self.sources[condition.cell.source]
             among = self._common.get(source.corpus)
             pairs = condition_pairs(self.job.workspace, self.config, source, condition, failures, among)
+
             if not self._leak_allowed:
                 # Sets that the plan names were checked at the start. Of what a method wrote, a query may be a
                 # benchmark's own by chance: it goes, so that the results need no mark.
                 judged = leakage.any_known(leakage.keys(pairs.queries), self._judged)
                 pairs = pairs.without(~judged, "queries that a benchmark judges")
+
             if condition.cell.loss != INFONCE:
                 pairs = self._with_negatives(pairs, condition)
+
             pairs.check_negatives()
             self._data = _Data(wanted, pairs)
+
         return self._data
 
     def _with_negatives(self, pairs: PairSet, condition: Condition) -> PairSet:
@@ -400,14 +430,18 @@ class Study:
         device = _device(self.config.gpus)
         config = on_device(config, retriever, device.partition(":")[0])
         model = base_model(retriever, config, device, self._memo)
+
         if data.stores is None:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.cell.source}")
             data.stores = stores_of(model, data.pairs)
+
         weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
         _, base_hash = self.base(condition.cell.retriever)
+
         evaluate, dev = None, self._dev(condition)
         if dev is not None:
             evaluate = DevJudge(dev, partial(self._watch, f"{condition}: {dev.name}"))
+
         trained = make_retriever(
             model,
             config,
@@ -421,12 +455,16 @@ class Study:
         )
         if trained.outcome.stopped:
             raise Stopped
+
         self.steps_before += trained.outcome.step
+
         if self.config.keep != NONE and condition.cell.usual:
             kept.offer(self.job, condition, retriever, data.pairs, data.stores[1], trained, model)
+
         # Not after a resume whose best step came before it.
         at_best = evaluate is not None and evaluate.best == trained.outcome.best_score
         vectors = evaluate.vectors if evaluate is not None and at_best else None
+
         return model, _facts(data.pairs, trained.order, trained.outcome), vectors
 
     def _dev(self, condition: Condition) -> Benchmark | None:
@@ -447,13 +485,17 @@ class Study:
         for place, benchmark in judged:
             if place in evaluations:
                 continue
+
             what = f"{condition}: {benchmark.name}"
             self._report(what)
             evaluation = ranked[place] = self._evaluated(model, benchmark, "", partial(self._watch, what), vectors)
             evaluation.counts.update(leakage.counts_of(queries, documents, benchmark))
+
             if self._leak_allowed:
                 evaluation.counts["leaked_training"] = 1
+
             evaluations[place] = self._scores(benchmark, evaluation)
+
         return evaluations, ranked
 
     def _evaluated(
@@ -470,6 +512,7 @@ class Study:
         """What the report needs of an evaluation, and what was retrieved first; scores in [0, 1]."""
         if is_judged(benchmark.folder):
             evaluation.counts["unjudged_in_first_ten"] = unjudged(benchmark, evaluation.ranking)
+
         return {
             "benchmark": benchmark.name,
             "split": benchmark.split,

@@ -68,6 +68,7 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
         return len(documents) / _typical(lambda: embed(model, documents, encoding, batch_size=128))
 
     whole = texts_per_second()
+
     with tempfile.TemporaryDirectory() as folder:
         if layers:
             freeze_below(model, layers)
@@ -90,6 +91,7 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
 
         pairs = len(rows) / _typical(step)
         speeds = {key: Speed(pairs, texts_per_second())}
+
     return {**({name: Speed(pairs / 3, whole)} if layers else {}), **speeds}
 
 

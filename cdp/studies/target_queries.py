@@ -61,6 +61,7 @@ def read_queries(path: str | Path, column: str = "") -> list[str]:
     file = permission.to_read(Workspace.default(), path)
     if existing(file, "file").is_dir():
         raise InputError("It is a folder.", file=file, hint=PLAIN)
+
     queries: list[str] = []
     size = 0
     for line in _lines(file, column):
@@ -69,8 +70,10 @@ def read_queries(path: str | Path, column: str = "") -> list[str]:
             problem = f"It holds more than {len(queries):,} queries, too many to hold in memory ({MAX_BYTES:,} bytes)."
             raise InputError(problem, file=file, hint="Give a sample of them.")
         queries += [query] if (query := line.strip()) else []
+
     if not queries:
         raise InputError("It holds no query.", file=file, hint=PLAIN)
+
     return queries
 
 

@@ -21,6 +21,7 @@ def plan_text(plan: StudyPlan) -> str:
     for (source, per_doc, held), c in once.items():
         documents = min(c.max_documents or available[source], available[source])
         pairs.append([f"{source}{held and f', {held}'}", str(per_doc), f"{documents:,}", f"{plan.pairs[str(c)]:,}"])
+
     lines = [
         f"{config.name or 'study'}: {len(plan.conditions)} trainings "
         f"({len(plan.sources)} × queries, Q/Doc {listed['per_doc']}, weighting {listed['weightings']}, "
@@ -50,9 +51,11 @@ def plan_text(plan: StudyPlan) -> str:
             else "no LLM, no cost"
         )
         lines.append(f"To be written first: {generation.method} queries by {generation.generator} ({cost})")
+
     source = "from earlier runs here" if plan.measured else "a rough guess: nothing was run here yet"
     lines.append(f"Time: about {duration(plan.seconds)} ({source}); trainings of earlier studies are not repeated.")
     lines += [f"Note: {note}" for note in plan.notes]
+
     return "\n".join(lines)
 
 
@@ -230,6 +233,7 @@ def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
                 "–" if row.average is None else f"{row.average:.2f}",
             ]
         )
+
     return ["Training", "Learning rate", *(f"Step {step:,}" for step in steps), "Best", "At step", "Reported"], cells
 
 

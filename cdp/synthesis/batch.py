@@ -56,9 +56,12 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
     method = method_of(config)
     by_schema = config.output == "json"
     limit = method.document_tokens(config.endpoint.max_document_tokens)
+
     if method.generator:
         raise ConfigError(f"The method {method.name} needs no LLM, so there is nothing to ask in a batch.")
+
     corpus = load_manifest(workspace, config.corpus)
+
     work = Work.of(workspace, config, method, corpus)
     groups = work.groups(workspace, corpus) if method.joint else None
     for item in work.items(workspace, groups=groups):
@@ -85,8 +88,10 @@ def write_batch(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(f"{folder} cannot be written: {error.strerror or error}.") from error
+
     if list(folder.glob(f"{name}-[0-9]*.jsonl")):
         raise InputError(f"There are {name}-….jsonl files in {folder} already.", hint="Choose another folder or name.")
+
     paths: list[Path] = []
     seen: set[str] = set()
     lines = size = 0
@@ -94,25 +99,31 @@ def write_batch(
         for request in requests(workspace, config, None if whole else cache):
             if request["custom_id"] in seen:
                 continue
+
             seen.add(request["custom_id"])
+
             data = (json.dumps(request, ensure_ascii=False) + "\n").encode("utf-8")
             if not paths or lines >= MAX_REQUESTS or size + len(data) > MAX_BYTES:
                 files.close()
                 paths.append(folder / f"{name}-{len(paths) + 1:04d}.jsonl")
                 file = files.enter_context(open(paths[-1], "wb"))
                 lines = size = 0
+
             file.write(data)
             lines, size = lines + 1, size + len(data)
+
     return paths
 
 
 def read_batch(workspace: Workspace, path: Path) -> BatchResult:
     """Keep the answers of one output file. Lines that are no answer to our requests are counted as failed."""
     answers, problems = 0, []
+
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+
     # Lines as bytes: one that is no UTF-8 must not cost more than itself, since each is an answer that was paid for.
     with AnswerCache(workspace) as cache, file:
         for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
@@ -123,6 +134,8 @@ def read_batch(workspace: Workspace, path: Path) -> BatchResult:
                     answers += 1
             except (Malformed, RequestError) as error:
                 problems.append(f"Line {number}: {error}.")
+
     if problems and not answers:
         raise InputError(f"{path} holds no answer to a request of ours. {problems[0]}")
+
     return BatchResult(answers, len(problems), tuple(problems[:KEPT_PROBLEMS]))

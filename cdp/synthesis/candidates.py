@@ -26,32 +26,39 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> dic
     methods = config.methods
     if OWN in methods:
         raise ConfigError("A prompt of your own is given as text, not by the name own.", hint="Give its file or text.")
+
     for method in map(get_method, methods):
         if method.from_queries or method.joint:
             needs = "several documents" if method.joint else "existing queries"
             raise ConfigError(f"{method.name} needs {needs}, so it is no candidate.", hint="Leave it out.")
+
     if config.endpoint.generator == "template" and len(methods) > 1 and not {*methods} <= {"diverse", "paraphrase"}:
         raise ConfigError(
             "The generator template reads no prompts: of other methods than paraphrase it writes the same queries.",
             hint="Try diverse and paraphrase, or choose a generator that asks a language model.",
         )
+
     names = [*methods, *prompts]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ConfigError(f"More than one candidate is called {', '.join(sorted(twice))}.", hint="Rename one of them.")
+
     if len(names) < 2:
         raise ConfigError(
             "Choosing needs at least two candidates.", hint=f"Name methods ({', '.join(METHODS)}) or add prompts."
         )
+
     for name, template in prompts.items():
         try:
             get_method(OWN, template)
         except ConfigError as error:
             raise ConfigError(f"{name}: {error.message}", hint=error.hint) from error
+
         if not make_generator(_settings(config, OWN, template)).is_llm:
             raise ConfigError(
                 f"The generator {config.endpoint.generator} reads no prompts, so yours cannot be tried with it.",
                 hint="Choose one that asks a language model.",
             )
+
     sample = {"limit": config.documents, "draw": config.scoring.seed}
     return {
         name: _settings(

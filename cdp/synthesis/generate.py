@@ -77,6 +77,7 @@ def generate_for(
     documents = documents_of(document)
     if method.joint and len(documents) < 2:
         raise ConfigError(f"{method.title} needs two or three related documents, and here is one.")
+
     texts = [cut(one.content, method.document_tokens(max_document_tokens)) for one in documents]
 
     requests = method.requests(texts, m, queries)
@@ -86,6 +87,7 @@ def generate_for(
         nonlocal prompts_cut, kept
         usual = usual_usage(text, method, m)
         send = partial(generator.generate, text, document, method, m, sample=sample, query=query)
+
         if cache is None or not generator.is_llm:
             answer = send()
         else:
@@ -95,6 +97,7 @@ def generate_for(
             paid = send if account is None else lambda: account.ask(key, usual, most, send)
             answer = cache.get_or_ask(key, paid, keep=account is None, refresh=refresh)
             kept |= answer.usage.requests == 0 and not (account and account.paid_lately(key))
+
         prompts_cut += answer.usage.lacks(usual)
         return answer
 
@@ -113,6 +116,7 @@ def generate_for(
 
     if prompts_cut:
         read.problems["prompt_cut"] = prompts_cut
+
     return Generation(
         queries=tuple(read.queries),
         problems=dict(read.problems),
@@ -184,14 +188,18 @@ def _one_by_one(ask: Ask, prompt: str, method: Method, m: int) -> _Read:
         parsed = read.one_of(ask(prompt, sample), method)
         if not parsed.queries:
             continue
+
         if comparison_key(parsed.queries[0]) in map(comparison_key, read.queries):
             read.problems["duplicate"] += 1
             continue
+
         read.queries += parsed.queries
         read.notes += parsed.notes or [""]
         read.logprobs.append(read.answers[-1].logprob)
+
         if len(read.queries) == m:
             break
+
     return read.of(m)
 
 
@@ -268,18 +276,22 @@ def generate(
     """
     if isinstance(documents, str):
         raise InputError("This is one text; a list of texts is needed.")
+
     records = [item if isinstance(item, Document) else Document(str(i), item) for i, item in enumerate(documents)]
     for i, record in enumerate(records):
         if not record.content.strip():
             raise InputError(f"Document {i} is empty.")
+
     config = SynthesisConfig.from_dict(
         {"corpus": "texts", "method": method, "per_doc": per_doc, "generator": generator, **settings}
     )
+
     chosen = method_of(config)
     if chosen.generator == "ranking" or chosen.from_queries or chosen.joint:
         needs = "ranks a whole corpus" if chosen.generator else "works from existing queries"
         needs = "groups the documents of a corpus" if chosen.joint else needs
         raise ConfigError(f"{chosen.title} {needs}, so it cannot write queries for texts alone.")
+
     source = make_generator(config, api_key=api_key)
     source.prepare()
 
@@ -291,6 +303,7 @@ def generate(
 
     workers = source.concurrency if source.is_llm and source.concurrency > 1 else 0
     made = map_unordered(queries_of, range(len(records)), workers, tick=lambda: None, cancel=source.cancel)
+
     return [queries for _, queries in sorted(made, key=lambda pair: pair[0])]
 
 
@@ -317,11 +330,13 @@ def map_unordered(
     if workers == 0:
         yield from map(function, items)
         return
+
     done: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
     failure: BaseException | None = None
     waiting = 0
     source = iter(items)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="synthesis")
+
     try:
         while True:
             while failure is None and waiting < 2 * workers:
@@ -331,16 +346,21 @@ def map_unordered(
                     break
                 pool.submit(function, item).add_done_callback(done.put)
                 waiting += 1
+
             if not waiting:
                 break
+
             try:
                 future = done.get(timeout=TICK_S)
             except queue.Empty:
                 tick()
                 continue
+
             waiting -= 1
+
             if future.cancelled():
                 continue
+
             error = future.exception()
             if error is None:
                 yield future.result()
@@ -351,6 +371,8 @@ def map_unordered(
     finally:
         if waiting:
             cancel()
+
         pool.shutdown(wait=True, cancel_futures=True)
+
     if failure is not None:
         raise failure

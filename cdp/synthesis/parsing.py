@@ -169,6 +169,7 @@ def select(
         if len(query) > longest + MARKS:  # before the marks around it are looked for, one pair after another
             counts["over_long"] += 1
             continue
+
         query = clean(query)
         if _SURROGATE.search(query):
             counts["broken_text"] += 1
@@ -181,10 +182,12 @@ def select(
         else:
             seen.add(key)
             usable.append(query)
+
     if len(usable) > m:
         counts["too_many"] += len(usable) - m
     elif len(usable) < m:
         counts["too_few"] += m - len(usable)
+
     return Parsed(tuple(usable[:m]), dict(counts))
 
 
@@ -219,12 +222,14 @@ def clean(query: str) -> str:
             if query.startswith(mark) and query.endswith(mark) and len(query) > 2 * len(mark):
                 query = query[len(mark) : -len(mark)].strip()
                 break
+
         stripped = query.rstrip(",，;；") if query[:1] in tuple(pair[0] for pair in _QUOTES) else query
         for pair in _QUOTES:
             inner = stripped[1:-1]
             if len(stripped) > 2 and stripped[0] + stripped[-1] == pair and not set(pair) & set(inner):
                 query = inner.strip()
                 break
+
     return query
 
 
@@ -240,10 +245,12 @@ def _from_json(text: str, problems: Counter[str]) -> list[str] | None:
         queries = _strings(value)
         if queries is not None:
             return queries
+
     if re.match(r'^(?:json)?\s*(?:\[\s*["{]|\{\s*")', body, re.IGNORECASE):
         problems["broken_json"] += 1
         whole = (match for match in _JSON_STRING.finditer(body) if match["end"] and not match["key"])
         return [json.loads(match[0], strict=False) for match in whole]
+
     return None
 
 
@@ -273,9 +280,11 @@ def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
         lines = _split_inline(lines[0])
     if not lines:
         return []
+
     if _is_refusal(lines[0]):
         problems["refusal"] += 1
         return []
+
     marked = _numbered(lines)
     if not any(number is not None for number, _ in marked):
         bullets = [_BULLET.match(line) for line in lines]
@@ -283,6 +292,7 @@ def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
             marked = [(1, match["rest"]) if match else (None, line) for match, line in zip(bullets, lines, strict=True)]
         else:
             return [line for line in lines if not _is_preamble(line)]
+
     return _items(marked, problems)
 
 

@@ -59,23 +59,29 @@ def previews(
         method = method_of(own)
         if method.generator == "ranking":
             raise ConfigError(f"{method.title} ranks a whole corpus, so there is nothing to show for one document.")
+
         queries: list[str] = []
+
         if method.from_queries:
             source_set = Work.of(workspace, own, method, load_manifest(workspace, own.corpus)).source
             lines = query_sets.iter_lines(workspace, source_set)
             queries = next((line["queries"] for line in lines if line["document_id"] == document_id), [])
             if not queries:
                 raise ConfigError(f"The query set {source_set} has no query for document {document_id!r}.")
+
         kind = method.generator or own.endpoint.generator
         source = sources.get(kind) or sources.setdefault(kind, make_generator(own, api_key=api_key))
         source.prepare()
+
         with failures.item(name, document.content) as attempt:
             asked = document
             if method.joint:
                 asked = related_to(workspace, load_manifest(workspace, own.corpus), document.id)
             by_method[name] = _shown(asked, own, method, source, queries)
+
         if attempt.failed:
             by_method[name] = Shown([], error=attempt.reason)
+
     return by_method
 
 
@@ -108,15 +114,18 @@ def previews_in_process(
     """``previews`` in a separate process. The key goes through its stdin."""
     request = [str(workspace.root), config.to_dict(), list(methods), document_id, api_key]
     command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
+
     try:
         done = subprocess.run(
             command, input=json.dumps(request), capture_output=True, text=True, timeout=LONGEST_S, cwd=CODE
         )
     except subprocess.TimeoutExpired:
         raise ModelError(f"The preview took longer than {LONGEST_S:.0f} s.", hint="Use a smaller model.") from None
+
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise ModelError(f"There is no preview: {clean(said[-1])[:500]}")
+
     return {name: Shown(**values) for name, values in json.loads(done.stdout.splitlines()[-1]).items()}
 
 

@@ -58,14 +58,18 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     n = work.documents
     generator = GENERATORS[config.endpoint.generator]
     free = method.generator or not generator.is_llm
+
     n_queries, chosen = (0, []) if free else _sample(workspace, config, work)
     if not chosen:
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0)
+
     asked: Sequence[tuple[Document, Sequence[str]]] = chosen
+
     if method.joint:  # each document is in one prompt, so any pairs of the sample are as long as the real ones
         n = -(-n // 2)
         n_queries = n * config.per_doc
         asked = [(Group.of([document for document, _ in chosen[at : at + 2]]), ()) for at in range(0, len(chosen), 2)]
+
     limit = method.document_tokens(config.endpoint.max_document_tokens)
     lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in asked]
     mean, spread = statistics.fmean(lengths), statistics.stdev(lengths) if len(lengths) > 1 else 0.0
@@ -73,6 +77,7 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     usage = Usage(round(mean * n), round(n_queries * method.tokens_per_query), n_queries if method.one_per_call else n)
     price = None if generator.local else load_price(config.endpoint.model_name, workspace)
     cost = price.cost(usage) if price else 0.0 if generator.local else None
+
     return Estimate(
         n_documents=work.documents,
         requests=usage.requests,
@@ -92,12 +97,14 @@ def _sample(
     """How many queries the job will have, and some of its documents with the queries it is to work from."""
     draw = random.Random(config.seed)
     size = min(SAMPLE, work.documents)
+
     if not work.source:
         ids = load_documents(workspace, work.corpus_id, columns=["id"], limit=work.positions).column("id")
         candidates = range(work.positions) if work.drawn is None else sorted(work.drawn)
         positions = sorted(draw.sample(candidates, size))
         documents = get_documents(workspace, work.corpus_id, [ids[position].as_py() for position in positions])
         return work.documents * config.per_doc, [(document, ()) for document in documents.values()]
+
     n_queries, queries_of = 0, {}
     chosen = set(draw.sample(range(work.documents), size))
     lines = (line for line in query_sets.iter_lines(workspace, work.source) if work.takes(line["position"]))
@@ -105,6 +112,7 @@ def _sample(
         n_queries += len(line["queries"][: config.per_doc])
         if number in chosen:
             queries_of[line["document_id"]] = line["queries"][: config.per_doc]
+
     documents = get_documents(workspace, work.corpus_id, list(queries_of))
     return n_queries, [(document, queries_of[name]) for name, document in documents.items()]
 

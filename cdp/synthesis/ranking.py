@@ -61,8 +61,10 @@ def label_corpus(job: Job) -> dict[str, Any]:
     failures = job.failures("splitting into sentences", path=files.failures)
     queries, too_long = distinct_sentences(documents, failures)
     failures.close()
+
     if not queries:
         raise InputError(f"There is no sentence of at most {LONGEST_QUERY} characters in the corpus.")
+
     ranked = np.stack([_ranked(job, name, documents, [text for _, text in queries], config) for name in teachers])
 
     def rankings() -> Iterator[dict[str, Any]]:
@@ -84,6 +86,7 @@ def label_corpus(job: Job) -> dict[str, Any]:
         files.queries,
         ({"document_id": item.document.id, "position": item.position, "queries": texts} for item, texts in written),
     )
+
     reported = {line["document_id"] for line in query_sets.iter_failures(job.workspace, query_set)}
     for d, item in enumerate(items):
         name = item.document.id
@@ -91,6 +94,7 @@ def label_corpus(job: Job) -> dict[str, Any]:
             failures.write(
                 {"document_id": name, "position": item.position, "reason": "It is a positive of no sentence."}
             )
+
     return finish(
         job,
         query_set,
@@ -160,6 +164,7 @@ def distinct_sentences(
                 elif (key := comparison_key(sentence)) and key not in seen:
                     seen.add(key)
                     distinct.append((position, sentence))
+
     return distinct, too_long
 
 

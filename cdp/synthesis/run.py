@@ -77,31 +77,39 @@ class SynthesisRun:
             self.job, self.config, self.method, self.corpus,
             generator=self.source.name, model=self.source.model, parameters=self._sent(),
         )  # fmt: skip
+
         self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
         self.source.prepare()
+
         with AnswerCache(self.job.workspace) as cache:
             for _, _, line in scan(self.files.queries):
                 if line["position"] < len(self._written) and not self._written[line["position"]]:
                     self._written[line["position"]] = 1
                     self._done += 1
+
             self._report()
             self.recorder.any_success = self._done > 0
+
             if self.method.joint:
                 self._groups = self._grouped()
+
             try:
                 if self.source.is_llm:
                     self._open_account(cache)
                 self._write(cache)
             finally:
                 result = self._close()
+
         if self._over_budget() and not result["complete"]:
             raise ConfigError(
                 f"The budget of {self.config.budget:g} US dollars is used up; {result['n_documents']} of {self.total} "
                 "documents have queries.",
                 hint="Start a new job with a larger budget: what was paid for is not paid for again.",
             )
+
         if self.recorder.n_failures and not self.recorder.any_success:
             raise self.recorder.none()
+
         return result
 
     def _grouped(self) -> Groups:
@@ -185,6 +193,7 @@ class SynthesisRun:
             if not isinstance(error, RequestError) and is_fatal(error):
                 raise
             return item, error
+
         return item, generation
 
     def _left(self) -> Iterator[Item]:
@@ -225,17 +234,22 @@ class SynthesisRun:
         """Put the files in order and write manifest and result. A failure of a later success is dropped."""
         if self.account is not None and not self.job.stop_requested():
             self.account.end()
+
         queries, failures = self.files.queries, self.files.failures
         put_in_order(queries)
+
         if failures.exists():
             incomplete = {line["position"] for _, _, line in scan(queries) if "too_few" in line.get("problems", {})}
             put_in_order(failures, keep=lambda at: not self._written[at] or at in incomplete)
+
         if self.source.unsent:  # learnt on the way
             manifest = query_sets.load(self.job.workspace, self.query_set_id)
             query_sets.update(self.job.workspace, manifest.id, parameters={**manifest.parameters, **self._sent()})
+
         failed = [line for _, _, line in scan(failures)]
         n_failures = sum(not line.get("kept") for line in failed)
         totals = query_sets.count(queries)
+
         return finish(
             self.job,
             self.query_set_id,
@@ -284,30 +298,38 @@ class Recorder:
         if isinstance(outcome, RequestError):
             self._fail(item, outcome)
             return False
+
         if isinstance(outcome, Exception):
             self._broken(item, outcome)
             return False
+
         self._unanswered.end()
         self._problems.update({name: outcome.problems.get(name, 0) for name in ("cut_off", "prompt_cut")})
+
         if not outcome.queries:
             self._lose(item, {**_line(item, outcome, self._nothing(outcome)), "usage": outcome.usage.to_dict()})
             self._unread += 1
             if outcome.usage.requests and self._paid_unread.add() and not self.any_success:
                 raise ConfigError(f"The first {self._unread} answers held no query. {self._first}", hint=LOOK)
             return False
+
         if "too_few" in outcome.problems:
             reason = f"Only {len(outcome.queries)} of {self.per_doc} queries."
             reason += " The answer was cut off." if "cut_off" in outcome.problems else ""
             self.failures.write(_line(item, outcome, reason), counts=False)
+
         lines = _lines(item, outcome)
+
         try:
             json.dumps(lines, ensure_ascii=False).encode()
         except (TypeError, ValueError) as error:  # a query that is no text, or one that UTF-8 cannot hold
             self._broken(item, error)
             return False
+
         self.failures.done()
         self.any_success = True
         append_jsonl(self.path, lines)
+
         return True
 
     def leave_out(self, item: Item, reason: str) -> None:

@@ -70,6 +70,7 @@ def sentences(text: str) -> list[str]:
     joined: list[str] = []
     pieces: list[str] = []
     beginning = text[:2000]
+
     lower = beginning.islower() and sum(character.isascii() for character in beginning) > 0.9 * len(beginning)
     for piece in (_LOWER_BOUNDARY if lower else _BOUNDARY).split(text):
         piece = " ".join(piece.split())
@@ -79,6 +80,7 @@ def sentences(text: str) -> list[str]:
             joined.append(" ".join(pieces))
             pieces = []
         pieces.append(piece)
+
     joined.append(" ".join(pieces))
     return [text for text in joined if len(text) >= (SHORTEST_WIDE if WIDE.search(text) else SHORTEST_SENTENCE)]
 

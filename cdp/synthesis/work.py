@@ -64,21 +64,27 @@ class Work:
         drawn = None
         if config.draw is not None and n < corpus.n_documents:
             drawn = frozenset(permutation(corpus.n_documents, config.draw)[:n].tolist())
+
         positions = n if drawn is None else corpus.n_documents
+
         if not method.from_queries:
             return cls(corpus.id, positions, n, drawn=drawn)
+
         if not config.source:
             raise ConfigError(
                 f"The method {method.name} works from existing queries.",
                 hint="Set source to a query set of the corpus.",
             )
+
         source = query_sets.resolve_query_set(workspace, config.source)
         if source.corpus_hash != corpus.content_hash:
             raise ConfigError(f"The query set {source.name!r} belongs to another corpus, {source.corpus_id}.")
         if not source.complete:
             raise ConfigError(f"The query set {source.name!r} is not finished.", hint="Resume its job first.")
+
         work = cls(corpus.id, positions, 0, source.id, drawn)
         n_documents = sum(work.takes(line["position"]) for line in query_sets.iter_lines(workspace, source.id))
+
         return replace(work, documents=n_documents)
 
     def takes(self, position: int) -> bool:
@@ -94,15 +100,19 @@ class Work:
                 (position, _), *others = group
                 members = Group.of([found[name] for _, name in group])
                 yield Item(position, members, others=tuple(other for other, _ in others))
+
         if groups is not None:
             return
+
         documents = iter_documents(workspace, self.corpus_id, start=start, limit=self.positions - start)
         numbered = enumerate(documents, start=start)
+
         if not self.source:
             for position, document in numbered:
                 if self.takes(position):
                     yield Item(position, document)
             return
+
         for line in query_sets.iter_lines(workspace, self.source):
             if line["position"] < start or not self.takes(line["position"]):
                 continue
@@ -131,6 +141,7 @@ def open_query_set(
     name = query_set_id(job.id, config)
     if query_sets.exists(job.workspace, name):
         return name
+
     values = config.to_dict()
     kept = ["max_document_tokens", "limit", *(key for key in ("prompt", "source") if values[key])]
     kept += ["draw"] if config.limit is not None and config.draw is not None else []
@@ -152,6 +163,7 @@ def open_query_set(
             job_id=job.id,
         ),
     )
+
     return name
 
 
@@ -236,9 +248,11 @@ def related_groups(
     order = np.argsort(-relative, axis=None, kind="stable")
     pairs = np.stack([order // found.shape[1], found.ravel()[order]], axis=1)
     pairs = pairs[(pairs[:, 1] >= 0) & (pairs[:, 0] != pairs[:, 1])]
+
     groups = grouped(pairs.tolist(), _fits(documents, corpus))
     if not groups:
         raise InputError(UNRELATED, hint=UNRELATED_HINT)
+
     return [[(positions[at], documents[at].id) for at in group] for group in groups]
 
 

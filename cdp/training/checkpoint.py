@@ -111,14 +111,18 @@ def write_folder(target: Path, write: Callable[[Path], None]) -> None:
     temporary = target.with_name(f".{target.name}.partial")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
+
     try:
         write(temporary)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
     old = target.with_name(f".{target.name}.old")
     shutil.rmtree(old, ignore_errors=True)
+
     if target.exists():
         target.rename(old)
+
     temporary.rename(target)
     shutil.rmtree(old, ignore_errors=True)

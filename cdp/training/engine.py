@@ -139,17 +139,20 @@ class TransformerEngine:
     def backward(self, rows: NDArray[np.int64]) -> Tensor:
         for parameter in self.parameters:
             parameter.grad = None
+
         documents, position = self.batches.distinct_documents(rows)
         columns = [(self.batches.queries, rows), (self.batches.documents, documents)]
         labels = self.batches.labels(rows, self.device)
         position = position.to(self.device)
         reasoned = None if self.batches.reasoned is None else self._embed_detached(self.batches.reasoned, rows)
         soft, never = self.batches.soft_labels(rows, self.device), self.batches.no_negatives(rows, self.device)
+
         if self.mini_batch is None:
             queries, embedded = (self._embed(store, which) for store, which in columns)
             loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], labels, reasoned, soft, never)
             self.propagate(loss)
             return loss.detach()
+
         return self._backward_cached(columns, position, labels, reasoned, soft, never)
 
     def _groups(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -211,11 +214,14 @@ class TransformerEngine:
                 for group in members:
                     states.append(RandContext(self.parameters[0]))
                     parts.append(self._forward(store, which[group]))
+
             leaf = _joined(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
             leaves.append(leaf)
             cached.append((store, which, members, states))
+
         loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned, soft, never)
         self.propagate(loss)
+
         for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):
             assert leaf.grad is not None
             for group, state in zip(members, states, strict=True):
@@ -223,6 +229,7 @@ class TransformerEngine:
                 with state:
                     again = self._forward(store, which[group])
                 again.backward(gradient[:, : again.shape[1]].to(again.dtype))
+
         return loss.detach()
 
 
@@ -282,6 +289,7 @@ class StaticEngine:
             SparseRows(batches.queries, vocabulary),
             SparseRows(batches.documents, vocabulary),
         )
+
         self.reasoned = None if batches.reasoned is None else SparseRows(batches.reasoned, vocabulary)
         self.table.grad = torch.zeros_like(self.table)
         self._written: Tensor | None = None
@@ -295,10 +303,12 @@ class StaticEngine:
     def backward(self, rows: NDArray[np.int64]) -> Tensor:
         gradient = self.table.grad
         assert gradient is not None
+
         if dist.is_available() and dist.is_initialized():
             gradient.zero_()  # averaging has written the other processes' rows as well
         elif self._written is not None:
             gradient.index_fill_(0, self._written, 0.0)
+
         documents, position = self.batches.distinct_documents(rows)
         ids, shares, sizes = self._join([self.queries.take(rows), self.documents.take(documents)])
         embedded = self._average(ids, shares, sizes).requires_grad_()
@@ -311,6 +321,7 @@ class StaticEngine:
             self.batches.soft_labels(rows, self.device),
             self.batches.no_negatives(rows, self.device),
         )
+
         self.propagate(loss)
 
         # The transpose: one bag per distinct token, over the texts that hold it.
@@ -323,6 +334,7 @@ class StaticEngine:
         )
         gradient.index_copy_(0, tokens, rows_of_gradient)
         self._written, self._rows = tokens, rows_of_gradient
+
         return loss.detach()
 
     def clip(self, limit: float) -> Tensor:

@@ -44,6 +44,7 @@ class WeightedInfoNCE(nn.Module):
             raise ConfigError(f"The cap of RI must be positive, not {ri_kappa!r}.")
         if not scale > 0:
             raise ConfigError(f"The scale must be positive, not {scale!r}.")
+
         self.scale = scale
         self.gather_across_devices = gather_across_devices
         self.ri_kappa = ri_kappa
@@ -106,22 +107,29 @@ class WeightedInfoNCE(nn.Module):
         """(weights before normalisation, losses, RI or None) of this process's rows, each (B,)."""
         if len(embeddings) < 2:
             raise ValueError(f"Queries and documents are needed, {len(embeddings)} column was given.")
+
         queries, *columns = [e.float() if e.dtype in (torch.float16, torch.bfloat16) else e for e in embeddings]
         rows = queries.shape[0]
         weights, own, others = _read_labels(labels, rows, len(columns), queries)
         offset = 0
+
         if self.gather_across_devices and _distributed():
             offset = dist.get_rank() * rows
             columns, others = _gathered(columns, others)
+
         documents = torch.cat(columns)
         mask = _own_documents(own, never, others, columns, offset)
         self._masked = 0 if mask is None else mask.sum()
         self._masked_total = self._masked_total + self._masked
+
         if mask is not None and len(columns) > 1:
             mask |= _missing(others, columns)
+
         losses = self._losses(queries, documents, mask, offset)
+
         if reasoned is None:
             return weights, losses, None
+
         with torch.no_grad():
             others_loss = self._losses(reasoned.to(queries.dtype), documents, mask, offset)
             of_query, of_reasoned = losses.detach(), others_loss
@@ -247,6 +255,7 @@ def _own_documents(
     but is not its positive."""
     if own is None:
         return None
+
     answers = own[:, None] if never is None else torch.cat([own[:, None], never.to(own)], 1)
     blocks = [
         torch.zeros(len(own), len(column), dtype=torch.bool, device=own.device)
@@ -254,9 +263,11 @@ def _own_documents(
         else (answers[:, :, None] == index).any(1)
         for index, column in zip(others, columns, strict=True)
     ]
+
     mask = torch.cat(blocks, dim=1)
     rows = torch.arange(len(own), device=own.device)
     mask[rows, offset + rows] = False
+
     return mask
 
 

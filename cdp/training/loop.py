@@ -143,15 +143,20 @@ class Training:
         self.process = self.accelerator.process_index
         broadcast_parameters(model)
         torch.manual_seed(config.seed + self.process)
+
         if config.loop.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
+
         self.data_hash = batches.content_hash
+
         if kind_of(model) == MULTI_VECTOR and self.accelerator.num_processes > 1:
             raise ConfigError("A multi-vector retriever is trained by one process.", hint="Set gpus to 1.")
+
         self.loss = loss_for(model)(
             config.loop.scale, gather_across_devices=True, ri_kappa=config.loop.ri_kappa, distil=config.loop.distil
         )
         self.engine: Engine
+
         if StaticEngine.fits(model):
             self.engine = StaticEngine(model, batches, self.loss, self.accelerator.backward)
         else:
@@ -159,6 +164,7 @@ class Training:
                 model, batches, self.loss, mini_batch=config.loop.mini_batch, autocast=self.accelerator.autocast,
                 propagate=self.accelerator.backward,
             )  # fmt: skip
+
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         optimiser = adamw(model, config.learning_rate, config.loop.weight_decay)
         self.optimiser = self.accelerator.prepare_optimizer(optimiser)
@@ -181,6 +187,7 @@ class Training:
         began = mark = time.perf_counter()
         before = outcome.seconds
         pending: list[Measured] = []
+
         # After a stop within an evaluation: it is taken up again, so that the best step is that of an unstopped run.
         if self._agree(self._cut_off):
             self._evaluate()
@@ -190,11 +197,13 @@ class Training:
             if self._agree(self.hooks.stop_requested()):
                 outcome.stopped = True
                 break
+
             rate = cosine_rate(self.optimiser.defaults["lr"], outcome.step, outcome.steps)
             pending.append(self._step(rows, rate))
             outcome.step += 1
             outcome.pairs_seen += self.order.global_rows
             outcome.seconds = before + time.perf_counter() - began
+
             last = outcome.step == outcome.steps
             saving = outcome.step % self.config.loop.save_steps == 0 and not last
             judging = self._to_be_evaluated
@@ -203,24 +212,31 @@ class Training:
                 now = time.perf_counter()
                 self._log(pending, rate, (now - mark) / len(pending))
                 pending, mark = [], now
+
             status = f"epoch {self._epoch()}" + (f" of {self.config.loop.epochs}" if self.order.total is None else "")
             self.hooks.progress(outcome.step, outcome.steps, status)
+
             if judging:
                 self._evaluate()
                 mark = time.perf_counter()
                 if self._agree(self._out_of_patience()) and not last:
                     outcome.early = True
                     break
+
             if saving:
                 self.save()
+
         if pending:
             self._log(pending, rate, (time.perf_counter() - mark) / len(pending))
+
         outcome.stopped = outcome.stopped or self._agree(self._cut_off)
         outcome.seconds = before + time.perf_counter() - began
+
         if self.keep:
             self.save()
         if self.process == 0 and outcome.best_step not in (None, outcome.step):
             self.model.load_state_dict(checkpoint.load_tensors(self.checkpoints / "best"), strict=False)
+
         self.model.eval()
         return outcome
 
@@ -249,17 +265,20 @@ class Training:
         if math.isfinite(loss) and math.isfinite(norm):
             self._skipped.end()
             return
+
         what = "gradient" if math.isfinite(loss) else "loss"
         if self.accelerator.scaler is not None and what == "gradient":
             # FP16 overflows now and then; the scaler has skipped the step and lowered its scale.
             self.outcome.skipped += 1
             if not self._skipped.add():
                 return
+
         if step == 1:
             raise ModelError(
                 f"The model gives a {what} that is no finite number before any training.",
                 hint="Are its weights whole? Try precision fp32.",
             )
+
         raise ConfigError(
             f"Training diverged: the {what} is no longer a finite number at step {step} of {self.outcome.steps} "
             f"(learning rate {self.config.learning_rate:g}, {self.precision}).",
@@ -274,10 +293,12 @@ class Training:
         values = self.accelerator.reduce(values, "sum")
         values[:-1] /= self.accelerator.num_processes
         self._masked_before = self.loss.masked_total
+
         *losses, newly_masked = values.tolist()
         norms = torch.stack([norm for _, norm in pending]).tolist()
         for step, (loss, norm) in enumerate(zip(losses, norms, strict=True), start=outcome.step - len(pending) + 1):
             self._check(loss, norm, step)
+
         outcome.masked += int(newly_masked)
         outcome.first_losses += losses[: self._ends - len(outcome.first_losses)]
         outcome.last_losses = (outcome.last_losses + losses)[-self._ends :]
@@ -320,12 +341,14 @@ class Training:
         """NDCG@10 on the dev benchmark; the best weights so far are kept."""
         outcome = self.outcome
         assert self.evaluate is not None
+
         if self.process == 0:
             self.model.eval()
             score = self.evaluate(self.model)
             self.model.train()
         else:
             score = None
+
         if score is not None:
             self.hooks.log(outcome.step, ndcg_at_10=100 * score)
             outcome.evaluations.append({"step": outcome.step, "ndcg@10": 100 * score})
@@ -335,6 +358,7 @@ class Training:
                 checkpoint.write_folder(
                     self.checkpoints / "best", lambda folder: checkpoint.write_tensors(folder, weights)
                 )
+
         self.accelerator.wait_for_everyone()
 
     def _out_of_patience(self) -> bool:
@@ -352,10 +376,12 @@ class Training:
         """Write a checkpoint of the current step."""
         state = {name: value.to(self.device)[None] for name, value in checkpoint.random_state().items()}
         random_states = self.accelerator.gather(state)
+
         if self.process == 0:
             tensors = checkpoint.named("model", self._weights())
             for index, moments in self.optimiser.state_dict()["state"].items():
                 tensors |= checkpoint.named(f"optimiser.{index}", moments)
+
             tensors |= checkpoint.named("random", random_states)
             scaler = self.accelerator.scaler
             facts = {
@@ -365,33 +391,41 @@ class Training:
                 "data": self.data_hash,
             }
             checkpoint.save(self.checkpoints, self.outcome.step, tensors, facts)
+
         self.accelerator.wait_for_everyone()
 
     def _resume(self) -> None:
         latest = checkpoint.latest(self.checkpoints)
         if latest is None:
             return
+
         tensors, facts = checkpoint.load(latest)
+
         try:
             before, outcome = BatchOrder(**facts["order"]), Outcome(**{**facts["outcome"], "stopped": False})
             data_hash, scaler = facts["data"], dict(facts["scaler"])
         except (KeyError, TypeError, ValueError) as error:
             raise checkpoint.damaged(latest, error) from error
+
         order = self.order.resume_from(before)
         if order is None or data_hash != self.data_hash:
             raise ConfigError(
                 "The checkpoint was made with other data or weights, another batch size, seed or number of processes.",
                 hint="Start a new training instead of resuming this one.",
             )
+
         self.order = order
         self.model.load_state_dict(checkpoint.under("model", tensors), strict=False)
         optimiser = self.optimiser.state_dict()
         count = sum(len(group["params"]) for group in optimiser["param_groups"])
         optimiser["state"] = {i: checkpoint.under(f"optimiser.{i}", tensors) for i in range(count)}
         self.optimiser.load_state_dict(optimiser)
+
         if self.accelerator.scaler is not None:
             self.accelerator.scaler.load_state_dict(scaler)
+
         self.outcome = outcome
+
         # With another number of processes each keeps the state that its seed gives.
         if before.processes == order.processes:
             random_states = checkpoint.under("random", tensors)
@@ -459,13 +493,16 @@ def make_retriever(
     """
     if config.loop.lora_rank is not None:
         add_lora(model, config.loop.lora_rank)
+
     order = order_of(config, len(pairs), processes)
     queries, documents, reasoned = stores
     read: list[Any] = [queries, documents, reasoned]
+
     if config.loop.trained_layers is not None:
         freeze_below(model, config.loop.trained_layers)
         if states is not None and kind_of(model) == DENSE and LowerLayers.fits(model):
             read = _with_states(model, config.loop.trained_layers, states, pairs, stores)
+
     batches = Batches(
         read[0],
         read[1],
@@ -477,14 +514,18 @@ def make_retriever(
         pairs.teacher,
         pairs.never,
     )
+
     training = Training(model, batches, order, config, hooks, checkpoints, evaluate=evaluate)
     training.run()
+
     if config.loop.lora_rank is not None:
         # So that the model is saved and loaded like any other.
         model[0].model = model[0].model.merge_and_unload()
+
     if kind_of(model) == DENSE:
         # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
         model.similarity_fn_name = TRAINED_SIMILARITY
+
     return training
 
 

@@ -49,11 +49,13 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
         super().__init__(scale, gather_across_devices)
         if mini_batch is not None and mini_batch < 1:
             raise ConfigError(f"mini_batch must be at least 1, not {mini_batch!r}.")
+
         if mini_batch is not None and model is not None and has_static_embedding_input(model):
             raise ConfigError(
                 "GradCache does not apply to a static embedding model.",
                 hint="Leave mini_batch empty: such a model needs hardly any memory per text.",
             )
+
         self.model = model
         self.mini_batch = mini_batch
         self.mini_batch_size = mini_batch or 1

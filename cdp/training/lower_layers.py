@@ -178,14 +178,17 @@ class LowerLayers:
             name: value.to(device) for name, value in tokens.features(rows).items() if isinstance(value, Tensor)
         }
         self._lower.eval()
+
         with torch.no_grad():
             found = self._lower(**features).last_hidden_state.float().cpu().numpy()
+
         states = [found[i, : tokens.lengths[row]].astype(self._kept.dtype) for i, row in enumerate(rows)]
         if not all(np.isfinite(state).all() for state in states):
             raise ModelError(
                 "The lower layers give numbers that do not fit half precision.",
                 hint="Leave trained_layers empty to train everything.",
             )
+
         return states
 
     def read(self, store: StateStore, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -290,6 +293,7 @@ class _Kept:
 
     def _open(self, listing: Path) -> None:
         data = listing.with_name(listing.name.replace(".texts.npy", ".npy"))
+
         try:
             texts = np.load(listing, allow_pickle=False)
             states = np.load(data, mmap_mode="r", allow_pickle=False)
@@ -297,11 +301,13 @@ class _Kept:
             whole = False
         else:
             whole = states.dtype == self.dtype and states.shape[1:] == (self.dim,) and _lies_in(texts, len(states))
+
         if not whole:
             for path in (listing, data):
                 with suppress(OSError):
                     path.unlink()
             return
+
         for key, start, rows in texts.tolist():
             self.places[key] = (states, start, rows)
 

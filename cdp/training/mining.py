@@ -93,9 +93,11 @@ def mine(
         ids.setdefault(content, name)  # of equal contents the first
     if len(ids) < 2 or not known:
         raise InputError("There is no second document to choose hard negatives from.")
+
     own: dict[str, dict[str, None]] = {}
     for query, name in known:
         own.setdefault(query, {})[contents[name]] = None
+
     texts, queries = list(ids), list(own)
     documents, asked = miner.encode_document(texts), miner.encode_query(queries)
 
@@ -107,12 +109,14 @@ def mine(
     for numbers in answers:
         near = {index[contents[name]] for n in numbers for name in beside.get(ids[texts[n]], ()) if name in contents}
         never.append(sorted({*numbers, *near, *lost}))
+
     scores, found = search(asked, documents, min(ranks[1], len(texts)), exclude=never)
 
     chosen, too_near = {}, 0
     for row, query in enumerate(queries):
         if query in miner.failed:
             continue
+
         # The least similar of its own documents: a negative is further from the query than each of them.
         least = float((documents[answers[row]] @ asked[row]).min())
         bound = np.inf if margin is None else least - margin * abs(least)
@@ -120,9 +124,11 @@ def mine(
         there = found[row, ranked] >= 0
         fit = there & (scores[row, ranked] <= bound)
         too_near += int((there & ~fit).sum())
+
         names = [ids[texts[n]] for n in found[row, ranked][fit][:negatives]]
         if names:
             chosen[query] = names
+
     return MinedNegatives(chosen, too_near)
 
 
@@ -132,6 +138,7 @@ def similarities(
     """Return (document id, query) → the retriever's cosine, times 20, of the document and of each negative."""
     rows = [(name, text) for text, name in pairs if name in contents and text in negatives]
     ids = list(contents)
+
     index = {name: number for number, name in enumerate(ids)}
     documents = miner.encode_document([contents[name] for name in ids])
     queries = miner.encode_query([text for _, text in rows])
@@ -141,4 +148,5 @@ def similarities(
             continue
         listed = documents[[index[name] for name in (own, *negatives[text])]]
         labels[own, text] = (LOGIT_SCALE * (listed @ queries[row])).round(4).tolist()
+
     return labels

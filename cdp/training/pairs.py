@@ -100,10 +100,12 @@ class PairSet:
         used = [self.document_of[rows]]
         if self.negatives is not None:
             used.append(self.negatives[rows].ravel())
+
         used_documents = np.unique(np.concatenate(used))
         used_documents = used_documents[used_documents >= 0]
         index_of = np.full(len(self.documents) + 1, -1, dtype=np.int64)  # the last entry is where -1 leads
         index_of[used_documents] = np.arange(len(used_documents))
+
         return replace(
             self,
             queries=[self.queries[row] for row in rows],
@@ -204,6 +206,7 @@ def load_pairs(
             wanted[line.document_id] = filled
 
     corpus = load_manifest(workspace, query_set.corpus_id)
+
     contents: dict[str, tuple[str, str]] = {}
     names: list[str] = []
     for document in iter_documents(workspace, query_set.corpus_id):
@@ -224,23 +227,29 @@ def load_pairs(
         if document_id not in contents:
             dropped["queries for unknown documents"] += len(own_queries)
             continue
+
         content, content_hash = contents[document_id]
         if not content.strip():
             dropped["queries for empty documents"] += len(own_queries)
             continue
+
         if content_hash not in index_of:
             index_of[content_hash] = len(documents)
             documents.append(content)
+
         index_by_id[document_id] = index_of[content_hash]
+
         for query_id, text in own_queries:
             # Also after an edit or a filter, a query was written for all documents of its group.
             answers = [*shared.get(query_sets.plain_form(text), [document_id]), *together.get(document_id, ())]
             if len(answers) > 1 or document_id in beside:
                 near = {other for answer in answers for other in beside.get(answer, ())}
                 unfit[query_id] = frozenset(near.union(answers) - {document_id})
+
         query_ids.extend(query_id for query_id, _ in own_queries)
         queries.extend(text for _, text in own_queries)
         document_of.extend([index_of[content_hash]] * len(own_queries))
+
     dropped[UNUSABLE] = failures.n
     pairs = PairSet(
         queries=queries,
@@ -252,6 +261,7 @@ def load_pairs(
         unfit=unfit,
         never=_never(query_ids, unfit, index_by_id),
     )
+
     pairs.check()
     return pairs
 
@@ -288,9 +298,11 @@ def draw_pairs(
     """
     drawing = documents is not None or budget is not None
     pairs = load_pairs(workspace, query_set_id, per_doc=None if drawing else per_doc, failures=failures)
+
     if among is not None:
         rows = [row for row, name in enumerate(pairs.query_ids) if query_sets.document_of(name) in among]
         pairs = pairs.part(np.array(rows, dtype=np.int64)) if len(rows) < len(pairs) else pairs
+
     if drawing:
         keys = [shuffle_key(seed, text) for text in pairs.documents]
         order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
@@ -298,6 +310,7 @@ def draw_pairs(
             drawn_rows(pairs.document_of, order, per_doc=per_doc, documents=documents, budget=budget, widest=widest)
         )
         pairs.check()
+
     return pairs
 
 
@@ -331,6 +344,7 @@ def joined(parts: Sequence[PairSet]) -> PairSet:
     complete = all(part.query_set.complete for part in parts)
     mixed = replace(first, name=" + ".join(names), content_hash=sha256_text(*hashes)[:16], complete=complete)
     dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
+
     return PairSet(
         queries=[query for part in parts for query in part.queries],
         documents=list(index),
@@ -427,8 +441,10 @@ def drawn_rows(
     counts = np.bincount(document_of)
     order = order[:documents]
     wanted = np.zeros(len(counts), dtype=np.int64)
+
     if budget is None or per_doc is None:
         wanted[order] = counts[order] if per_doc is None else per_doc
+
         if budget is not None:
             if counts[order].sum() < budget:
                 raise InputError(f"There are {counts[order].sum():,} pairs, fewer than the {budget:,} asked for.")
@@ -451,8 +467,10 @@ def drawn_rows(
                 f"are {there:,}.",
                 hint=f"A budget of {there * per_doc:,} is possible at this Q/Doc.",
             )
+
         wanted[chosen] = per_doc
         wanted[chosen[-1]] = budget - per_doc * (needed - 1)
+
     return np.flatnonzero(ranks(document_of) < wanted[document_of])
 
 
@@ -482,6 +500,7 @@ def with_negatives(
     """
     if wanted == 0:
         return pairs
+
     named = (
         _named(pairs, workspace)
         if mined is None
@@ -489,7 +508,9 @@ def with_negatives(
             query_id: list(mined.get(text, ())) for query_id, text in zip(pairs.query_ids, pairs.queries, strict=True)
         }
     )
+
     most = max((len(names) for names in named.values()), default=0)
+
     width = min(most, AUTOMATIC if wanted is None else wanted)
     if width == 0:
         if wanted is None:
@@ -498,16 +519,21 @@ def with_negatives(
             f"The query set {pairs.query_set.id} has no hard negatives.",
             hint="Leave hard_negatives empty, or use a set of dragon_s_faithful or an import with negatives.",
         )
+
     wanted_names = {n for names in named.values() for n in names}
+
     index, documents = _documents(pairs, workspace, wanted_names)
     missing = len(wanted_names) - sum(name in index for name in wanted_names)
     negatives = np.full((len(pairs), width), -1, dtype=np.int64)
     for row, query_id in enumerate(pairs.query_ids):
         rows = [index[name] for name in named.get(query_id, ()) if name in index][:width]
         negatives[row, : len(rows)] = rows
+
     dropped = dict(pairs.dropped)
+
     if missing:
         dropped["hard negatives that are unknown or empty documents"] = missing
+
     never = _never(pairs.query_ids, pairs.unfit, index)
     return replace(pairs, documents=documents, negatives=negatives, dropped=dropped, never=never)
 
@@ -533,7 +559,9 @@ def with_teacher(
             for line in query_sets.read_queries(workspace, pairs.query_set.id)
             for text, scores in zip(line.queries, line.teacher, strict=False)
         }
+
     assert pairs.negatives is not None  # a set with a teacher has them
+
     teacher = np.full((len(pairs), 1 + pairs.negatives.shape[1]), np.nan)
     for row, (query_id, text) in enumerate(zip(pairs.query_ids, pairs.queries, strict=True)):
         scores = labels.get((query_sets.document_of(query_id), text), ())
@@ -541,6 +569,7 @@ def with_teacher(
         # Where the document of a label has gone, labels would shift.
         if scores and present == min(len(scores), teacher.shape[1]):
             teacher[row, :present] = scores[:present]
+
     return replace(pairs, teacher=teacher)
 
 

@@ -59,25 +59,32 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
             "'mini_batch' (GradCache) does not apply to a static retriever, which needs hardly any memory per text.",
             hint="Leave it empty.",
         )
+
     if complete.loop.lora_rank is not None and retriever.is_static:
         raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
+
     if complete.loop.trained_layers is not None:
         if retriever.is_static:
             raise ConfigError("'trained_layers' does not apply to a static retriever, which has no layers.")
         if complete.loop.lora_rank is not None:
             raise ConfigError("'trained_layers' and 'lora_rank' are two ways to train less.", hint="Set one of them.")
+
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
+
     check_reasoned(complete, "")
+
     if complete.loop.distil and (complete.query_source != "query-only" or complete.loop.hard_negatives == 0):
         raise ConfigError(
             "'distil' compares each query's document with its hard negatives, by the labels of the query itself.",
             hint="Leave query_source at query-only, and hard_negatives empty or above 0.",
         )
+
     if complete.learning_rate == 0:
         raise ConfigError("With 'learning_rate' 0 nothing is learnt.", hint="Leave it empty for the retriever's own.")
     if complete.loop.patience is not None and not complete.dev.benchmark:
         raise ConfigError("'patience' needs a 'benchmark' to evaluate on while training.")
+
     return complete
 
 
@@ -200,18 +207,22 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
         )
         for name in (settings.query_set, *settings.beside)
     ]
+
     pairs = joined(parts) if settings.beside else parts[0]
     pairs = pairs if settings.beside else with_negatives(pairs, workspace, settings.loop.hard_negatives)
     # One form for one recipe: None and 0 are the same training where the set has no hard negatives.
     settings = settings.replace(hard_negatives=0 if pairs.negatives is None else pairs.negatives.shape[1])
     if settings.loop.distil:
         pairs = with_teacher(pairs, workspace)
+
     if uses_reasoned(settings):
         check_reasoned(settings, pairs.query_set.method)
         ri = WEIGHTINGS.named(settings.weighting).needs == "reasoning"
         pairs = with_reasoned(pairs, workspace, settings.reasoning, settings.query_source, ri=ri)
+
     pairs.check_negatives()
     weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights)
+
     return TrainingData(settings, retriever, pairs, weights)
 
 
@@ -233,19 +244,24 @@ def notes_of(data: TrainingData) -> list[str]:
     pairs, notes = data.pairs, order_notes(order_of(data.settings, len(data.pairs)))
     if not pairs.query_set.complete:
         notes.insert(0, INCOMPLETE)
+
     zero = int((data.weights == 0).sum())
     if zero:
         noun = "pair has" if zero == 1 else "pairs have"
         notes.append(f"{zero:,} {noun} weight zero: good as a negative only.")
+
     alone = int(pairs.alone.sum())
     if alone:
         noun = "pair has" if alone == 1 else "pairs have"
         notes.append(f"{alone:,} {noun} no negative, and teach nothing: their queries are for all documents.")
+
     if pairs.unreasoned:
         notes.append(unreasoned_note(pairs.unreasoned, data.settings))
+
     if pairs.negatives is not None:
         missing = f"; {pairs.without_negatives:,} pairs have none" if pairs.without_negatives else ""
         notes.append(f"Hard negatives: {pairs.negatives.shape[1]} per pair from the query set{missing}.")
+
     return notes + [f"Left out: {count:,} {reason}." for reason, count in pairs.dropped.items()]
 
 
@@ -333,41 +349,53 @@ def plan_of(
     settings = complete(config, retriever)
     if settings.loop.distil:
         check_teacher(query_set)
+
     if query_set.complete and config.per_doc is None:
         pairs, documents = query_set.n_queries, query_set.n_documents
     else:
         pairs, documents = counted_pairs(workspace, query_set.id, config)
+
     for name in config.beside:
         more = counted_pairs(workspace, name, config)
         pairs, documents = pairs + more[0], documents + more[1]
+
     unreasoned = 0
+
     if uses_reasoned(settings):
         lines = query_sets.read_queries(workspace, query_set.id)
         forms = Reasoned(workspace, settings.reasoning)
         pairs, documents, unreasoned = pairs_with(forms, lines, settings)
+
     there = documents
+
     pairs, documents = drawn_pairs(config, pairs, documents)
     if not pairs:
         raise InputError(f"The query set {query_set.name} has no queries to train on.", hint="Generate or import some.")
+
     if documents < 2:
         raise InputError(
             f"These queries are for one document only ({query_set.name}), so none has a negative to learn from.",
             hint="Training needs queries for at least two different documents.",
         )
+
     if not config.beside:  # of several sets together the pairs are checked when they are read
         path = query_sets.files(workspace, query_set.id).queries
         ANSWERS.get(path, "negatives", lambda: check_set(workspace, query_set))
         _check_weights(workspace, settings, query_set)
+
     order = order_of(settings, pairs)
     notes = order_notes(order)
+
     if unreasoned:
         notes.append(unreasoned_note(unreasoned, settings))
     if config.max_documents is not None and there < config.max_documents:
         notes.append(f"The set has {there:,} documents with queries, fewer than the {config.max_documents:,} asked.")
     if not settings.dev.benchmark and settings.loop.epochs == PAPER_EPOCHS.value:
         notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
+
     licences = licence_notes(retriever, query_set, workspace)
     seen = order.steps * order.global_rows
+
     return TrainingPlan(pairs, documents, order.steps, seen, query_set, settings, licences, notes=notes)
 
 

@@ -64,6 +64,7 @@ def check_reasoned(config: TrainingConfig, method: str) -> None:
     """
     if not uses_reasoned(config):
         return
+
     if not config.reasoning.strip():
         by = f"The weighting {config.weighting!r}"
         what = by if config.query_source == QUERY_ONLY else f"Training {config.query_source}"
@@ -72,6 +73,7 @@ def check_reasoned(config: TrainingConfig, method: str) -> None:
             hint="Set 'reasoning' to a query set with the reasoned form of each query: written with the method "
             "reasoning, or imported.",
         )
+
     if config.reasoning == config.query_set or method == "reasoning":
         raise ConfigError(
             f"{config.query_set} holds reasoned queries q′, and RI compares q′ with the query q it was made from, not "
@@ -108,6 +110,7 @@ def with_reasoned(
     reasoned = Reasoned(workspace, reasoning)
     check_corpus(reasoning, reasoned.corpus_id, pairs.query_set.corpus_id)
     forms = [reasoned.of(query_id, query) for query_id, query in zip(pairs.query_ids, pairs.queries, strict=True)]
+
     missing = forms.count("")
     if missing == len(pairs):
         raise InputError(
@@ -115,19 +118,25 @@ def with_reasoned(
             "from it.",
             hint="Make one with the method reasoning from this query set, or import one for it.",
         )
+
     trained = [(row, as_reasoned) for row, form in enumerate(forms) for as_reasoned in _taken(source, bool(form))]
     chosen = pairs.part(np.array([row for row, _ in trained], dtype=np.int64)) if source != QUERY_ONLY else pairs
     queries = [forms[row] if as_reasoned else pairs.queries[row] for row, as_reasoned in trained]
     dropped = dict(pairs.dropped)
+
     if source == REASONING_ONLY and missing:
         dropped[WITHOUT_REASONED] = missing
+
     done = replace(chosen, queries=queries, dropped=dropped)
     done.check()
+
     if not ri:
         return done
+
     others = [pairs.queries[row] if as_reasoned else forms[row] or pairs.queries[row] for row, as_reasoned in trained]
     swapped = np.array([as_reasoned for _, as_reasoned in trained], dtype=bool)
     unreasoned = 0 if source == REASONING_ONLY else missing
+
     return replace(done, reasoned=others, unreasoned=unreasoned, swapped=swapped if swapped.any() else None)
 
 

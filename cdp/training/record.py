@@ -32,6 +32,7 @@ def record_of(
     order, outcome, query_set = made.order, made.outcome, pairs.query_set
     filled = 0 if limit is None else int((documents.lengths >= limit).sum())
     cut = [f"{counted(filled, 'document')} cut off at the {limit:,} tokens that the model takes."] if filled else []
+
     return {
         "id": job,
         "retriever": config.retriever,

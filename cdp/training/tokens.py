@@ -85,9 +85,11 @@ def tokenise(
         features = model.preprocess(chunk, prompt=prompt or None, **options)
         ids = features.get("input_ids")
         types = features.get("token_type_ids")
+
         more = bool(set(features) - PLAIN_FEATURES) or (types is not None and bool(types.any()))
         if more or not isinstance(ids, torch.Tensor):
             raise ModelError("The model reads more of a text than its tokens, so it cannot be trained here.")
+
         if static:
             ends = torch.cat([features["offsets"][1:], torch.tensor([len(ids)])])
             flat.append(ids.numpy())
@@ -98,7 +100,9 @@ def tokenise(
             lengths.append(mask.sum(dim=1).numpy())
             token_types = types is not None
             constants = {key: features[key] for key in ("modality", "prompt_length") if key in features}
+
         report(first + len(chunk), len(texts))
+
     tokenizer = None if static else model.tokenizer
     return TokenStore(
         ids=np.concatenate([np.zeros(0, np.int64), *flat]),
@@ -137,6 +141,7 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
     """
     order = np.argsort(-lengths, kind="stable")
     distinct, first = np.unique(-lengths[order], return_index=True)
+
     widths, starts = -distinct, np.append(first, len(order))
     best = np.zeros(len(widths) + 1)
     cut = np.zeros(len(widths) + 1, dtype=np.int64)
@@ -144,6 +149,7 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
         costs = best[:end] + widths[:end] * (starts[end] - starts[:end]) + overhead
         cut[end] = int(costs.argmin())
         best[end] = costs[cut[end]]
+
     batch: list[NDArray[np.int64]] = []
     end = len(widths)
     while end > 0:
@@ -151,6 +157,7 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
         size = largest or len(members)
         batch[:0] = [members[i : i + size] for i in range(0, len(members), size)]
         end = int(cut[end])
+
     return batch
 
 

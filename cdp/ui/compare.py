@@ -49,12 +49,15 @@ def page(workspace: Workspace) -> None:
         frame.empty("No results yet", text, "launch", "Set up a training")
         frame.link("launch", "Or evaluate an existing retriever", tab="evaluation")
         return
+
     run = st.query_params.get("run", "")  # a link led here for its row
+
     arrived = next((row.retriever_id for row in rows if run and run in row.runs), "")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = _place(rows, arrived)
         here = [row for row in rows if row.place == place]
         baseline = _baseline(here)
+
     picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
     compared = picked or differences.beside(here, baseline)
     compared += [arrived] if arrived and not picked and arrived not in compared else []
@@ -62,11 +65,14 @@ def page(workspace: Workspace) -> None:
     on_place = comparison.on([place])
     tested = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
+
     if on_place.rows:
         with st.container(horizontal=True, vertical_alignment="center"), frame.guarded():
             judging.after(workspace, on_place.rows[0].benchmark, differences.unjudged(workspace, on_place))
+
     shown = [tested.get(row.retriever_id, row) for row in here]
     _table(shown, baseline)
+
     with st.container(horizontal=True, vertical_alignment="center"):
         common = md(", ".join(sorted(_common(here))))
         below = [f"{count(len(here), 'recipe')}."]
@@ -75,8 +81,10 @@ def page(workspace: Workspace) -> None:
         below += [f"All trained ones: {common}."] if common else []
         st.caption(" ".join([*below, "Choose rows to compare only these."]), width="stretch")
         _baselines(workspace, here, baseline)
+
     if len(picked) == 1:
         _rename(workspace, next(row for row in here if row.retriever_id in picked))
+
     _differences(on_place)
     _tested(on_place, shown)
     _details(workspace, on_place, comparison, arrived)
@@ -170,13 +178,16 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
             ", ".join(badge.word for badge in row.badges if badge.word not in common) or None for row in rows
         ],
     }
+
     columns = {title: cells for title, cells in columns.items() if title == "Recipe" or any(cells)}
     further: dict[str, Sequence[Any]] = {
         "Pairs": [row.trained and row.trained.pairs for row in rows],
         "Steps": [row.trained and row.trained.steps for row in rows],
     }
+
     columns |= {title: cells for title, cells in further.items() if len({*cells} - {None}) > 1}
     current = st.query_params.get_all(PICKED)
+
     selected = [i for i, row in enumerate(rows) if row.retriever_id in current]
     if list(st.session_state.get(TABLE, {}).get("selection", {}).get("rows", [])) != selected:
         st.session_state[TABLE] = {"selection": {"rows": selected}}
@@ -273,6 +284,7 @@ def _differences(comparison: Comparison) -> None:
     rows.sort(key=lambda row: (bool(row.marks), -(row.difference or 0.0)))
     if not rows:
         return
+
     charts.show(
         gains(
             [
@@ -315,9 +327,12 @@ def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arri
         parts["All benchmarks"] = lambda: _all_benchmarks(whole)
     if on_place.settings:
         parts["Different settings"] = lambda: _settings(on_place)
+
     parts["Export"] = lambda: _export(on_place)
+
     if st.session_state.get(VIEW) not in parts:
         st.session_state[VIEW] = next(iter(parts))
+
     opened = st.tabs(list(parts), on_change="rerun", key=VIEW)
     for tab, draw in zip(opened, parts.values(), strict=True):
         if tab.open:
@@ -333,14 +348,17 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Resul
     picked = state.choose("Recipe", titles, "per_query", what="evaluation", width=420)
     row = named.get(picked or "", first)
     queries = differences.per_query(workspace, comparison, row)
+
     lost = [q for q in queries if round(q.difference, 2) < 0][:SHOWN_QUERIES]
     won = [q for q in reversed(queries) if round(q.difference, 2) > 0][:SHOWN_QUERIES]
     for column, title, listed in zip(st.columns(2), ("Largest gains", "Largest losses"), (won, lost), strict=True):
         with column:
             st.markdown(f"**{title}**")
+
             if not listed:
                 st.caption("None.")
                 continue
+
             tables.show(
                 {
                     "Difference": [points(q.difference) for q in listed],
@@ -351,6 +369,7 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Resul
                 about={"Baseline → this": "NDCG@10 of the baseline and of this retriever."},
                 width={"Difference": 85, "Baseline → this": 115, "Query": "large"},
             )
+
     st.caption(
         f"NDCG@10 per query in percent. {count(row.wins or 0, 'query', 'queries')} better, {row.losses or 0} worse, "
         f"{row.ties or 0} the same."

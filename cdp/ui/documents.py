@@ -45,18 +45,23 @@ def form(workspace: Workspace) -> None:
         help="Tables, JSON Lines, PDF, Word, slides, web pages, EPUB, Markdown, texts, zips of them, or a BEIR layout, "
         "which brings its benchmark along. Files that are not read are named after the import.",
     )  # fmt: skip
+
     queries_path = ""
+
     if path:
         queries_path = st.text_input(
             "File of queries (optional)", key="corpus_queries_path",
             help="A query and a document's id in each row, maybe a split and a grade.",
         ).strip()  # fmt: skip
+
     with st.expander("File format options", icon=":material/tune:"):
         how = forms.fields(ReadOptions, key="read", leave_out=(*COLUMNS, "passages"))
+
     # Asked for where a PDF needs it, below what was seen with it.
     password = st.session_state.get(f"corpus_password{turn()}", "")
     seen: Look | None = None
     named: dict[str, Any] = {}
+
     if uploads or path:
         with frame.guarded():
             seen = _look(workspace, uploads, path, queries_path, how, password)
@@ -65,16 +70,20 @@ def form(workspace: Workspace) -> None:
             named, passages = _mapping(seen)
             if passages is not None:
                 how["passages"] = passages
+
     name, joined = _name_and_project(workspace)
+
     with st.container(horizontal=True):
         pressed = forms.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
         forms.demo_button(workspace, "corpus_demo")
+
     top, inside, _ = uploads[0].name.partition("/") if uploads else ("PATH", "", "")
     shown = path or (top if inside or len(uploads) < 2 else "FOLDER")
     settings = {**how, **named}
     forms.command(
         commands.line("projects", "add", shown, config=settings, queries=queries_path, name=name, project=joined)
     )
+
     looked = seen is not None or not (uploads or path)  # what cannot be looked at has been said already
     if pressed and looked:
         with frame.guarded():
@@ -87,6 +96,7 @@ def form(workspace: Workspace) -> None:
                     options=AddOptions.from_dict(named), reading=ReadOptions.from_dict(how),
                     passwords=[password] if password else [],
                 )  # fmt: skip
+
             _remember(added)
             st.rerun()
 
@@ -109,9 +119,11 @@ def _look(
     kept = st.session_state.get(_SEEN)
     if isinstance(kept, tuple) and kept[0] == what:
         return kept[1]
+
     with forms.opened(workspace, uploads, path, queries_path) as (file, asked):
         reading = ReadOptions.from_dict(how)
         seen = adding.examine(workspace, file, asked or "", reading=reading, passwords=[password] if password else [])
+
     st.session_state[_SEEN] = (what, seen)
     return seen
 
@@ -133,10 +145,12 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
     """Show what was seen and ask which column is what: options that would not be taken anyway, words of a passage."""
     documents, queries = seen.documents, seen.queries
     named: dict[str, Any] = {}
+
     if seen.splits:
         st.markdown(f"**BEIR layout** with the splits {md(', '.join(seen.splits))}: corpus, benchmark and queries.")
         columns.rows(documents)
         return named, _passages(documents)
+
     if documents.columns:
         columns.rows(documents)
         asked = None if queries else documents.queries
@@ -145,16 +159,20 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
         named |= columns.dropdowns(AddOptions, documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus", NAMED)
     else:
         frame.remarks(list(documents.notes))
+
     passages = _passages(documents) if documents.blocks or documents.columns else None
+
     if queries is not None:
         st.markdown(f"**Queries** in {md(queries.file)}")
         columns.rows(queries)
         roles = (queries.asked, queries.document_id, queries.split, queries.grade)
         guessed = dict(zip(OF_QUERIES, roles, strict=True))
         named |= columns.dropdowns(AddOptions, queries, OF_QUERIES, guessed, "asked", NAMED)
+
     if named.get("query_field") or (queries or documents).queries:
         with st.expander("Queries held out for measuring", icon=":material/tune:"):
             named |= forms.fields(AddOptions, key="corpus_adding", leave_out=(*COLUMNS, *OF_QUERIES, "with_queries"))
+
     return named, passages
 
 
@@ -163,6 +181,7 @@ def _passages(preview: FilePreview) -> int | None:
     of_files = bool(preview.blocks)
     if of_files:
         st.markdown(f"**Passages** of {md(preview.document)}")
+
     usual = PASSAGE_WORDS if of_files else 0
     words = st.select_slider(
         "Words of a passage",
@@ -173,17 +192,20 @@ def _passages(preview: FilePreview) -> int | None:
         persist_state="session",
         help="Cut at headings, paragraphs and sentences; the end of a passage returns at the beginning of the next.",
     )
+
     chosen = None if words == usual else int(words)
     if preview.columns and chosen:
         st.caption("Longer rows are cut: ID#1, ID#2 …; queries beside them are left out.")
     if not of_files:
         return chosen
+
     passages = preview.passages(words)
     lengths = [passage.words for passage in passages]
     st.caption(
         f"{count(len(passages), 'passage')} in the part that was looked at, of {min(lengths):,} to {max(lengths):,} "
         f"words. {'Search, queries and scores are by passage.' if words else 'Search, queries and scores are by file.'}"
     )
+
     tables.show(
         {
             "Page": [passage.pages for passage in passages],
@@ -216,21 +238,27 @@ def _remember(added: Added) -> None:
     """Turn to what was added, and say what came of it on the next drawing."""
     done = "was already in the workspace" if added.existed else "was added"
     notes = []
+
     if added.benchmark is not None:
         judged = ", ".join(f"{split} {n:,}" for split, n in added.benchmark.judged.items())
         notes.append(f"Benchmark {added.benchmark.name}: queries by split: {judged}.")
+
     own = [q for q in added.query_sets if "carried" not in q.parameters]
     notes += [f"Query set {q.name}: {count(q.n_queries, 'pair')}." for q in own]
+
     if added.left_out:
         left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
         notes.append(f"Left out: {left_out}.")
+
     notes += [note for note in (*added.stated, *added.missing) if note.rstrip(".") not in added.not_read]
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
     forms.remember(message, notes, problem=looking.problem(added.corpus), details=added.not_read)
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     state.only(state.PROJECT, added.project.id)
+
     if added.query_sets:
         state.keep("query_set", added.query_sets[0].id)
+
     state.write("corpus", added.corpus.id)
 
 
@@ -251,10 +279,12 @@ LANGUAGES = {
 def facts(manifest: CorpusManifest, told: str = "") -> None:
     """The figures that say at a glance whether it was read as it should be; ``told`` stands above already."""
     spread, unit = manifest.lengths
+
     if (problem := looking.problem(manifest)) and problem != told:
         # The same documents may have been added again without those files.
         when = f"In the first import, from {md(manifest.source)}, {moment(manifest.created)}."
         st.warning(f"{when} The list and the notes below give the reasons.", title=problem)
+
     lengths = f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most"
     tables.cards(
         (f"{manifest.unit.capitalize()}s", number(manifest.n_documents)),
@@ -262,9 +292,11 @@ def facts(manifest: CorpusManifest, told: str = "") -> None:
         ("Language", language(manifest), "Detected from a sample."),
         ("Not imported", number(manifest.n_rejected), "Rows, files and repeated passages, listed below with reasons."),
     )
+
     licence = manifest.licence and f"licence: {manifest.licence}"
     parts = [f"Imported from {manifest.source}", moment(manifest.created), *manifest.formats, licence]
     st.caption(md(" · ".join(part for part in parts if part)))
+
     if manifest.notes:
         with st.expander(f"{count(len(manifest.notes), 'note')} from the import", type="compact"):
             for note in manifest.notes:
@@ -284,13 +316,17 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         "Search the documents", type="search", key=f"search_{manifest.id}", label_visibility="collapsed",
         placeholder="word in the title or text, or document ID",
     )  # fmt: skip
+
     offset = 0 if wanted else _pager(manifest.n_documents, f"page_{manifest.id}", manifest.unit)
     documents = looking.page(workspace, manifest.id, offset, PER_PAGE, search=wanted)
+
     if wanted:
         found = f"First {count(len(documents), f'matching {manifest.unit}')}."
         st.caption(found if documents else f"No matching {manifest.unit}s.")
+
     if not documents:
         return
+
     row = tables.pick_row(
         {
             "ID": [d.id for d in documents],
@@ -348,6 +384,7 @@ def files(manifest: CorpusManifest) -> None:
     """The files that were read, each with its format, encoding and language."""
     if manifest.n_files < 2 and not looking.losses(manifest):
         return
+
     # Those with words missing first: a long table shows its first rows.
     files = sorted(manifest.files, key=lambda file: not file.loss)
     with st.expander(f"{count(manifest.n_files, 'file')} read", type="compact"):
@@ -373,6 +410,7 @@ def rejected(manifest: CorpusManifest) -> None:
     """Every row that was not taken, with its file, line and reason."""
     if not manifest.n_rejected:
         return
+
     st.subheader("Rejected rows and files", anchor=False)
     kinds = ", ".join(f"{kind} ({n:,})" for kind, n in manifest.rejected_counts.items())
     st.caption(md(f"{manifest.n_rejected:,} not imported: {kinds}."))
@@ -389,6 +427,7 @@ def rejected(manifest: CorpusManifest) -> None:
         width={"File": 200, "Line or page": 100, "Reason": min(820, max(200, 7 * longest))},
         alt="Rows that could not be imported, with file, line and reason",
     )
+
     if len(rows) < manifest.n_rejected:
         st.caption(f"Showing the first {len(rows):,}.")
 

@@ -37,9 +37,11 @@ def documents(workspace: Workspace) -> None:
         )
         st.markdown("**1 · Documents**")
         uploads, path = forms.source("Files", "flow_documents", None)
+
         with st.container(horizontal=True, vertical_alignment="center"):
             pressed = forms.button("Add documents", type="primary", icon=":material/upload_file:", key="flow_add")
             frame.link("documents", "More ways to add them")
+
         if pressed:
             with (
                 st.spinner("Reading and checking the documents"),
@@ -59,13 +61,16 @@ def panel(workspace: Workspace, corpus: str, *, opened: bool) -> None:
             st.subheader(TITLE, anchor=False)
             job_views.live(_progress, job.active, workspace, job.id, str(job.state))
         return
+
     if trial.running(workspace, corpus) is not None:
         return
+
     if opened:
         place = st.container(border=True, key="flow")
         place.subheader(TITLE, anchor=False)
     else:
         place = st.expander(f"{TITLE} again", icon=":material/restart_alt:", on_change="rerun", key="flow_again")
+
     if opened or place.open:
         with place, ExitStack() as stack, frame.guarded():
             _form(workspace, corpus, stack)
@@ -77,6 +82,7 @@ def _progress(workspace: Workspace, job: str, drawn: str) -> None:
         view = jobs.show(workspace, job, with_size=False)
         if str(view.state) != drawn:
             st.rerun()
+
         if view.active:
             st.progress(view.fraction, text=md(job_views.doing(view)))
             st.caption("It goes on if you close the page. The answer appears here when it ends.")
@@ -86,6 +92,7 @@ def _progress(workspace: Workspace, job: str, drawn: str) -> None:
                 message, hint, _ = jobs.failure(view)
                 st.error(md(hint), title=md(message), icon=":material/error:")
             frame.remarks(jobs.outcome(workspace, job).get("notes", []), icon="savings")
+
         job_views.actions(workspace, view)
         frame.link("jobs", "Open its job", job=job)
 
@@ -100,27 +107,34 @@ def _form(workspace: Workspace, corpus: str, stack: ExitStack) -> None:
     sets = queries.list_query_sets(workspace, corpus=corpus)
     first = {"generator": "openai", **endpoints.writer(workspace, corpus)}
     chosen = writing.choose_generator(workspace, sets, "flow", first)
+
     values |= {"generator": chosen.name, **chosen.settings}
     with st.expander("Limits and retriever", icon=":material/tune:", key="flow_limits"):
         values |= _limits()
 
     st.markdown("**4 · What it takes**")
     config = AnswerConfig.from_dict(values)
+
     try:
         with st.spinner("Planning"):
             planned = answering.plan(workspace, config, chosen.api_key)
     except CdpError as error:  # a form that is not filled in yet is no fault
         frame.remarks([f"{error.message} {error.hint or ''}".strip()], icon="pending")
         return
+
     st.info(md(planned.sentence), icon=":material/send:")
+
     for warning in planned.judging.warnings if planned.judging else ():
         st.warning(md(warning), icon=":material/warning:")
+
     config = _allowed(planned, config)
     _details(planned)
+
     if forms.button(TITLE, type="primary", icon=":material/play_arrow:", key="flow_start"):
         with st.spinner("Starting"):
             answering.start(workspace, config, api_key=chosen.api_key)
         st.rerun()
+
     forms.command(answering.command(config))
 
 

@@ -36,9 +36,11 @@ def contents(workspace: Workspace) -> None:
         ("Trained retrievers", number(sum(job.has_model for job in trained)), frame.DEFINITIONS["retriever"]),
         ("Results", number(len(measured)), frame.DEFINITIONS["ndcg"]),
     )
+
     rows = sorted(board.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
     if not rows:
         return
+
     st.subheader("Latest results", anchor=False)
     tables.show(
         {
@@ -52,6 +54,7 @@ def contents(workspace: Workspace) -> None:
         alt="The latest evaluation results",
         digits={"NDCG@10 (%)": 2},
     )
+
     frame.link("compare", "Compare retrievers")
 
 
@@ -68,6 +71,7 @@ def project_section(workspace: Workspace) -> None:
     current = state.scope(workspace).project
     if current is None:
         return
+
     with st.container(horizontal=True):
         with st.popover("Rename this project", icon=":material/edit_note:", type="tertiary", key="project_open"):
             name = st.text_input("Name", value=current.name, max_chars=80, key=f"project_name_{current.id}")
@@ -76,6 +80,7 @@ def project_section(workspace: Workspace) -> None:
                     if name.strip() != current.name:
                         projects.rename(workspace, current.id, name)
                     st.rerun()
+
         if not current.implied:
             forms.deletion(
                 "Remove this project", f"Remove the project **{md(current.name, 60)}**?",

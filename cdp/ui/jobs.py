@@ -141,13 +141,16 @@ def _summary(view: JobView) -> None:
         facts.append(f"started {moment(view.started)}")
     if view.active and view.seconds is not None:
         facts.append(f"running for {duration(view.seconds)}")
+
     facts += [name if name != "cpu" else "CPU" for name in view.devices]
     facts += [where for where in [jobs.where(view)] if where]
     icon, colour = LOOKS.get(str(view.state), ("help", "gray"))
     st.markdown(f":{colour}-badge[:material/{icon}: {view.state}] {md(' · '.join(facts))}")
     st.markdown(md(jobs.sentence(view)))
+
     if view.active:
         st.progress(view.fraction, text=md(doing(view)))
+
     if view.failure is not None:
         message, hint, lines = jobs.failure(view)
         st.error(md(hint), title=md(message), icon=":material/error:")
@@ -184,9 +187,12 @@ def _curve(workspace: Workspace, job: str) -> bool:
     measures = {name: title for name, title in LABELS.items() if name in latest}
     if not measures:
         return False
+
     chosen = next(iter(measures))
+
     if len(measures) > 1:
         chosen = str(forms.segments("Curve", measures, key=f"curve_{job}", hidden=True))
+
     others = _beside(workspace, job, chosen)
     name = jobs.show(workspace, job, with_size=False).name
     shown = {name: job, **others}
@@ -196,6 +202,7 @@ def _curve(workspace: Workspace, job: str) -> bool:
         alt=f"{LABELS[chosen]} over the training steps. Last value: {latest[chosen]:.4g}"
         + f", beside {', '.join(others)}" * bool(others),
     )
+
     return True
 
 
@@ -225,6 +232,7 @@ def start_another(workspace: Workspace) -> None:
     offered = {name: kind for name, kind in kinds if _has_inputs(workspace, kind)}
     if not offered:
         return
+
     with st.expander("Start another kind of job", icon=":material/add:", key="start_another"), frame.guarded():
         name = str(forms.pick("Kind", {name: kind.title for name, kind in offered.items()}, key="start_kind"))
         kind = offered[name]
@@ -234,6 +242,7 @@ def start_another(workspace: Workspace) -> None:
         pressed = forms.button("Start the job", key=f"start_{name}_button", icon=":material/play_arrow:")
         config = kind.settings.from_dict({**chosen, **named})
         forms.command(jobs.command(kind, config))
+
         if pressed:
             begin = WITHOUT_SCREEN.get(name)
             frame.go("jobs", job=begin(workspace, config) if begin else jobs.start(workspace, name, config))
@@ -303,15 +312,19 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         view = jobs.show(workspace, job_id, with_size=False)
         if str(view.state) != drawn:
             draw_again()  # the timer, the log and the table of all jobs change with the state
+
         st.markdown(f"#### {md(view.name, 120)}")
         _summary(view)
         actions(workspace, view)
+
         if view.kind == "synthesis":
             bill(pricing.bill_of_job(workspace, view.id))
+
         if view.kind != "study":  # its trainings are points of no curve
             _figures(workspace, view)
             if not _curve(workspace, view.id) and view.kind == "training" and str(view.state) == "running":
                 st.caption("The loss curve appears after the first steps.")
+
         frame.remarks(jobs.outcome(workspace, view.id).get("notes", []), icon="warning")
 
 
@@ -324,9 +337,12 @@ def actions(workspace: Workspace, view: JobView) -> None:
                 if forms.button("Stop the job", key=f"stop_{view.id}", type="primary"):
                     jobs.stop(workspace, view.id)
                     st.rerun()
+
         if str(view.state) in RESUMABLE:
             _resume(workspace, view)
+
         _where_next(workspace, view)
+
         if not view.active:
             total = size(jobs.show(workspace, view.id).size or 0)
             note = "The query set that it wrote is kept." if view.kind == "synthesis" else ""
@@ -391,6 +407,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         frame.page_button(page, label, f"next_{view.id}", icon=icon, params=params)
 
     query_set, kind = str(view.config.get("query_set", "")), jobs.kinds().get(view.kind)
+
     if view.kind == "training":
         evaluations = [
             job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config.get("retriever") == view.id
@@ -399,6 +416,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
             st.caption(f":material/hourglass_empty: {md(waiting[0].name)}: {waiting[0].state}", width="content")
         elif evaluations:
             button("compare", "Compare results", "leaderboard", **evaluation.compared(evaluations[0]))
+
         frame.link("launch", "Evaluate this retriever", icon=":material/speed:", tab="evaluation", judged=view.id)
     elif view.kind == "evaluation":
         button("compare", "See the result", "leaderboard", **evaluation.compared(view))
@@ -463,15 +481,19 @@ def _settings(job: JobView) -> None:
             alt="The settings of this job",
         )
         st.caption("Settings that are not listed are empty or use the retriever's own values.")
+
     again = jobs.again(job)
     shown = [commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f"), *again]
+
     if job.active:
         shown += [commands.line("jobs", "wait", job.id), commands.line("jobs", "stop", job.id)]
     else:
         shown += [commands.line("jobs", "resume", job.id, wait=True)] * (str(job.state) in RESUMABLE)
         shown.append(commands.line("jobs", "delete", job.id, yes=True))
+
     if job.kind == "prompts":
         shown.append(commands.line("prompts", "show", job.id))
+
     if job.has_model and str(job.state) == "finished":
         shown += [
             commands.line("search", "QUERY", retriever=job.id),
@@ -479,6 +501,7 @@ def _settings(job: JobView) -> None:
             commands.line("models", "push", job.id, "OWNER/NAME"),
             commands.line("models", "export", job.id, "FOLDER"),
         ]
+
     forms.command(*shown)
 
 
@@ -496,11 +519,13 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         "Failed items": [v.n_failures or None for v in all_jobs],
         "Error": [(v.failure or {}).get("message", "") for v in all_jobs],
     }
+
     used = {
         name: cells
         for name, cells in columns.items()
         if name in ("State", "Job") or any(cell not in ("", None) for cell in cells)
     }
+
     row = tables.pick_row(used, alt="All jobs; choose one to open it", key="jobs_table", width={"Job": "large"})
     if row is not None and all_jobs[row].id != st.session_state.get("jobs_opened"):
         st.session_state["jobs_opened"] = all_jobs[row].id

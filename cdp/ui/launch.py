@@ -46,11 +46,13 @@ def train(workspace: Workspace) -> None:
         text = "A retriever is trained on queries and their documents. Write or import some."
         frame.empty("No query sets yet", text, "queries", "Write queries")
         return
+
     left, right = st.columns([3, 2], gap="large")
     with left:
         config = _settings(workspace, query_sets)
         judges = _judges(workspace, config.query_set) if config else []
         rates = _rates(workspace, config) if config else ""
+
     if config:
         with right, frame.guarded():
             _summary(workspace, config, judges, read_rates(rates) if rates else ())
@@ -105,6 +107,7 @@ def _consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Le
     )
     for leak in leaks:
         st.error(f"**Test leakage.** {md(leak.sentence)}", icon=":material/gpp_maybe:")
+
     train_anyway = not leaks or st.checkbox(
         f"Train anyway. {leakage.FOLLOWS}",
         key="_".join(["train_leakage", *(f"{leak.source}_{leak.benchmark}_{leak.split}" for leak in leaks)]),
@@ -125,11 +128,13 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
         "Query set", _set_titles(workspace, ordered), "query_set", what="query set", help=frame.DEFINITIONS["query_set"]
     )
     retriever = _retriever(workspace, key)
+
     with st.container(horizontal=True):
         limits = {
             name: forms.widget(TrainingConfig, name, key=key, label=label)
             for name, label in (("per_doc", "Q/Doc"), ("max_documents", "Maximum documents"))
         }
+
     frame.remarks(usable.q_doc_notes(workspace, [q for q in query_sets if q.id == query_set]))
     weighting = forms.segments(
         "Weighting",
@@ -139,8 +144,10 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
         + " RI (reasoning intensity): how much easier a query becomes once its reasoning is written out, as the "
         "ratio of the two losses. Needs a query set with the reasoned form of each query.",
     )
+
     needed = _needed(workspace, query_set or ordered[0].id, weighting, key)
     name = forms.widget(TrainingConfig, "name", key=key)
+
     try:
         lora = st.session_state.get(f"{key}_lora_rank") is not None
         presets = training.defaults(workspace, retriever, lora=lora)
@@ -151,6 +158,7 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
             used = WEIGHTINGS[weighting].settings
             idle = {name for other in WEIGHTINGS.values() for name in other.settings if name not in used}
             more = forms.fields(TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, *needed, *idle), presets=presets)
+
         given = {name: int(value) for name, value in limits.items() if value is not None}
         chosen = {"query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
         return TrainingConfig.from_dict({**more, **dev, **given, **needed, **chosen})
@@ -183,17 +191,20 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, key: str) -> d
         return {"weights": forms.widget(TrainingConfig, "weights", key=key)}
     if needs != "reasoning":
         return {}
+
     names = _set_titles(workspace, training_plan.reasoned_sets(workspace, query_set))
     if not names:
         st.caption("This corpus has no reasoned queries yet. Write them with the method “reasoning”, or import some.")
         frame.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
         return {}
+
     source = forms.widget(TrainingConfig, "query_source", key=key)
     chosen = forms.pick(
         "Reasoned queries", names, key=f"{key}_reasoned", persistent=False,
         help="The query set that holds the reasoned form q′ of each query: written with the method reasoning, or "
         "imported. It is matched by the queries it was made from, or by position.",
     )  # fmt: skip
+
     return {"reasoning": chosen or "", "query_source": str(source)}
 
 
@@ -218,8 +229,10 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
         st.caption("No benchmark yet, so the retriever is trained without an evaluation.")
         _add_benchmarks()
         return []
+
     names = {info.name for info in infos}
     whole = [info for info in infos if info.subset_of not in names][:MAX_AT_FIRST]
+
     ready = [f"{info.name}/{'test' if 'test' in info.splits else info.splits[0]}" for info in whole if info.splits]
     leaks = {key: leakage.find_leaks(workspace, [query_set], [_place(key)]) for key in ready}
     chosen = state.choose_many(
@@ -229,6 +242,7 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
     for key in ready:
         if leaks[key] and key not in chosen:
             st.caption(f":material/gpp_maybe: Not selected by default: {md(leaks[key][0].sentence)}")
+
     _add_benchmarks()
     return [_place(key) for key in chosen]
 
@@ -264,8 +278,10 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
             None if plan.seconds is None else ("Time", duration(plan.seconds), about),
         )
         frame.remarks(plan.notes)
+
         with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
             st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
+
         st.caption(
             f"Figures of one training. {md(config.dev.benchmark)} chooses among them; the report is on Evidence."
             if study
@@ -276,6 +292,7 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
         leaks = leakage.of_training(workspace, config, [] if study else judges)
         needed, given = _consent(workspace, training_plan.trained_on(config), leaks)
         _offer_copy(workspace, leaks, config.query_set)
+
         if _start_button("Start the sweep" if study else "Start training", "train_start", disabled=not given):
             with frame.guarded():
                 with st.spinner("Starting"):
@@ -285,10 +302,12 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
                         else training.start(workspace, config, benchmarks=judges, **needed)
                     )
                 frame.go("jobs", job=started.job_id)
+
         with frame.guarded():
             own = clusters.setting(workspace)
             place = f"on the Ray cluster {md(own)}" if own else "in the background"
             st.caption(f"Runs {place}. You can close this page, the browser and the app.")
+
     shared: dict[str, Any] = {"config": config, "without": ("query_set", "learning_rate") if study else ("query_set",)}
     places = [f"{name}:{split}" for name, split in judges]
     forms.command(
@@ -330,13 +349,17 @@ def evaluate(workspace: Workspace) -> None:
         names |= {BM25: "BM25 (keyword search, no model)"} | {c.id: c.title for c in choices if c.kind != "job"}
         names |= {OTHER: OTHER_TITLE}
         about = frame.DEFINITIONS["retriever"]
+
         retriever = state.choose("Retriever", names, "judged", what="retriever", help=about) or ""
         if retriever == OTHER:
             retriever = _other_model("evaluate_model")
+
         places = _places(workspace)
+
         with st.expander("Evaluation settings", icon=":material/tune:", key="evaluate_settings"):
             above = ("retriever", "benchmark", "split")
             settings = forms.fields(EvaluationConfig, key="evaluate", leave_out=above)
+
     if retriever and places:
         with right, frame.guarded():
             _evaluation_summary(workspace, retriever, places, settings)
@@ -371,8 +394,10 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
             st.markdown(f":material/{icon}: **{md(config.judged.benchmark)}** · {md(config.judged.split)} {done}")
+
         for sent in (sent for config in to_do for sent in sending.for_evaluation(workspace, config)):
             st.info(md(sent.sentence), icon=":material/send:")
+
         if not to_do:
             frame.page_button("compare", "Compare results", "evaluate_compare")
         else:
@@ -381,10 +406,12 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
                 if retriever == BM25
                 else "Embeddings are cached and reused by later evaluations of the same model on the same documents."
             )
+
             if _start_button("Start the evaluation", "evaluate_start"):
                 with frame.guarded():
                     with st.spinner("Starting"):
                         started = [jobs.start(workspace, "evaluation", config) for config in to_do]
                     frame.go("jobs", job=started[0])
+
     lines = (commands.line("evaluate", retriever, without=("retriever",), wait=True, config=one) for one in configs)
     forms.command(*lines)

@@ -43,11 +43,14 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
     """Draw the choice of up to three retrievers: at first BM25, an untrained one, and the newest trained one."""
     named = [*st.query_params.get_all("search_with"), *state.kept_many("search_with")]
     choices = [c for c in search.list_retrievers(workspace, named) if c.kind != "job" or members.has("job", c.id)]
+
     ids = {c.id for c in choices}
     for gone in [name for name in st.query_params.get_all("search_with") if name not in ids]:
         st.warning(f"The link names the retriever {md(gone, 80)}, which cannot be searched with here.")
+
     trained = next((c.id for c in choices if c.kind == "job"), None)
     default = [name for name in ("bm25", "static-minilm", trained) if name]
+
     chosen = state.choose_many(
         "Retrievers",
         {c.id: c.title for c in choices},
@@ -63,6 +66,7 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
             help="An OpenAI-compatible embeddings endpoint. Nothing is sent before you see the price.",
             on_change=_add_api, args=(chosen,),
         )  # fmt: skip
+
     return chosen[: search.MAX_RETRIEVERS]
 
 
@@ -127,12 +131,15 @@ def _hit(hit: Hit, corpus: str) -> None:
 def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     """Draw why a retriever did not answer; where its index is missing, a button that makes it."""
     assert answer.problem is not None
+
     if not answer.unprepared:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
+
     job = jobs.running(workspace, "index", retriever=answer.retriever, corpus=corpus)
     sent = " ".join(sent.sentence for sent in sending.for_index(workspace, answer.retriever, corpus))
     st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
+
     if job is not None:
         job_views.live(_progress, True, workspace, answer.retriever, corpus)
     elif forms.button(

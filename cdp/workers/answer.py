@@ -197,15 +197,19 @@ def write(parts: Stages, trial: Trial) -> list[StudySource]:
         if source.query_set:
             ready.append(source)
             continue
+
         share = 1 / (len(missing) - missing.index(source))
         name = f"{load_manifest(workspace, source.corpus).name} {source.kind} {max(config.per_doc)}"
+
         settings = planning.synthesis_of(config, source).replace(budget=parts.budget(share), name=name)
         written = query_set_id(parts.job.id, settings)
         if not (query_sets.exists(workspace, written) and query_sets.load(workspace, written).complete):
             part = parts.part(settings)
             synthesis.main(part)
             parts.ended(part)
+
         ready.append(replace(source, query_set=written))
+
     return ready
 
 
@@ -215,6 +219,7 @@ def close(parts: Stages, trial: Trial) -> None:
     folder = judged.whole(resolve_benchmark(trial.judged.splits.of or trial.judged.benchmark, workspace))
     if not parts.config.judge or not judged.is_judged(folder):
         return
+
     config = parts.config.judging(folder.name)
     config = config.replace(corpus="", queries="", benchmark=folder.name, runs=(parts.job.id,), budget=parts.budget())
     part = parts.part(config)
@@ -222,6 +227,7 @@ def close(parts: Stages, trial: Trial) -> None:
     part.folder = parts.job.folder / "closing"
     part.results = part.folder / "results"
     part.folder.mkdir(exist_ok=True)
+
     if (read_json_or_none(part.results / "judging.json") or {}).get("id") is None:
         judging.main(part)
         parts.ended(part)

@@ -37,22 +37,28 @@ def main(job: Job) -> None:
     retriever = resolve(config.retriever, job.workspace) if language is None else None
     job.progress("reading the benchmark", 0, 0, "")
     folder = resolve_benchmark(config.judged.benchmark, job.workspace)
+
     benchmark = load_benchmark(folder, config.judged.split, allow_unknown=config.allow_unknown)
     for warning in benchmark.warnings:
         print(f"Note: {warning}", flush=True)
+
     print(
         f"{benchmark.name} ({benchmark.split}): {benchmark.n_queries:,} queries, {benchmark.n_documents:,} documents",
         flush=True,
     )
+
     evaluated = (
         lexical(job, config, benchmark, language or "")
         if retriever is None
         else dense(job, config, benchmark, retriever)
     )
+
     result, who = combine(job, config, benchmark, *evaluated)
     result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark))
+
     if is_judged(folder):
         result.counts["unjudged_in_first_ten"] = unjudged(benchmark, result.ranking)
+
     write_result(job, config, who, benchmark, result, time.perf_counter() - began)
     print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
@@ -101,9 +107,11 @@ def combine(
     """Return the result fused with BM25, then reranked, as the settings ask."""
     if not (config.hybrid or config.rerank):
         return result, who
+
     if config.hybrid:
         by_words = evaluate_bm25(benchmark, top_k=config.top_k, watch=job.advance)
         result = combined.hybrid(benchmark, result, by_words)
+
     if config.rerank:
         job.loading("the cross-encoder")
         device = "cpu" if config.gpus == 0 else None
@@ -111,6 +119,7 @@ def combine(
             config.rerank, job.workspace, batch_size=config.batch_size, device=device, logits=True
         )
         result = combined.rerank(benchmark, result, score, progress=partial(job.advance, "reranking"))
+
     return result, {
         "id": combined.retriever_id(config.retriever, config.hybrid, config.rerank),
         "name": combined.title(who["name"], config.hybrid, config.rerank),

@@ -43,6 +43,7 @@ def main(job: Job) -> None:
             f"{query_set.name} is incomplete: later queries would be missing.",
             hint="Wait for its job, or resume it.",
         )
+
     reasons = _reasons(job, config, query_set)
     named, counts = np.unique(reasons[reasons != ""], return_counts=True)
     dropped = {str(name): int(n) for name, n in sorted(zip(named, counts, strict=True), key=lambda pair: -pair[1])}
@@ -62,9 +63,12 @@ def main(job: Job) -> None:
          "dropped": n, "reasons": dropped, "documents_without_queries": lost,
          "dropped_because": "; ".join(f"{reason}: {n:,}" for reason, n in dropped.items())},
     )  # fmt: skip
+
     print(f"{made.name}: {made.n_queries:,} queries, {n:,} left out", flush=True)
+
     for reason, dropped_n in dropped.items():
         print(f"  {reason}: {dropped_n:,}", flush=True)
+
     job.progress("done", made.n_queries, made.n_queries, "queries")
 
 
@@ -100,9 +104,11 @@ def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) ->
     stored = store.load_scores(job.workspace, query_set, store.CROSS_ENCODER, model)
     if stored is not None:
         return np.asarray(stored.values, np.float32)
+
     job.loading("the cross-encoder")
     scorer = load_cross_encoder(model, job.workspace, batch_size=BATCH, device="cpu" if gpus == 0 else None)
     fingerprint = sha256_text(model, query_sets.content_hash(job.workspace, query_set))
+
     ledger = Ledger(job.folder / "checkpoints" / "cross_encoder.f32", fingerprint)
     total = query_set.n_queries
     failures = job.failures("scoring queries", unit="query", keep=ledger.done > 0)
@@ -112,8 +118,10 @@ def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) ->
         job.advance("scoring queries", start, total, "queries")
         scores = failures.batch(scorer, waiting, lambda index, start=start: start + index, "\n".join)  # type: ignore[misc]
         ledger.append([math.nan if value is None else value for value in scores])
+
     values = np.asarray(ledger.read(), np.float32)
     store.save_scores(job.workspace, query_set, store.CROSS_ENCODER, model, values)
+
     return values
 
 

@@ -160,19 +160,25 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
         if len(fields) < 6:
             problem = "The line is too long to be read." if line is None else f"It has {len(fields)} fields, not six."
             raise InputError(problem, hint="A TREC run: query Q0 document rank score tag", file=path, line=number)
+
         query, _, document, _, text = fields[:5]
         documents = run.setdefault(query, {})
+
         if query not in judged:
             continue
+
         if document in documents:
             twice = f"The document {shown(document)} is listed twice for the query {shown(query)}."
             raise InputError(twice, file=path, line=number)
+
         with suppress(ValueError):
             documents[document] = float(text)
         if not math.isfinite(documents.get(document, math.nan)):
             raise InputError(f"{shown(text)} is no score.", file=path, line=number)
+
     if not run:
         raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
+
     return run
 
 
@@ -190,6 +196,7 @@ def ranked(run: dict[str, dict[str, float]], benchmark: Benchmark, path: Path) -
             hint="Is it a run on this benchmark and split?",
             file=path,
         )
+
     unknown = {document for query in judged for document in run[query] if document not in numbers}
     if unknown:
         raise InputError(
@@ -197,6 +204,7 @@ def ranked(run: dict[str, dict[str, float]], benchmark: Benchmark, path: Path) -
             hint="Is it a run on this very benchmark? Without those documents the others would stand too high.",
             file=path,
         )
+
     excluded, rows = 0, []
     for query in benchmark.query_ids:
         scores, barred = run.get(query, {}), benchmark.excluded.get(query, ())
@@ -204,11 +212,14 @@ def ranked(run: dict[str, dict[str, float]], benchmark: Benchmark, path: Path) -
         # Single precision, as in trec_eval: scores that differ only in double precision are equal.
         order = sorted(((np.float32(s), d) for d, s in scores.items() if d not in barred), reverse=True)
         rows.append([(numbers[document], score) for score, document in order])
+
     width = max(10, *map(len, rows))  # a short run has NDCG@10 all the same
+
     documents, values = np.full((len(rows), width), -1, np.int64), np.zeros((len(rows), width), np.float32)
     for row, pairs in enumerate(rows):
         if pairs:
             documents[row, : len(pairs)], values[row, : len(pairs)] = zip(*pairs, strict=True)
+
     return Ranking(documents, values), {"queries_not_judged": len(run) - len(judged), "excluded_pairs": excluded}
 
 

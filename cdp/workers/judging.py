@@ -85,28 +85,35 @@ def main(job: Job) -> None:
     written = 0.0
     queries = write_queries(job, config) if config.writes else Path(config.queries)
     target = _as_made(job, read_target(job, config, queries))
+
     if config.writes and (price := price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).endpoint.model_name)):
         with AnswerCache(job.workspace) as cache:
             written = price.cost(cache.spent(job.id))
+
     left = None if config.budget is None else config.budget - written
     pool = judged.read_pool(job.folder)
     if not pool:
         pool = pool_runs(job, config, target.folder) if target.folder else pool_documents(job, config, target, left)
         judged.write_pool(job.folder, pool)
+
     embedded = Payer.of(job, None).cost(config.retrievers)
     with AnswerCache(job.workspace) as cache:
         run = JudgingRun(job, config, target, pool, cache, left if left is None else left - embedded)
         run.execute()
+
     if job.stop_requested():
         raise Stopped
+
     if run.account.used_up:
         raise ConfigError(
             f"The budget of {config.budget:g} US dollars is used up; {len(run.grades):,} of {len(run.pairs):,} pairs "
             "are judged.",
             hint="Start the job again with a larger budget: what was paid for is not paid for again.",
         )
+
     if not run.grades:
         raise ConfigError("No pair could be judged.", hint="failures.jsonl lists the answers. Try another model.")
+
     name = store(job, config, target, pool, run)
     job.result("judging", {
         "id": name, "benchmark": name, "queries": len(pool), "pairs": len(run.pairs), "judged": len(run.grades),
@@ -116,6 +123,7 @@ def main(job: Job) -> None:
         "cost": written + embedded + run.price.cost(run.account.spent) if run.price else None,
         "price_as_of": run.price.as_of if run.price else None, "seconds": round(time.monotonic() - began, 3),
     })  # fmt: skip
+
     print(f"{name}: {len(run.grades):,} of {len(run.pairs):,} pairs judged by {run.source.model}", flush=True)
     job.progress("done", len(run.pairs), len(run.pairs), "pairs", " · ".join(run.notes))
 
@@ -125,6 +133,7 @@ def write_queries(job: Job, config: JudgeConfig) -> Path:
     chosen = job.folder / "queries.txt"
     if chosen.exists():  # later attempts judge the same queries
         return chosen
+
     corpus = load_manifest(job.workspace, config.corpus)
     wanted = config.limit or corpus.n_documents
     asked = targets.documents_for(wanted, corpus.n_documents)
@@ -132,11 +141,14 @@ def write_queries(job: Job, config: JudgeConfig) -> Path:
     part_job.config = config.writing(targets.PROMPT, targets.KINDS, asked).to_dict()
     query_set = synthesis.SynthesisRun(part_job).execute()["query_set"]
     job.n_failures += part_job.n_failures
+
     if job.stop_requested():
         raise Stopped
+
     written = [line.queries for line in query_sets.read_queries(job.workspace, query_set)]
     texts = targets.choose(written, wanted, language=corpus.counted_language, seed=config.seed)
     write_bytes(chosen, "\n".join(texts).encode())
+
     return chosen
 
 
@@ -148,18 +160,22 @@ def read_target(job: Job, config: JudgeConfig, file: Path) -> Target:
         documents = {document.id: document for document in iter_corpus(part(folder, "corpus"))}
         queries = {query: line.text for query, line in read_queries(part(folder, "queries")).items()}
         return Target(documents, queries, before.counted_language, manifests.read(folder), folder)
+
     corpus = load_manifest(job.workspace, config.corpus)
     documents = {document.id: document for document in iter_documents(job.workspace, corpus.id)}
+
     # The submitter saved them in the workspace. A stranger's job may name any file, whose lines would be sent.
     saved = file.resolve()
     if not saved.is_relative_to(job.workspace.root.resolve()):
         raise ConfigError(f"The job's queries are outside this workspace: {saved}.", hint="Start a new job.")
+
     lines = saved.read_text(encoding="utf-8").splitlines()
     queries = {f"q{number}": line for number, line in enumerate(lines, start=1)}
     source = {
         "kind": judged.KIND, "corpus": corpus.id, "unit": corpus.unit, "hash": corpus.content_hash,
         "written_by": config.written_by, "job": job.id,
     }  # fmt: skip
+
     manifest = manifests.Manifest(
         title=config.name, licence=corpus.licence, language=corpus.counted_language, source=source,
         self_match=False, relevant_from=judged.RELEVANT_FROM,
@@ -192,6 +208,7 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
             results[name] = evaluate_bm25(benchmark, language=language, top_k=depth, watch=job.advance)
             lexical = lexical or results[name]
             continue
+
         job.loading("the retriever")
         payer = Payer.of(job, budget, name, config.retrievers)
         model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None, payer=payer)
@@ -200,9 +217,11 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
             watch=job.advance,
         )  # fmt: skip
         record_unembedded(job, model, benchmark)
+
         if lexical is not None:
             fused = combined.hybrid(benchmark, results[name], lexical)
             results[combined.retriever_id(name, hybrid=True, rerank="")] = fused
+
     ids = benchmark.document_ids
     rankings = {
         name: {
@@ -211,6 +230,7 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
         }
         for name, result in results.items()
     }
+
     return judged.pool_of(rankings, config.depth)
 
 
@@ -239,8 +259,10 @@ class JudgingRun:
         # By a seeded hash: a model that drifts, or an endpoint that fails, hits all queries and retrievers alike.
         self.pairs = sorted(pairs_of(pool), key=lambda pair: shuffle_key(config.seed, *pair))
         known = judged.read_grades(job.folder)
+
         if target.folder is not None:
             known = [*judged.read_grades(target.folder), *known]
+
         wanted = set(self.pairs)
         self.grades = {pair: grade for grade in known if (pair := (grade.query, grade.document)) in wanted}
         local = GENERATORS[config.endpoint.generator].local
@@ -265,6 +287,7 @@ class JudgingRun:
         left = [pair for pair in self.pairs if pair not in self.grades and self.job.takes(" ".join(pair))]
         if not left:
             return
+
         self.job.loading("the judge")
         self.source.prepare()
         self._report()
@@ -273,6 +296,7 @@ class JudgingRun:
         at_once = self.source.concurrency if GENERATORS[endpoint.generator].local else endpoint.concurrency
         workers = min(at_once, len(left))
         judged_pairs = map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
+
         try:
             with closing(judged_pairs) as outcomes:
                 for pair, outcome in outcomes:
@@ -330,20 +354,26 @@ class JudgingRun:
             self.counts[outcome.grade] += 1
             self._unanswered.end()
             self._unread.end()
+
             warning = judging.constant(self.counts) if self.config.constant_judge == "stop" else ""
             if warning and len(self.grades) < len(self.pairs):
                 raise ConfigError(warning, hint="To go on, set constant_judge to warn: nothing is paid twice.")
+
             return
+
         query = self.target.queries[pair[0]]
         self.failures.write(line_of(outcome, " ".join(pair), query, unit="pair", stage="judging"))
+
         streak = self._unanswered if isinstance(outcome, RequestError) else self._unread
         if not streak.add():
             return
+
         if streak is self._unanswered:
             raise ProviderError(
                 f"{streak.n} pairs in a row got no answer; the last time: {outcome}",
                 hint="Resume the job when the endpoint works again: what is done stays done.",
             )
+
         if not self.grades:
             raise ConfigError(
                 f"The first {streak.n} answers held no grade. {outcome}",
@@ -375,9 +405,11 @@ def pairs_of(pool: Pool) -> list[Pair]:
 def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: JudgingRun) -> str:
     """Make the benchmark, or add to the one that was judged again; return its name."""
     known = run.grades
+
     if target.folder is not None:
         pool = judged.merged(judged.read_pool(target.folder), pool)
         known = {(grade.query, grade.document): grade for grade in judged.read_grades(target.folder)} | known
+
     pairs = pairs_of(pool)
     grades = [known[pair] for pair in pairs if pair in known]
     facts = {
@@ -385,21 +417,26 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Judgin
         "base_url": config.endpoint.base_url, "prompt": judging.PROMPT_HASH, "depth": config.depth,
         "retrievers": sorted({name for documents in pool.values() for ranks in documents.values() for name in ranks}),
     }  # fmt: skip
+
     manifest = replace(
         target.manifest,
         source={**target.manifest.source, **facts},
         counts={"queries": len(pool), "pairs": len(pairs), "judged": len(grades)},
         notes=(f"Judged by {run.source.model}: {len(grades):,} of {len(pairs):,} pooled pairs.", *run.notes),
     )
+
     folder = target.folder
     if folder is None:
         qrels = {judged.SPLIT: judged.by_query(grades)}
         made = library.make(job.workspace, config.name, target.documents.values(), target.queries, qrels, manifest)
         folder = job.workspace.benchmark(made)
+
     judged.write_pool(folder, pool)
     judged.write_grades(folder, grades)
+
     if target.folder is not None:
         manifests.write(folder, manifest)
+
     return folder.name
 
 

@@ -51,15 +51,18 @@ def main(job: Job) -> None:
     documents, human, sampled_from, most = select(job, config)
     job.loading("the scorer")
     scoring = config.scoring
+
     scorer = load_scorer(scoring.scorer, job.workspace, threshold=config.threshold, batch_size=scoring.batch_size)
     if scorer.note:
         print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
+
     encode = lazy_encoder(job, config)
     values, _ = measure(job, config, documents, human, scorer, encode, sampled_from=sampled_from)
     values.append(
         _value("embedding_diversity", embed(job, config, documents, encode), config, documents, ONE_QUERY,
                model=config.scoring.encoder, sampled_from=sampled_from)
     )  # fmt: skip
+
     job.result(
         "metrics",
         {
@@ -78,6 +81,7 @@ def main(job: Job) -> None:
             "sampled_from": sampled_from,
         },
     )
+
     job.progress("done", len(documents), len(documents), "documents")
 
 
@@ -111,12 +115,14 @@ def measure(
         _value(scorer.measure.name, ratios, config, documents, ONE_QUERY, model=scorer.model,
                threshold=scorer.threshold, sampled_from=sampled_from)
     ]  # fmt: skip
+
     if human is not None:
         similarities = compare_with_human(job, config, documents, human, encode, f"{name}-dist_sim".lstrip("-"))
         values.append(
             _value("dist_sim", similarities, config, documents, "No document has human queries.",
                    model=config.scoring.encoder, sampled_from=sampled_from)
         )  # fmt: skip
+
     return values, ratios
 
 
@@ -209,6 +215,7 @@ def _values(
             str,
         )
         ledger.append([math.nan if value is None else value for value in values])
+
     job.progress(stage, len(items), len(items), "documents")
     return ledger.read()
 

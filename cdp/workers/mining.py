@@ -36,6 +36,7 @@ def main(job: Job) -> None:
     query_set = query_sets.load(job.workspace, config.query_set)
     if not query_set.complete:
         raise ConfigError(f"{query_set.name} is incomplete.", hint="Wait for its job, or resume it.")
+
     job.progress("reading", 0, 0, "")
     contents = {d.id: d.content for d in iter_documents(job.workspace, query_set.corpus_id) if d.content.strip()}
     pairs = [
@@ -54,12 +55,15 @@ def main(job: Job) -> None:
         pairs, contents, first, beside=load_manifest(job.workspace, query_set.corpus_id).neighbours(contents),
         negatives=config.negatives, ranks=ranks, margin=config.relative_margin,
     )  # fmt: skip
+
     scores: dict[tuple[str, str], list[float]] = {}
+
     if config.teacher:
         job.loading("the teacher")
         scores = similarities(pairs, contents, negatives, ranker(config.teacher))
     elif config.cross_encoder:
         scores = soft_labels(job, config, pairs, contents, negatives)
+
     record_failed(job, first.model, contents.items(), ((text, text) for text, _ in pairs))
     taught_by = config.teacher or config.cross_encoder
 
@@ -74,12 +78,14 @@ def main(job: Job) -> None:
         "asked": config.negatives * len(counts), "found": sum(counts), "left_out_by_margin": too_near,
         "queries_with_fewer": fewer, "queries_without": counts.count(0),
     }  # fmt: skip
+
     facts = {
         "hard_negatives": sum(counts),
         "mining": happened,
         "mined": config.replace(retriever=public(config.retriever)).text,
         **({"teacher": public(taught_by)} if taught_by else {}),
     }
+
     name = config.name or f"{query_set.name} + {config.negatives} hard negatives"
     made = query_sets.derive(job.workspace, query_set, lambda line: line.queries, name, facts, of_each=lists).query_set
     job.result(
@@ -87,11 +93,13 @@ def main(job: Job) -> None:
         {"query_set": made.id, "made_from": query_set.id, "retriever": config.retriever, "n_queries": len(counts),
          "hard_negatives": sum(counts), **happened, "soft_labels": len(scores)},
     )  # fmt: skip
+
     print(
         f"{made.name}: {sum(counts):,} hard negatives; {fewer:,} queries have fewer than asked for "
         f"({too_near:,} documents were too near by the margin)",
         flush=True,
     )
+
     job.progress("done", len(counts), len(counts), "queries")
 
 
@@ -115,6 +123,7 @@ def soft_labels(
         for own, text in part:
             width = 1 + len(negatives[text])
             labels[own, text], logits = logits[:width], logits[width:]
+
     return labels
 
 

@@ -30,6 +30,7 @@ def main(job: Job) -> None:
     """Measure the candidates and choose one."""
     config = PromptTuningConfig.from_dict(job.config)
     job.loading("the scorer")
+
     scorer = load_scorer(config.scoring.scorer, job.workspace, batch_size=config.scoring.batch_size)
     written = {q.job_id: q for q in query_sets.list_query_sets(job.workspace) if not q.parameters.get("made_from")}
     tried: list[Tried] = []
@@ -38,6 +39,7 @@ def main(job: Job) -> None:
         query_set = written.get(candidate["job"])
         if query_set is None:
             raise InputError(f"The queries of {candidate['name']} were not written.", hint="See the job that does.")
+
         settings = MetricsConfig(query_set=query_set.id, scoring=config.scoring)
         documents, human, sampled_from, _ = select(job, settings)
         values, ratios = measure(
@@ -55,14 +57,18 @@ def main(job: Job) -> None:
             quality=sum(qualities) / len(qualities) if qualities else None, seed=config.scoring.seed,
         )  # fmt: skip
         record = {**candidate, "query_set": query_set.id, "measures": [asdict(value) for value in values], "error": ""}
+
         if found is None:
             record["error"] = "It wrote two queries for no document, so CE and Self-BLEU are undefined."
         else:
             tried.append(found)
             record |= asdict(found)
+
         records.append(record)
+
     if not tried:
         raise InputError(f"No candidate could be measured. {records[0]['error']}")
+
     name, why = choose(tried, config.target, ce=scorer.measure.title)
     rank = {t.name: t.rank for t in tried}
     records.sort(key=lambda record: (record["name"] not in rank, rank.get(record["name"], ())))

@@ -44,12 +44,15 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
     stored = store.load_scores(job.workspace, query_set, store.ROUND_TRIP, by)
     if stored is not None:
         return np.asarray(stored.values, np.int32)
+
     job.progress("reading", 0, 0, "")
+
     numbers: dict[str, int] = {}
     documents: list[str] = []
     for document in iter_documents(job.workspace, query_set.corpus_id):
         numbers[document.id] = len(documents)
         documents.append(document.content)
+
     texts: list[str] = []
     own: list[int] = []
     together: list[list[int]] = []
@@ -57,10 +60,13 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
         texts += line.queries
         own += [numbers.get(line.document_id, -1)] * len(line.queries)
         together += [[numbers.get(name, -1) for name in line.together]] * len(line.queries)
+
     if not texts:
         raise InputError(f"The query set {query_set.name} has no queries yet.", hint="Generate or import some first.")
+
     positions = np.array(own, np.int64)
     width = max(map(len, together))
+
     others = np.array([row + [-1] * (width - len(row)) for row in together], np.int64) if width else None
     language = bm25.language_in(by)
     if language is not None:
@@ -75,6 +81,7 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
             cast(model, precision), texts, documents, positions, precision, store=EmbeddingStore(job.workspace),
             model_hash=identity, others=others, watch=job.advance,
         )  # fmt: skip
+
     store.save_scores(job.workspace, query_set, store.ROUND_TRIP, by, ranks)
     return ranks
 

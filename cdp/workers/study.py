@@ -37,33 +37,41 @@ def main(job: Job) -> None:
     from cdp.studies.run import Study
 
     inputs = Inputs.of(job)
+
     for path in (job.folder / records.FOLDER).glob("*.json"):
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
+
     # Of queries that were written for this study it is known only now.
     if inputs.config.keep != NONE and (same := alike(job.workspace, inputs.sources, max(inputs.config.per_doc))):
         raise ConfigError(same, hint="Have another model write them, or import sets that differ; then test again.")
+
     tracker = Tracker(inputs.config.tracker, str(job.spec.get("name") or job.id), job.folder, inputs.config.to_dict())
     first: Study | None = None
+
     if inputs.config.choose:
         first = choose(job, replace(inputs, conditions=[]))
         inputs = Inputs.of(job)
+
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
 
     # Tasks of a cluster are numbered by all steps; those that are done take no time.
     study = Study(job, inputs, first if job.pool is None else None, tracker)
     done = conducted(job, study)
+
     if inputs.config.keep != NONE and not job.stop_requested():
         job.progress("keeping the best model", 0, 0, "", next_within_s=STEP_S)
         study.done = len(study.steps)  # what is trained now for its model is no step of the plan
         kept.settle(job, inputs.config, inputs.sources[0].corpus, study.train_for_keeps)
+
     tracker.finish()
     job.result(
         "study",
         {"trained": done["trained"], "reused": done["reused"], "failed": done["failed"],
          "report": f"python -m cdp study report {job.id}"},
     )  # fmt: skip
+
     if done["failed"]:
         raise ConfigError(
             f"{done['failed']} of {len(inputs.steps)} conditions failed; the others are kept and reported.",
@@ -182,6 +190,7 @@ def describe_study(
                 "cw_interval": list(cw_profile.interval),
             }
         )
+
     return {
         "schema": records.SCHEMA,
         "config": config.recorded(),

@@ -70,6 +70,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     from cdp.training.tokens import stores_of
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
+
     # Set by launchers of several processes on the CPU: without it accelerate takes each for a single one.
     on_cpu = config.gpus == 0 or os.environ.get("ACCELERATE_USE_CPU") == "true"
     state = PartialState(cpu=on_cpu, timeout=TOGETHER)
@@ -78,8 +79,10 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
             "This training was given a GPU, and torch cannot use it.",
             hint="See what `cdp doctor` says about devices, or set gpus to 0 to train on the CPU.",
         )
+
     if state.device.type == "cpu":
         keep_freed_memory()
+
     config = on_device(config, retriever, state.device.type)
     memo = TokenMemo() if config.dev.benchmark else None  # its texts are encoded again at each evaluation
     model = base_model(retriever, config, str(state.device), memo)
@@ -87,23 +90,29 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
 
     stores = stores_of(model, pairs, lambda phase, done, total: job.progress(phase, done, total, "texts"))
     tracker = Tracker()
+
     if state.is_main_process:
         tracker = Tracker(config.tracker, str(job.spec.get("name") or job.id), job.folder, config.to_dict())
+
     made = make_retriever(
         model, config, pairs, stores, data.weights, JobHooks(job, tracker), job.folder / "checkpoints",
         processes=state.num_processes, evaluate=dev_evaluation(config, job),
         states=States(job.workspace.layers, base_hash, job.advance),
     )  # fmt: skip
+
     outcome, (_, documents, _) = made.outcome, stores
     state.destroy_process_group()
+
     if not state.is_main_process:
         return
 
     job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
     own_notes = leaked_notes(job)
+
     if outcome.stopped:
         whole = f"**Stopped at step {outcome.step:,} of {outcome.steps:,}**: its scores are not those of a whole one."
         own_notes.insert(0, whole)
+
     result: dict[str, Any] = {
         **record_of(
             job.id,
@@ -119,21 +128,25 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "base_hash": base_hash,
         "leakage": job.spec.get("inputs", {}).get(leakage.LEAKAGE, []),
     }
+
     result["notes"] = [*own_notes, *result["notes"], *notes]
     final = {"best_ndcg_at_10": result["best_ndcg@10"], "loss_last": result["loss_last"]}
     tracker.log(outcome.step, final, "final")
     tracker.finish()
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
     name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {pairs.query_set.name}")
+
     licences = licence_notes(retriever, pairs.query_set, job.workspace)
     sets = [query_sets.load(job.workspace, id) for id in (config.query_set, *config.beside)]
     for other in sets[1:]:
         more = licence_notes(retriever, other, job.workspace)
         licences |= {what: f"{licences[what]}; {more[what]}" for what in licences if more[what] != licences[what]}
+
     save = partial(
         save_model, model, result=result, retriever=retriever, workspace=job.workspace, title=name, licences=licences,
         languages=sorted({*pairs.languages} or {pairs.language}), queries="; ".join(map(written_of, sets)),
     )  # fmt: skip
+
     write_folder(model_folder(job.folder), save)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")

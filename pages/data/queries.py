@@ -23,17 +23,21 @@ def write(workspace: Workspace) -> None:
         text = "Queries are written for documents. Add a corpus first."
         frame.empty("No documents yet", text, "documents", "Add documents")
         return
+
     corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus")
     manifest = next(m for m in manifests if m.id == corpus)
     decide_answer.test_summary(workspace, manifest.id)
     sets = queries.list_query_sets(workspace, corpus=manifest.id)
     key = "generate"
+
     chosen = writing.choose_generator(workspace, sets, key)
     with frame.guarded():
         writing.preview(workspace, manifest, sets, chosen)
     with frame.guarded():
         writing.generate(workspace, manifest, sets, chosen, key)
+
     stored_sets.add(workspace, manifest)
+
     if sets:
         frame.next_step(
             "queries",
@@ -49,10 +53,12 @@ def read(workspace: Workspace) -> None:
     if not sets:
         _no_sets("review")
         return
+
     chosen = state.choose("Query set", stored_sets.set_names(workspace, sets), "query_set", what="query set")
     query_set = next(q for q in sets if q.id == chosen)
     stored_sets.incomplete_notes(workspace, [query_set.id])
     stored_sets.facts(workspace, query_set)
+
     if query_set.n_queries:
         with st.spinner("Reading queries"):
             table = usable.table(workspace, query_set)
@@ -61,6 +67,7 @@ def read(workspace: Workspace) -> None:
         review_page.filters(workspace, query_set)
     else:
         st.caption("No queries have been written yet.")
+
     writing.export(workspace, query_set)
     stored_sets.remove(workspace, query_set)
 
@@ -85,9 +92,12 @@ def measure(workspace: Workspace) -> None:
                     default=quality.first_choice(query_sets),
                     most=8,
                 )
+
             with st.container(width=280):
                 human = quality.choose_human(query_sets)
+
         by_id = {q.id: q for q in query_sets}
+
         picked = [by_id[key] for key in chosen]
         if not picked:
             st.caption("Choose at least one query set.")
@@ -98,6 +108,7 @@ def measure(workspace: Workspace) -> None:
             quality.table(workspace, rows)
             quality.curve(workspace, rows)
             quality.model_based(workspace, rows, human)
+
     if query_sets:
         frame.next_step(
             "decide",

@@ -64,6 +64,7 @@ def _contents(questions: Callable[[], Iterator[Question]]) -> Contents:
                     count[passage.prefix] += 1
                     id_of[key] = f"{passage.prefix}{count[passage.prefix]}"
                 identified.append((first, id_of[key], passage))
+
             yield question, identified
 
     def documents() -> Iterator[Document]:
@@ -107,12 +108,14 @@ def _paragraphs(row: SourceRow) -> list[Paragraph]:
         return [
             Paragraph(text_of(p, "title"), text_of(p, "paragraph_text"), bool(p.get("is_supporting"))) for p in listed
         ]
+
     supporting = {title for title, _ in _pairs(row.get("supporting_facts"), "sent_id")}
     paragraphs = []
     for title, sentences in _pairs(row.get("context"), "sentences"):
         if not isinstance(sentences, list):
             raise InputError(f"A paragraph's sentences are no list: {excerpt(sentences)!r}.", hint=HINT)
         paragraphs.append(Paragraph(title, " ".join(str(s).strip() for s in sentences), title in supporting))
+
     return paragraphs
 
 

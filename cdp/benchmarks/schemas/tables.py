@@ -78,6 +78,7 @@ def read(layout: Mapping[str, Any], entry: Entry, files: PartFiles) -> Contents:
                 for name, grades in read_qrels(path).grades.items():
                     yield from (Qrel(name, relevant, score) for relevant, score in grades.items())
                 continue
+
             for row in rows(path):
                 score = _grade(text_of(row, *grade, required=False) or "1", path)
                 listed = "document" in layout["qrels"]

@@ -103,8 +103,10 @@ def _answer(
         keep_repeated=keep,
         languages=languages,
     )
+
     size = 0
     texts: list[str] = []
+
     if reader.zipped and not zipfile.is_zipfile(path):
         with open(path, "rb") as file:
             if file.read(4) == b"\xd0\xcf\x11\xe0":  # OLE: what encrypted and old Office files are
@@ -117,11 +119,14 @@ def _answer(
         if size > MAX_CHARACTERS:
             reason = f"it holds more than {MAX_CHARACTERS:,} characters, {ROW_BYTES} counted for each paragraph"
             raise RefusedValueError("too long", reason)
+
         texts.append(block.text)
         waiting.append(block)
+
         if len(waiting) == BLOCKS_PER_LINE:
             say(blocks=waiting)
             waiting = []
+
     say(blocks=waiting)
 
     report.compare(texts)

@@ -92,19 +92,24 @@ def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[st
 
     data = np.frombuffer(block, np.uint8)
     begins = np.concatenate(([0], ends[:-1]))
+
     last = data[ends - 2]
     if (last == _CR).any():
         last = np.where(last == _CR, data[ends - 3], last)
     # So each line is one object: as many of them as lines, none of which goes on in the next.
     if not (data[begins] == ord("{")).all() or not (last == ord("}")).all():
         return None
+
     lengths = ends - begins
+
     if block.count(b"[") + block.count(b"{") > len(ends) + DEEPEST:
         opened = np.flatnonzero(data & 0xDF == ord("["))  # or {
         if np.diff(np.searchsorted(opened, ends), prepend=0).max() > DEEPEST:
             return None
+
     if lengths.max() > MAX_DIGITS and _LONG_NUMBER.search(block):
         return None
+
     try:
         table = pj.read_json(
             pa.BufferReader(block),
@@ -113,8 +118,10 @@ def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[st
         )
     except pa.ArrowInvalid:
         return None
+
     if table.num_rows != len(ends):
         return None
+
     columns = {name: texts_of(table.column(name)) for name in schema.names}
     return {name: texts for name, texts in columns.items() if texts is not None}
 
@@ -140,6 +147,7 @@ def _entries(opened: Text, source: Source) -> Iterator[Row | BadRow]:
     """The entries of an array, one after the other. InputError where one is too long, and where it breaks off."""
     with opened as text:
         array, number = _Array(text), 0
+
         try:
             array.past("[")
             more = array.peek() != "]"
@@ -150,7 +158,9 @@ def _entries(opened: Text, source: Source) -> Iterator[Row | BadRow]:
                 more = array.peek() != "]"
                 if more:
                     array.past(",")
+
             array.past("]")
+
             if array.peek():
                 raise json.JSONDecodeError("Extra data", array.buffer, array.at)
         except (ValueError, RecursionError) as error:
@@ -233,6 +243,7 @@ class _Array:
                 # With more of the text it is still there, and no string that goes on.
                 if self._ended or (fault == before and "Unterminated" not in error.msg):
                     raise
+
             if len(self.buffer) - self.at > MAX_LINE_CHARACTERS:
                 raise ValueError(f"an entry is longer than {MAX_LINE_CHARACTERS:,} characters")
             self._more()

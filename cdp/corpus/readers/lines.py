@@ -106,6 +106,7 @@ class Joined:
             return f"{first}- {second}"
         if (first + second).lower() in self._lower:
             return first + second
+
         digits = first[-1].isdigit() or second[0].isdigit()
         # Anglo-Saxon, CDU-Politiker; a line in capitals may divide a word.
         capitals = first.isupper() != second.isupper() if len(first) > 1 else first.isupper()
@@ -114,6 +115,7 @@ class Joined:
         # German writes nouns large: "versammlung" is no word where "Versammlung" is.
         words = first.lower() in self._lower and second in self._words
         compound = usual or words or f"{first}-{second}".lower() in self._lower
+
         return f"{first}-{second}" if digits or named or compound else first + second
 
 

@@ -57,10 +57,12 @@ class _Word(Flow):
         self.part = package.of_kind("officeDocument")[0]
         # {id: (name, level of outline or 0, style it is based on)}. Names of built-in styles are always English.
         self.styles: dict[str, tuple[str, int, str]] = {}
+
         for style in (style for root in self._related("styles") for style in within(root, "w:style")):
             level = _value(style, "w:pPr", "w:outlineLvl")
             of = (_value(style, "w:name").lower(), int(level) + 1 if level.isdigit() else 0, _value(style, "w:basedOn"))
             self.styles[attribute(style, "w:styleId")] = of
+
         self.notes = {
             (kind, attribute(note, "w:id")): note
             for kind in NOTES.values()
@@ -91,15 +93,18 @@ class _Word(Flow):
             return Kind.DELETED
         if kind == "w:sdt" and child(item, "w:sdtPr", "w:showingPlcHdr") is not None:
             return Kind.TEMPLATE
+
         gallery = _value(item, "w:sdtPr", "w:docPartObj", "w:docPartGallery") if kind == "w:sdt" else ""
         if gallery == "Table of Contents" or (kind == "w:p" and re.fullmatch(r"toc \d", self._style(item)[0])):
             return Kind.CONTENTS
         if kind == "w:r" and is_hidden(item):
             return Kind.HIDDEN
+
         if name(item.getparent()) == "w:tc" and kind != "w:tcPr":
             merged = child(item.getparent(), "w:tcPr", "w:vMerge")
             if merged is not None and attribute(merged, "w:val", "continue") == "continue":
                 return Kind.HIDDEN
+
         return "phonetic guides" if kind == "w:rt" else None
 
     def _style(self, paragraph: Any) -> tuple[str, int]:

@@ -101,6 +101,7 @@ class _OpenDocument(Flow):
 
     def put(self, parent: Any, item: Any, kind: str) -> None:
         in_line = parent.tag not in ("div", "td", "th")
+
         match kind:
             case "text:p" | "text:h":
                 style = attribute(item, "text:style-name")

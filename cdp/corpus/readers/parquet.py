@@ -104,6 +104,7 @@ def _batches(
             before = source.budget.spent
             source.budget.spend(sum(unpacked[name] for name in columns))
             source.budget.spent = before  # what it says of itself; what comes is counted
+
             others = dict.fromkeys(name for name in names if name not in columns)
             for batch in process.batches(NAME, path, columns):
                 source.budget.spend(cost(batch))
@@ -211,6 +212,7 @@ def _parts(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> Iterator
     done = 0
     for size in BATCH_ROWS:
         skip = done  # they were handed on before there was no memory for more
+
         try:
             for batch in _decoded(file, group, columns, size):
                 before = min(skip, batch.num_rows)
@@ -218,6 +220,7 @@ def _parts(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> Iterator
                 for part in _divided(_plain(batch.slice(before))):
                     yield part
                     done += part.num_rows
+
             return
         except (MemoryError, pa.ArrowNotImplementedError):  # which says that there are 2 GB of elements
             if size == BATCH_ROWS[-1]:

@@ -172,11 +172,15 @@ def _page_blocks(
             heading.append(line.removeprefix("\n"))
             level = own
             continue
+
         if heading or (paragraph and (line[0] == "\n" or ("\t" in line) != ("\t" in paragraph[0]))):
             yield from flush()
+
         paragraph.append(line.removeprefix("\n"))
+
         if len(line) < 0.75 * full and line[-1] in ".!?:;。！？" and "\t" not in line:
             yield from flush()
+
     yield from flush()
 
 

@@ -81,12 +81,15 @@ class Page:
         widest = max(map(len, texts)) if len(texts) >= LEAST_LINES else sys.maxsize
         begins = itertools.accumulate((len(line) + 2 for line in texts), initial=0)
         found = [_Line(at, line) for at, line in zip(begins, texts, strict=False)]
+
         if rtl and is_vocalised(self.whole):
             found = self._vocalised(found)
+
         for at, line, boxes in found:
             text = line.replace("\t", " ").strip()
             if text and self._crop is not None and self._in_place:
                 text = self._within_crop(line, at).strip()
+
             if text:
                 long = len(line) >= 0.8 * widest
                 size = full if long and full else self._size(at)
@@ -102,8 +105,10 @@ class Page:
             by_column = self._in_columns(n, len(lines))
             whole = self._in_place and self._crop is None
             lines = by_column or (self._with_cells(lines, starts) if whole else lines)
+
         if self._form is not None or raw.FPDFPage_GetAnnotCount(self._page.raw):
             self._fill_in(lines, starts)
+
         return lines
 
     def is_picture(self) -> bool:
@@ -233,10 +238,14 @@ class Page:
                 gaps.append((self._box(at + space.end())[0] - left) / ((top - bottom) or 1))
                 if gaps[-1] > CELL_GAP:
                     ends.append(space.end())
+
             if len(gaps) > 1 and max(gaps) - min(gaps) < EVEN_GAPS and max(gaps) < WIDEST_GAP:
                 ends = [0]
+
             rows.append([text[i:j].rstrip() for i, j in itertools.pairwise([*ends, len(text)])])
+
         n_cells = [1, *map(len, rows), 1]
+
         # Of two cells is also a heading with its number, an item with its mark, a line with a date at its end.
         tabled = [
             len(row) > 2 or (len(row) == 2 and len(row[0]) > LONGEST_MARK and max(n_cells[i], n_cells[i + 2]) > 1)
@@ -244,10 +253,13 @@ class Page:
         ]
         if not any(tabled):
             return lines
+
         for is_table, numbers in itertools.groupby(range(len(rows)), key=lambda i: tabled[i]):
             if is_table:
                 self._align(list(numbers), [line.text for line in lines], starts, rows)
+
         bottoms = [self._box(at)[1] for at in starts]
+
         steps = [0.0, *(above - below for above, below in itertools.pairwise(bottoms))]
         usual = median([step for step in steps if step > 0] or [0.0])
         found = []
@@ -255,6 +267,7 @@ class Page:
             # Far above is the next column, which continues the paragraph.
             apart = step > 1.4 * usual or -10 * usual < step < 0
             found.append(PageLine("\t".join(row).rstrip("\t") if is_row else "\n" + text if apart else text, size))
+
         return found
 
     def _align(
@@ -301,6 +314,7 @@ class Page:
                         gap = "" if lines[i].text[0] == "\n" or not i else "\n"
                         lines[i] = lines[i]._replace(text=f"{gap}{lines[i].text}{more}")
                 continue
+
             at = next((i for i, b in places if b[3] < box[1]), len(lines))
             lines.insert(at, PageLine(f"\n{text}" if at else text, lines[at - 1].size if lines else 0))
             starts.insert(at, starts[at - 1] if starts else 0)
@@ -367,11 +381,13 @@ def _by_column(boxes: Sequence[Box]) -> tuple[list[Box], bool]:
     left, right = min((b[0] for b in boxes), default=0), max((b[2] for b in boxes), default=0)
     gaps = [left + (right - left) * i / 100 for i in range(25, 76)] if len(boxes) >= LEAST_BOXES else []
     gap = min(gaps, key=lambda x: sum(b[0] < x < b[2] for b in boxes), default=0.0)
+
     sides = [b for b in boxes if b[2] <= gap], [b for b in boxes if b[0] >= gap]
     # Columns of prose fill their width; the cells of a table do not, and a table is read by rows.
     full = [sum(b[2] - b[0] for b in side) / len(side) for side in sides if len(side) >= LEAST_SIDE]
     if len(full) < 2 or sum(map(len, sides)) < 0.8 * len(boxes) or min(full) < 0.5 * (right - left) / 2:
         return _lines_of(boxes), False
+
     ordered: list[Box] = []
     part: list[Box] = []
     # Lines across the gap (titles, figures' captions) divide the page.
@@ -383,6 +399,7 @@ def _by_column(boxes: Sequence[Box]) -> tuple[list[Box], bool]:
             ordered += _by_column(side)[0]
         ordered += [] if box is None else [box]
         part = []
+
     return ordered, True
 
 

@@ -57,13 +57,16 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
         part = parts.get(sheet.title, "")
         for comments in package.of_kind("comments", part):
             report.remove(all_text(package.xml(comments)), Kind.COMMENTS)
+
         rows = _rows(sheet)
+
         if sheet.sheet_state != "visible":
             report.remove("\n".join("\n".join(row) for row in rows), "hidden sheets")
             continue
 
         yield Block(title, 2, number)
         yield from _table(rows, number)
+
         for drawing in package.of_kind("drawing", part):
             root, page = package.xml(drawing), box([])
             for shape in within(root, "xdr:sp"):
@@ -71,6 +74,7 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
             page.extend(graphics(root, package, drawing))
             for block in blocks(page, report):
                 yield block._replace(page=number)
+
     report.title = package.title()
 
 
@@ -104,6 +108,7 @@ def _count(package: Package, book: str, parts: dict[str, str], report: Report) -
     for part in parts.values():
         for cell in (cell for row in package.each(part, "row") for cell in within(row, "x:c")):
             value = next((item.text or "" for item in cell if name(item) == "x:v"), "")
+
             match cell.get("t"):
                 case "s" if value:
                     used[shared[int(value)]] += 1
@@ -111,9 +116,12 @@ def _count(package: Package, book: str, parts: dict[str, str], report: Report) -
                     used[unescaped(value)] += 1
                 case "inlineStr":
                     used[_plain(cell)] += 1
+
             unanswered += not value and any(name(item) == "x:f" for item in cell)
+
     for text, n in used.items():
         report.count(text, times=n)
+
     if unanswered:
         formulas = counted(unanswered, "formula without a result", "formulas without a result")
         report.notes.append(f"{formulas}: save it in a spreadsheet program")

@@ -122,6 +122,7 @@ def _put(page: Any, shape: Any, package: Package, part: str) -> None:
                 made = child_of(line, "td" if number else "th")
                 if not {cell.get("hMerge"), cell.get("vMerge")} & {"1", "true"}:  # another covers it
                     drawn(made, cell)
+
         page.extend(graphics(shape, package, part))
     else:
         drawn(child_of(page, "h2" if _placeholder(shape) in TITLES else "p"), shape)

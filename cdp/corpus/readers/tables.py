@@ -74,10 +74,12 @@ def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator
     from pyarrow import csv as arrow
 
     delimiter, quoted = shape(source, options)
+
     rows = partial(_rows, source, options, delimiter, quoted)
     head, fields = resolved(source, options, rows)
     if fields is None:
         return rows()
+
     header = list(head[0].values)
     wanted = [name for name in dict.fromkeys((fields.id, fields.title, fields.text)) if name]
 
@@ -90,6 +92,7 @@ def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator
     def parse(block: bytes, ends: NDArray[np.int64]) -> dict[str, pa.StringArray] | None:
         if block.startswith(codecs.BOM_UTF8):  # which Arrow would leave out
             return None
+
         try:
             table = arrow.read_csv(
                 pa.BufferReader(block),
@@ -103,18 +106,24 @@ def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator
             )
         except pa.ArrowInvalid:
             return None
+
         if table.num_rows != len(ends):
             return None
+
         columns = {name: texts_of(table.column(name)) for name in wanted}
         return {name: texts for name, texts in columns.items() if texts is not None}
 
     ends_of = partial(_ends_of_records, delimiter, quoted)
     spent = source.budget.spent
+
     with open_text(source, options.encoding, newline="" if quoted else "\n") as text:
         first = next(_records(source, text, delimiter, quoted))
+
     source.budget.spent = spent
+
     if isinstance(first, BadRow) or first[0] > 1:
         return rows()
+
     return in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
 
 
@@ -129,10 +138,12 @@ def _ends_of_records(delimiter: str, quoted: bool, block: bytes) -> NDArray[np.i
     quotes = np.flatnonzero(data == ord('"')) if quoted else ends[:0]
     ends = ends[np.searchsorted(quotes, ends) % 2 == 0] if len(quotes) else ends
     cut = int(ends[-1]) if len(ends) else 0
+
     if b"\r" in block:
         returns = np.flatnonzero(data[:cut] == ord("\r"))
         if not (data[returns + 1] == ord("\n")).all():
             return None
+
     quotes = quotes[quotes < cut]
     if len(quotes):
         edge = np.isin(np.arange(256), [ord(delimiter), ord("\n"), ord("\r")])
@@ -143,6 +154,7 @@ def _ends_of_records(delimiter: str, quoted: bool, block: bytes) -> NDArray[np.i
         closes = edge[data[closing + 1]] | np.append(again, False)
         if not begins.all() or not closes.all():
             return None
+
     return ends
 
 
@@ -152,7 +164,9 @@ def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]
         named = options.text_field or options.id_field or options.title_field
         roles = {1: ["text"], 2: ["id", "text"], 3: ["id", "title", "text"]}.get(len(cells))
         return roles if roles and named is None else [str(i) for i in range(1, len(cells) + 1)]
+
     names = [cell.strip() for cell in cells]
+
     repeated = sorted(name for name, times in Counter(names).items() if name and times > 1)
     if repeated:
         raise InputError(
@@ -161,6 +175,7 @@ def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]
             file=source.name,
             line=1,
         )
+
     return [name or f"column {i}" for i, name in enumerate(names, start=1)]
 
 
@@ -179,6 +194,7 @@ def _quoted(source: Source, text: io.TextIOBase, delimiter: str) -> Iterator[Cel
 
     def lines() -> Iterator[str]:
         nonlocal last, size
+
         for number, line in numbered_lines(text):
             size += len(line or "")
             if line is None or size > 2 * MAX_LINE_CHARACTERS:  # a cell that is too long costs its row alone
@@ -188,12 +204,14 @@ def _quoted(source: Source, text: io.TextIOBase, delimiter: str) -> Iterator[Cel
                     file=source.name,
                     line=number,
                 )
+
             last = line
             yield line
 
     reader = csv.reader(lines(), delimiter=delimiter, strict=True)
     while True:
         begins, size = reader.line_num + 1, 0
+
         try:
             cells = next(reader)
         except StopIteration:
@@ -201,6 +219,7 @@ def _quoted(source: Source, text: io.TextIOBase, delimiter: str) -> Iterator[Cel
         except csv.Error as error:
             yield _quoting_fault(error, begins, reader.line_num, last)
             continue
+
         if cells:
             yield begins, cells
 
@@ -246,12 +265,15 @@ def find_delimiter(text: str, options: ReadOptions) -> str:
         records = parses(text, delimiter, True) or parses(text, delimiter, False) or []
         if not records or len(records[0]) < 2:
             continue
+
         width = len(records[0])
         n_wanted = len(wanted & {cell.strip().strip('"').lower() for cell in records[0]}) if options.header else 0
         even = sum(len(record) == width for record in records) / len(records)
+
         score = (n_wanted, round(even, 2), width)
         if score > best_score:
             best, best_score = delimiter, score
+
     return best
 
 

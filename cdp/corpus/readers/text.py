@@ -116,6 +116,7 @@ def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Ite
         for number, line in lines:
             bare = (line or "").rstrip("\r\n")
             marks = _FENCE.match(bare)
+
             if fence:
                 if marks and marks[1].startswith(fence) and not bare.strip(" `~"):
                     fence = ""
@@ -131,7 +132,9 @@ def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Ite
             elif line is not None and not bare.strip():
                 yield from paragraph.flush()
                 continue
+
             yield from paragraph.add(number, line)
+
     yield from paragraph.flush()
 
 

@@ -112,6 +112,7 @@ class _Walk:
             self._raised.append(len(self._pieces))
         elif tag == "q":
             self._add("“")
+
         self._apart = self._apart or tag in APART or "-" in tag
         self._buttons += tag == "button"
 
@@ -129,6 +130,7 @@ class _Walk:
             self._pieces[at:] = [_raised(before, text) if tag == "sup" else _lowered(before, text)]
         elif tag == "q":
             self._add("”")
+
         self._apart = self._apart or tag in APART or "-" in tag
         self._buttons -= tag == "button"
 

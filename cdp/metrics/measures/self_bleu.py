@@ -74,16 +74,20 @@ def _clipped_matches(queries: Sequence[Sequence[Hashable]], order: int, candidat
     matches = [0] * len(queries)
     if len(candidates) < 2:
         return matches
+
     distinct = [set(_ngrams(queries[i], order)) for i in candidates]
     holders = Counter(chain.from_iterable(distinct))
+
     shared = {gram for gram, n in holders.items() if n > 1}
     if not shared:
         return matches
+
     repeating: dict[int, Counter[Hashable]] = {}
     for i, grams in zip(candidates, distinct, strict=True):
         matches[i] = len(grams & shared)
         if len(grams) < len(queries[i]) - order + 1:
             repeating[i] = Counter(_ngrams(queries[i], order))
+
     largest = _two_largest(repeating.values())
     for i, counts in repeating.items():
         for gram, count in counts.items():
@@ -91,6 +95,7 @@ def _clipped_matches(queries: Sequence[Sequence[Hashable]], order: int, candidat
                 first, second = largest[gram]
                 others = second if count == first else first
                 matches[i] += min(count, max(others, 1)) - 1
+
     return matches
 
 

@@ -143,17 +143,23 @@ def export(
     """
     if per_doc is not None and per_doc < 1:
         raise ConfigError(f"At least 1 query per document must be exported, not {per_doc}.")
+
     kind = EXPORTS.named(form)
+
     write = kind.write
     if write is None:
         raise ConfigError(f"{form} holds requests, which synthesis writes.", hint="Choose another format.")
+
     _check_new(target)
     query_set = load(workspace, query_set_id)
     selection = ExportSelection(workspace, query_set_id, per_doc, [] if notes is None else notes)
+
     if kind.alone and not query_set.hard_negatives and not files(workspace, query_set_id).rankings.exists():
         selection.notes.append(f"The set has no hard negatives (queries mine adds them): {kind.alone}.")
+
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+
         with staging(target.parent) as folder:
             n = write(selection, folder / target.name)
             _check_new(target)
@@ -162,6 +168,7 @@ def export(
         raise WorkspaceError(
             f"{target} cannot be written: {error.strerror or error}.", hint="Choose another place, or make room there."
         ) from error
+
     return n
 
 

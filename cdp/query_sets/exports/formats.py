@@ -40,14 +40,18 @@ def _write_beir(selection: ExportSelection, target: Path) -> int:
                 record = {"_id": document.id, "title": document.title, "text": document.text}
                 corpus.write(json.dumps(record, ensure_ascii=False) + "\n")
                 written = document.id
+
             plain = plain_form(example.query)
             if plain in shared:
                 query_id = id_of.setdefault(plain, query_id)
+
             if query_id == example.id:
                 queries.write(json.dumps({"_id": query_id, "text": example.query}, ensure_ascii=False) + "\n")
                 n += 1
+
             qrels.write(f"{query_id}\t{document.id}\t1\n")
             n_negatives += bool(example.negatives)
+
     selection.note(n_negatives, "Hard negatives left out, for which BEIR has no place")
     return n
 
@@ -140,6 +144,7 @@ def _write_columns(selection: ExportSelection, target: Path, *, triplets: bool) 
 
     def rows() -> Iterator[list[Any]]:
         nonlocal n, n_short, n_without, n_unscored
+
         for example in selection.examples():
             if width and not example.negatives:
                 n_without += 1
@@ -156,9 +161,11 @@ def _write_columns(selection: ExportSelection, target: Path, *, triplets: bool) 
             writer.write_table(pa.table(list(zip(*block, strict=True)), schema=schema))
         if not n:
             writer.write_table(schema.empty_table())
+
     selection.note(n_without, "Left out without a hard negative, which each row holds")
     selection.note(n_unscored, "Left out without the teacher's scores, which each row holds")
     selection.note(n_short, f"Fewer than {width} hard negatives, so theirs are repeated")
+
     return n
 
 
@@ -207,16 +214,19 @@ def _write_lists(selection: ExportSelection, target: Path) -> int:
     texts, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
     fields = {"query_id": pa.string(), "query": pa.string(), "document_ids": texts, "documents": texts}
     schema = pa.schema({**fields, "scores": numbers})
+
     width, scored = selection.widest()
     if not scored:
         raise InputError(
             "The set has no hard negatives with a teacher's scores, which each row holds.",
             hint="queries mine --teacher adds them; PyLate's Contrastive reads the format sentence-transformers.",
         )
+
     n = n_short = n_unscored = 0
 
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal n, n_short, n_unscored
+
         for example in selection.examples():
             if not example.scores:
                 n_unscored += 1
@@ -242,6 +252,7 @@ def _write_lists(selection: ExportSelection, target: Path) -> int:
 
     selection.note(n_unscored, "Left out without hard negatives that a teacher scored, which each row holds")
     selection.note(n_short, f"Fewer than {width} hard negatives, so theirs are repeated")
+
     return n
 
 

@@ -110,6 +110,7 @@ class LocalModelGenerator(Generator):
         settings = _Settings(
             sent["max_output_tokens"], sent["temperature"], sent.get("top_p", 1.0), sent.get("stop", ())
         )
+
         tokens = _encode(tokenizer, prompt)
         room = getattr(model.config, "max_position_embeddings", None)
         if room is not None and len(tokens) + 1 > room:
@@ -117,17 +118,21 @@ class LocalModelGenerator(Generator):
                 f"The prompt has {len(tokens)} tokens, more than the {room} that {self.model} reads.",
                 hint="Lower max_document_tokens.",
             )
+
         # The request's own seed, so that its batch does not change the draw.
         seed = int(sha256_text(str(config.seed), str(sampling.seed or 0), prompt)[:15], 16)
+
         request = _Request(tokens, seed, settings)
         with self._lock:
             self._waiting.append(request)
+
         while not request.answer.done():
             with self._turn:
                 if not request.answer.done():
                     if self._cancelled.wait(GATHER_S):
                         raise Cancelled
                     self._serve()
+
         return request.answer.result()
 
     def _serve(self) -> None:
@@ -138,12 +143,14 @@ class LocalModelGenerator(Generator):
             alike.sort(key=lambda r: (r is not oldest, abs(len(r.tokens) - len(oldest.tokens))))
             batch = alike[: self._largest]
             self._waiting = [request for request in self._waiting if request not in batch]
+
         try:
             answers = self._answers(batch)
         except BaseException as error:
             for request in batch:
                 request.answer.set_exception(error)
             return
+
         for request, answer in zip(batch, answers, strict=True):
             request.answer.set_result(answer)
 
@@ -179,9 +186,11 @@ class LocalModelGenerator(Generator):
         mask = torch.tensor([[0] * (width - len(p.tokens)) + [1] * len(p.tokens) for p in prompts], device=model.device)
         criteria = [_Stop(tokenizer, width, settings.stop, self._cancelled)]
         draw: list[Any] = []
+
         if settings.temperature:
             nucleus = [TopPLogitsWarper(settings.top_p)] if settings.top_p < 1 else []
             draw = [TemperatureLogitsWarper(settings.temperature), *nucleus, _Draw([p.seed for p in prompts])]
+
         with torch.inference_mode():
             out = model.generate(
                 input_ids=ids,
@@ -193,8 +202,10 @@ class LocalModelGenerator(Generator):
                 logits_processor=LogitsProcessorList(draw),
                 stopping_criteria=StoppingCriteriaList(criteria),
             )
+
         if self._cancelled.is_set():
             raise Cancelled
+
         ends = _end_tokens(model, tokenizer)
         return [
             _answer(tokenizer, row, prompt, ends, settings.stop, self.model)

@@ -42,7 +42,9 @@ class RecordedGenerator(Generator):
             raise NotFoundError(
                 "recording", method.name, known=self.methods(), hint="Use the generator template or openai instead."
             )
+
         recordings = (ANSWERS.get(path, "recorded", lambda path=path: _read(path)) for path in paths)  # type: ignore[misc]
+
         queries = next((kept for recorded in recordings if (kept := recorded.get(document.content_hash))), None)
         if queries is None:
             raise RequestError(
@@ -50,6 +52,7 @@ class RecordedGenerator(Generator):
                 "of data/recorded have them.",
                 hint="Use the generator template or openai instead.",
             )
+
         return Answer(queries=queries[:m], model=self.model)
 
 

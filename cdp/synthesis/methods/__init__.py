@@ -162,6 +162,7 @@ def own_method(template: str) -> Method:
             f"Your prompt lacks {' and '.join(missing)}.",
             hint="Write {document} where the document goes and {M} for the number of queries.",
         )
+
     return Method(
         name=OWN,
         title="Your own prompt",
@@ -193,6 +194,7 @@ def method_of(config: SynthesisConfig) -> Method:
             f"The method {method.name} asks for all queries at once, so none has a log-probability of its own.",
             hint=f"Those with one query per call: {single}.",
         )
+
     settings, values, fixed = config.settings(), config.to_dict(), method.sampling_for(config.per_doc).to_dict()
     for name in sorted(method.fixed & set(settings)):
         if values[name] not in (settings[name].default, fixed.get(name)):
@@ -200,6 +202,7 @@ def method_of(config: SynthesisConfig) -> Method:
                 f"{name} has no effect: the method {method.name} sets it to {fixed.get(name)}.",
                 hint=f"Leave {name} out, or choose another method.",
             )
+
     return method
 
 

@@ -76,12 +76,14 @@ class Material:
         is_small = title.islower()
         self.is_story = 0 < len(title.split()) < LONGEST and _is_story(document.text, title)
         first, *rest = title.split() or [""]
+
         if self.is_story:
             is_name = not (is_small and len(rest) > 1 and FUNCTION_WORDS.isdisjoint(title.split()))
         else:
             names = sum(word[:1].isupper() or word[:1].isdigit() or word in FUNCTION_WORDS for word in rest)
             is_name = len(rest) < 3 or (len(rest) < LONGEST_NAME and 2 * names >= len(rest))
             is_name = is_name and not is_small and bool(telling(title)) and not _PATTERNS["no_name"].search(title)
+
         self.name = "" if not is_name else capwords(title) if is_small else title
         self.is_label = is_small and not self.is_story
         phrase = title.replace(": ", " ")
@@ -91,11 +93,14 @@ class Material:
         self._inner = Counter(word for sentence in self.sentences for word in sentence.split()[1:])
         lowers = self._lowers(first) and not any(word[:1].isupper() for word in rest)
         self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
+
         if self.name and 2 * document.text.count(f"the {self.name}") > document.text.count(self.name):
             self.subject = f"the {self.name}"
+
         whole = [text for sentence in self.sentences if (text := self._whole(sentence))]
         if not whole and self.name:  # behind the title "It was built by these" is of use
             whole = [text for sentence in self.sentences if (text := self._whole(sentence, strict=False))]
+
         whole.sort(key=self._worth, reverse=True)
         self.claims = [text for text in whole if self._is_claim(text)]
         self.quotations = [text for text in whole if text not in self.claims]
@@ -113,6 +118,7 @@ class Material:
             return _line(sentence)
         if not sentence.endswith((".", '."', ".”")) or _PATTERNS["speech"].search(sentence):
             return ""
+
         text = _PATTERNS["reported"].sub("", _OPENING.sub("", plain(sentence).rstrip(" .")))
         lowered = [word.strip(",'’") for word in text.lower().split()] or [""]
         named = bool(self.name) and text.startswith(self.name)
@@ -121,12 +127,16 @@ class Material:
         # A pronoun behind the first words means something in the text, "the ship" behind a title.
         starts = named or (lowered[0] not in _NOT_FIRST and _PRONOUNS.isdisjoint(lowered[:4]))
         clear = self.is_story or (_UNCLEAR.isdisjoint(lowered) and bool(self.name or not _definite(text)))
+
         if self.is_label:  # a name or number tells it from others
             clear = clear and bool(re.search(r"\s[A-Z\d]", text))
+
         shown = re.sub(r"\b([A-Z]\w+) I\b", r"\1 1", text.replace(self.name or "\n", "X"))  # "World War I"
+
         fits = fits and _has_verb(lowered[1:], named) and not _PATTERNS["debris"].search(shown)
         if fits and ((starts and clear) or not strict):
             return text[:1].upper() + text[1:]
+
         return _line(sentence) if self.is_story else ""
 
     def _is_claim(self, text: str) -> bool:
@@ -204,6 +214,7 @@ def _line(sentence: str) -> str:
         and not _PATTERNS["debris"].search(line)
         and not _PATTERNS["quoted"].search(line)
     )
+
     return line[:1].upper() + line[1:] if fits and whole else ""
 
 
@@ -306,11 +317,13 @@ def _about_title(material: Material) -> Iterator[str]:
         about = re.match(_ABOUT.format(name=re.escape(material.name)), plain(sentence, asides=True))
         if about is None or material.is_ambiguous:
             continue
+
         subject = about["lead"].lower() + material.subject.removeprefix("the ") if about["lead"] else material.subject
         verb, rest, inner = about["verb"], plain(about["rest"]).rstrip(" ."), about["inner"] or ""
         described = _PATTERNS["head_end"].split(rest)[0].partition(" ")[2]
         is_noun, kind = about["article"] in ("a", "an", "the"), described.rpartition(" ")[2].lower()
         is_person = is_noun and (kind in _ROLES or "born" in inner)
+
         if (made := _PATTERNS["made_by"].match(rest)) and made["done"] in DATA["agents"]:
             yield f"Who {DATA['agents'][made['done']]} {subject}?"
         if is_person or (is_noun and kind in _THINGS):
@@ -319,6 +332,7 @@ def _about_title(material: Material) -> Iterator[str]:
             yield f"When was {subject} born?"
         if is_person and _PATTERNS["died"].search(inner):
             yield f"When did {subject} die?"
+
         known = content(described) & content(subject)
         if is_noun and " " in described and kind in _ROLES | _THINGS and not known:
             yield f"{material.name} {described}"

@@ -56,20 +56,24 @@ def _wordings(document: Document) -> list[list[str]]:
     if _HANGUL.search(title) and len(raw) > 1:
         # Korean collections put a definition without a verb in front of a sentence.
         raw = [(text, sentence) for text, sentence in raw if text.startswith(title[:2])]
+
     whole = [text for text, sentence in raw if _FULL_STOP.search(sentence) and _is_whole(text)]
     alone = [text for text in whole if SHORTEST <= _length(text) <= LONGEST_QUOTED and not _points_back(text)]
     clear = [text for text in alone if not _refers(text)] or [text for text in alone if _length(text) > 0.5]
     certain = sorted((text for text in clear if _length(text) <= 1 and _begins_with(title, text)), key=_length)
     quoted = [text for text in clear if text not in certain]
     quoted.sort(key=lambda text: abs(_length(text) - 0.45))
+
     quoted = [text for text in quoted if not any(mark in text for mark in "「『“«")] or quoted
     # A number or foreign letters tell a passage from others.
     quoted = [text for text in quoted if _PATTERNS["telling"].search(text)] or quoted[:1]
     if not certain and (not quoted or (given and language not in _DATA["quotes"])):
         texts = [given] if given else whole or [text for text, _ in raw] or [plain(document.text)]
         return [[min(texts, key=len)[: 2 * LONGEST_WIDE]]]
+
     tags, quotes = _DATA["tags"].get(language, []), _DATA["quotes"].get(language, ["{s}"])
     quoted = quoted[: max(1, MAX_QUOTED - len(certain))]
+
     return [
         *([text, *(f"{text}{tag}" for tag in tags)] for text in certain),
         *([_beside(title, text, wording.format(s=text)) for wording in quotes] for text in quoted),

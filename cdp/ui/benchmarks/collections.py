@@ -82,9 +82,11 @@ def _facts(item: RegistryStatus) -> None:
         ("CW", NOT_STATED if entry.cw is None else f"{entry.cw:.2f}", frame.DEFINITIONS["cw"]),
         ("Text size", _text(item), "Approximate size of the documents' texts."),
     )
+
     st.markdown(f"**Licence:** {md(entry.licence)} ({md(entry.licence_source)})")
     facts = [f"Sizes: {md(entry.figures)}", f"split: {md(entry.split)}", f"language: {md(entry.language)}"]
     st.caption(" · ".join(facts))
+
     if entry.repos:
         st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face Hub.")
     if entry.note:
@@ -117,11 +119,14 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     benchmark_split = f"{info.name}/{split}"
     frame.link("launch", "Train and evaluate on it", benchmarks=[benchmark_split])
     frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[benchmark_split])
+
     for repository, commit in manifest.commits.items():
         st.caption(f"{md(repository)} at `{commit[:12]}`")
+
     for note in manifest.notes:
         if shown.entry is None or note != shown.entry.note:
             st.caption(f":material/info: {md(note)}")
+
     forms.command(commands.line("benchmarks", "sample", info.name))
 
 
@@ -131,6 +136,7 @@ def _own(workspace: Workspace) -> None:
     if not stored:
         st.caption("No collection yet. Add one below, or have a model judge your query log.")
         return
+
     st.subheader("Your collections", anchor=False)
     tables.show(
         {
@@ -145,7 +151,9 @@ def _own(workspace: Workspace) -> None:
         alt="Your benchmarks and subsets",
         config=COUNTS,
     )
+
     frame.link("launch", "Evaluate a retriever on them", tab="evaluation")
+
     with st.expander("Delete", icon=":material/delete:", type="compact", key="own_manage"):
         name = forms.pick("Benchmark", [b.name for b in stored], key="own_benchmark", persistent=False)
         info = next(b for b in stored if b.name == name)
@@ -172,6 +180,7 @@ def _add(workspace: Workspace) -> None:
         pressed = forms.button("Add benchmark", icon=":material/upload_file:", key="benchmark_own_add")
         shown = path or (uploads[0].name if uploads else "PATH")
         forms.command(commands.line("benchmarks", "add", shown, name=name.strip(), language=language.strip()))
+
         if pressed:
             with frame.guarded():
                 with st.spinner("Checking the benchmark"), forms.opened(workspace, uploads, path) as (file, _):

@@ -29,11 +29,13 @@ def page(workspace: Workspace) -> None:
         "A model grades what retrievers find for your target queries: a benchmark for documents without judgments. "
         "People label some of its queries afterwards, which corrects the figures."
     )
+
     manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
         frame.empty("No documents yet", "A model judges documents that you have. Add some first.", "documents",
                     "Add documents")  # fmt: skip
         return
+
     key = "judge"
     corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
@@ -43,19 +45,25 @@ def page(workspace: Workspace) -> None:
         writer = forms.widget(JudgeConfig, "writer", key=key) if source == "" else ""
         told = ("written_by",) if source == "" else ()
         settings = forms.fields(JudgeConfig, key=key, leave_out=(*own, *told))
+
         if source is None:
             st.caption("Choose the target queries: what people search for, one query per line.")
             return
+
         column = asked_column(workspace, source) if source else ""
         named = {"corpus": corpus, "queries": source, "query_field": column, "generator": chosen.name, "writer": writer}
         values = {**chosen.settings, **settings, **named}
+
         config = JudgeConfig.from_dict(values)
         with st.spinner("Reading the queries"):
             planned = judging.plan(workspace, config, chosen.api_key)
+
         _summary(planned)
         shown = config.replace(queries=source)
+
         if forms.button("Start judging", type="primary", icon=":material/gavel:", key=f"{key}_start"):
             frame.go("jobs", job=judging.start(workspace, config, api_key=chosen.api_key))
+
         forms.command(commands.line("benchmarks", "judge", config=shown, wait=True))
 
 
@@ -69,13 +77,16 @@ def asked_queries(workspace: Workspace, key: str, stack: ExitStack) -> str | Non
             "Without a log, a model imagines what people would ask. Results then say so: real queries are better."
         )
         return ""
+
     if way == SET:
         sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
         named = stored_sets.set_names(workspace, [q for q in sets if q.n_queries])
         return str(forms.pick("Query set", named, key=f"{key}_set", placeholder="Choose a query set") or "") or None
+
     uploads, path = forms.source("Query log", f"{key}_log", TYPES)
     if not uploads and not path:
         return None
+
     file, _ = stack.enter_context(forms.opened(workspace, uploads, path))
     return str(file)
 
@@ -109,6 +120,7 @@ def after(workspace: Workspace, name: str, runs: list[str]) -> None:
     judged = judging.judged_name(workspace, name)
     if not judged:
         return
+
     if runs:
         config = judging.repeated(workspace, judged, runs)
         # Without a key nothing can be planned: the page around it stands all the same.
@@ -120,4 +132,5 @@ def after(workspace: Workspace, name: str, runs: list[str]) -> None:
             if forms.button("Start judging", type="primary", key=f"again_{judged}"):
                 frame.go("jobs", job=judging.start(workspace, planned.config, api_key=api_key))
             forms.command(commands.line("benchmarks", "judge", config=planned.config, wait=True))
+
     frame.link("benchmarks", "Label queries", icon=":material/edit:", tab="label", judged_benchmark=judged)

@@ -51,6 +51,7 @@ def test_button(workspace: Workspace, known: Decision, corpus: str, *, primary: 
     elif not test_asked() and trial.running(workspace, corpus) is None:
         retriever = known.readers[0] if known.readers else ""
         again = "Run it here" if known.basis and known.basis.recorded else "Test again"
+
         label = f"Test {retriever}" if retriever else again if known.measured else LABEL
         kind = "primary" if primary else "secondary"
         if st.button(label, type=kind, icon=":material/experiment:", key="decide_test"):
@@ -58,11 +59,14 @@ def test_button(workspace: Workspace, known: Decision, corpus: str, *, primary: 
                 retriever = repeated
             if retriever:
                 st.session_state["trial_retriever"] = retriever
+
             for name in ("queries", "seeds"):
                 if known.settling is not None and getattr(known.settling, name):
                     st.session_state[f"trial_{name}"] = getattr(known.settling, name)
+
             state.write(OPEN, "1")
             st.rerun()
+
     if known.measured and known.basis is not None and known.basis.judged_by == TEMPLATE:
         frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
 
@@ -89,7 +93,9 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         f"{unit}, and measures on judged queries what it gains over BM25, every retriever at hand untrained, and the "
         "fusions of both."
     )
+
     sets = queries.list_query_sets(workspace, corpus=corpus)
+
     chosen = writing.choose_generator(workspace, sets, writing.FORM, endpoints.writer(workspace, corpus))
     presets = {"": "The best at hand", **{preset.name: preset.title for preset in PRESETS.values()}}
     values: dict[str, Any] = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}
@@ -106,10 +112,12 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             key="trial_per_doc",
             help="The grid trains more, on the first queries of one set of ten.",
         )
+
         for name in ("queries", "seeds", "minutes", *(["spend"] if chosen.costs else [])):
             with st.container(width=160):
                 value = forms.widget(TrialConfig, name, key="trial", label=LIMITS.get(name, ""))
                 values |= {name: value} if value else {}
+
     config = TrialConfig.from_dict(values)
     planned = trial.plan(workspace, config, chosen.api_key)
     frame.remarks(filter(None, [planned.judged.splits.shared_note]), "warning")
@@ -126,14 +134,19 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         ),
         ("Judged by", md(_judges(planned.judged), 40)),
     )
+
     notes = list(planned.notes)
+
     if not planned.plan.measured:
         notes.insert(0, "The time is a guess until something was trained on this machine.")
+
     frame.remarks(notes)
+
     if planned.judged.kind == own_test.TEMPLATE:
         frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
     if planned.problem:
         config = _choice(planned)
+
     with st.container(horizontal=True):
         if forms.button("Start the test", type="primary", icon=":material/play_arrow:", key="trial_start"):
             with st.spinner("Starting"):
@@ -143,6 +156,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         if st.button("Not now", type="tertiary", key="trial_close"):
             state.write(OPEN, None)
             st.rerun()
+
     forms.command(trial.command(planned.config))
 
 
@@ -222,10 +236,13 @@ def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> Non
             st.caption(md(known.rests_on))
         else:
             _untested(known, request)
+
         for question, verdict in card.lines(known):
             st.markdown(f"**{question}** {md(verdict)}")
+
         first, *more = known.limits or ("",)
         frame.remarks([first] if first and known.measured else [], icon="warning")
+
         step = advice.next_step(workspace, known, request.corpus)
         with st.container(horizontal=True, vertical_alignment="center"):
             icon = ":material/model_training:"
@@ -235,7 +252,9 @@ def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> Non
             if known.measured and known.basis is not None:
                 judging.after(workspace, known.basis.benchmark, [known.basis.study] if known.basis.unjudged > 0 else [])
                 frame.link("evidence", "The study", study=known.basis.study, tab="studies")
+
         _kept(workspace, known)
+
     if known.measured and (more or known.settling or known.findings):
         with st.expander("All limits and comparisons", icon=":material/unfold_more:", key="decide_all"):
             frame.remarks(more, icon="warning")
@@ -264,11 +283,14 @@ def _kept(workspace: Workspace, known: Decision) -> None:
     about = studies.kept(workspace, study) if study else None
     if about is None:
         return
+
     option = str(about["option"])
     st.caption(f":material/inventory_2: The model of **{md(option)}** is kept.")
+
     with st.container(horizontal=True):
         frame.link("launch", "Evaluate it", icon=":material/speed:", tab="evaluation", judged=study)
         frame.link("search", "Try it", icon=":material/search:", search_with=["bm25", study])
+
     forms.command(
         commands.line("models", "export", study, "FOLDER"),
         commands.line("serve", retriever=study, corpus=known.basis.corpus if known.basis else ""),
@@ -313,13 +335,16 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
     rows, writes = advice.list_options(workspace, known, corpus)
     if not rows:
         return
+
     if known.measured:
         corpus_name = next((c.name for c in corpora.list_corpora(workspace) if c.id == corpus), "")
         page = partial(answer_page, known, rows, when=now(), task=corpus_name)
         forms.download("Answer as a page", page, "answer.html", key="decide_page", mime="text/html", type="tertiary")
+
     reference = advice.reference(known)
     over = [row.over for row in rows if row.over]
     against = f"Against {name_of(reference)}" if reference else "Difference"
+
     columns: dict[str, list[Any]] = {
         "Option": [row.title for row in rows],
         "NDCG@10": [row.arm.mean if row.arm else None for row in rows],
@@ -341,6 +366,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
             width={"NDCG@10": 80, "Option": 210},
             pinned="Option",
         )
+
     if over and reference:
         points_over = [(name_of(c.option), c.points, c.low, c.high) for c in over]
         caption, beside = "Bars: simultaneous 95% intervals.", name_of(reference)
@@ -349,6 +375,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         points_over = [(f"{e.per_doc} different queries", e.points, e.low, e.high) for e in expected]
         caption = f"{known.basis.name if known.basis else ''}, at equal documents. Bars: 95% of new datasets."
         beside = "one query"
+
     if points_over:
         charts.show(
             gains([GainPoint(*row, row[2] > 0 or row[3] < 0) for row in points_over], x=f"points over {beside}"),

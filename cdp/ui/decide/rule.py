@@ -61,12 +61,15 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
         BENCHMARK: ({b.name: b.name for b in stored}, "target_benchmark"),
         QUERY_SET: (stored_sets.set_names(workspace, own), "target_set"),
     }
+
     corpus = looking.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
     chosen = name = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if corpus:
             chosen = state.choose("Corpus", corpus, "corpus", what="corpus", width=260) or ""
+
         source = PASTE
+
         if any(names for names, _ in offered.values()):
             source = forms.segments(
                 "Target queries from",
@@ -75,12 +78,14 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
                 key="target_source",
                 help=REAL,
             )
+
         if source in offered:
             names, param = offered[source]
             name = state.choose(source, names, param, what=source.lower(), width=260) or ""
         else:
             with st.container():
                 name = _pasted(workspace)
+
     return chosen, source, name
 
 
@@ -121,17 +126,21 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
             key="target_language", width=200,
             help="Determines how the text is split into words and which stopwords are not counted.",
         )  # fmt: skip
+
     target: Profiled | None = None
+
     if source == BENCHMARK:
         target = target_queries.profile_benchmark(workspace, name, language=language)
     elif source == QUERY_SET:
         target = target_queries.profile_query_set(workspace, name, language=language)
     elif name.strip():
         target = target_queries.profile_texts(name.splitlines(), language=language)
+
     if target is None:
         st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
     elif target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
+
     return AdviceRequest(target, domain, task, corpus)
 
 
@@ -146,6 +155,7 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
         st.markdown(md(found.advice))
         if known.rule and not outside:
             st.markdown(md(known.rule))
+
         tables.figures(
             ("Mean CW", f"{found.mean_cw:.2f}", frame.DEFINITIONS["cw"]),
             ("95% interval", f"{low:.2f} to {high:.2f}", frame.DEFINITIONS["interval"]),
@@ -156,6 +166,7 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
         st.caption("**Limits of the rule**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
         against = [work.disagreement for work in prior_work() if work.on == "decide"]
         st.caption("**Other work disagrees**  \n" + "  \n".join(f"• {text}" for text in against))
+
     forms.command(command(request, target, rule=True))
 
 

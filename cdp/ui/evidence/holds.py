@@ -40,22 +40,27 @@ def page(workspace: Workspace) -> None:
     """The tab."""
     evaluations = board.list_evaluations(workspace, state.scope(workspace))
     chosen = _choose_results(workspace, evaluations)
+
     sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
     for query_set in sets:
         _measured(workspace, query_set)
+
     mine = arms.own(workspace, chosen, [q.id for q in sets])
     names = [b.name for b in state.of_project(workspace, "benchmark", stored_benchmarks.list_benchmarks(workspace))]
     mine = replace(mine, stats=arms.statistics(workspace, names))
     compared = arms.compared(workspace, chosen)
     pair = _pair(workspace, compared)
+
     mine = replace(mine, errors=pair[0].table() if pair else [])
 
     axis = st.session_state.get("holds_axis") or "cw"
     if axis != "cw":
         mine = replace(mine, differences=arms.gains(mine.rows, axis), axis=axis)
+
     drawn = {name: figure.numbers(mine) for name, figure in FIGURES.items()}
     there = sum(map(bool, drawn.values()))
     st.markdown(f"#### {there} of {len(FIGURES)} figures can be drawn from your results")
+
     titles = {name: f"{figure.title}{'' if drawn[name] else ' (needs a run)'}" for name, figure in FIGURES.items()}
     name = state.choose("Figure", titles, "figure", what="figure", width=420) or next(iter(FIGURES))
     figure = FIGURES[name]
@@ -66,6 +71,7 @@ def page(workspace: Workspace) -> None:
         _published(figure)
     if figure.name == "errors" and pair:
         _cases(*pair)
+
     forms.command(commands.line("published", "show", short_name(figure.tables[0])))
 
 
@@ -105,18 +111,23 @@ def _published(figure: Figure) -> None:
 def _own(figure: Figure, mine: FigureData, shown: Numbers, compared: Mapping[str, Any]) -> None:
     """The own side, or which run it needs."""
     st.subheader("Yours", anchor=False)
+
     if not shown:
         frame.empty(
             "Nothing to draw yet", f"{figure.needs} is needed.", figure.page, "Set it up", **(figure.params or {})
         )
         return
+
     if figure.name == "errors":
         _choose_pair(compared)
     if figure.name in ("cw", "correlation"):
         forms.pick("Over", arms.AXES, key="holds_axis")
+
     said = numbers.said(mine, shown)
+
     if figure.name == "errors":
         said = f"{shown[0]['value']:,} queries of one benchmark, one training of each arm."
+
     _draw(figure, shown, f"own_{figure.name}", said)
 
 

@@ -41,16 +41,19 @@ def page(_: Workspace) -> None:
             "31 datasets whose CW it gives.",
         )
     )  # fmt: skip
+
     data = principle.differences(choice)
     fit = principle.threshold(data)
     correlations = principle.correlation_table(data)
     _answer(fit, correlations, choice)
+
     if choice == principle.MULTI_HOP:
         without = ", ".join(f"{name} {value:.2f}" for name, value in fit.without_each.items() if value is not None)
         st.caption(
             f"Zero crossing when one dataset is left out: {md(without)}. The rule above 10 rests on NovelHopQA alone "
             "(CW 11.64), the rule below 7 on 2WikiMultihopQA alone (6.34); the other two datasets are at 8.60 and 8.64."
         )
+
     _scatter(data, fit)
     _prior_work()
     _all_tables()
@@ -61,6 +64,7 @@ def page(_: Workspace) -> None:
 def _answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> None:
     """What the evidence says, and how much of it is independent."""
     significant = sum(c.p < 0.05 for c in correlations)
+
     if choice == principle.MULTI_HOP:
         st.markdown(
             f"#### The gain from diverse queries crosses zero at CW {fit.crossing:.2f}\nIn {significant} of "
@@ -75,6 +79,7 @@ def _answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) ->
             f"of {len(correlations)} conditions are significant. BRIGHT's long queries have the most content words and "
             "gain no more than others."
         )
+
     tables.figures(
         ("Zero crossing (CW)", f"{fit.crossing:.2f}"),
         ("95% interval (datasets)", interval(fit.by_dataset), FIELLER),
@@ -118,9 +123,11 @@ def _all_tables() -> None:
     name = state.choose("Table", names, "table", what="published table")
     if name is None:
         return
+
     published_table = table(name)
     st.caption(published_table.info.about)
     rows = published_table.rows
+
     if published_table.is_scores:
         columns, lines = wide(published_table, rows)
         tables.show(
@@ -130,6 +137,7 @@ def _all_tables() -> None:
         st.caption(MARKS_HELP)
     else:
         _long(published_table, rows)
+
     _notes(published_table, rows)
     forms.download("Download as CSV", to_csv(published_table), f"{name.replace(':', '-')}.csv", key="evidence_csv")
     forms.command(commands.line("published", "show", name), commands.line("principle", "correlation"))
@@ -145,8 +153,10 @@ def _long(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> No
         columns[titles.get(name, name.replace("_", " ").capitalize())] = (
             values if numeric else [_text(value) for value in values]
         )
+
     if any(row["notes"] for row in rows):
         columns["Notes"] = [", ".join(map(str, row["notes"])) for row in rows]
+
     tables.show(
         columns,
         alt=f"{published_table.info.title}, one line per number",

@@ -42,17 +42,21 @@ def _report(workspace: Workspace, study: str) -> None:
         st.caption(md(str(error)))
         frame.link("jobs", "Open its job", job=study)
         return
+
     if report.finished < report.planned:
         st.progress(report.finished / max(1, report.planned), text=md(progress_text(report)))
         frame.link("jobs", "Follow it on the Jobs page", job=study)
+
     findings(report)
     scaling(report, queries.unit(workspace, {source.corpus for source in report.sources}))
+
     for title, (head, rows, note) in tables_of(report).items():
         with st.expander(title, expanded=title == "NDCG@10", icon=":material/table_rows:"):
             columns = {_plain(name): [_plain(row[i]) for row in rows] for i, name in enumerate(head)}
             tables.show(columns, alt=title, width={head[0]: 275}, pinned=head[0])
             if note:
                 st.caption(md(note))
+
     forms.download("Report as Markdown", to_markdown(report), f"{report.id}.md", key="study_md")
     forms.command(commands.line("study", "report", report.id))
 
@@ -70,6 +74,7 @@ def findings(report: StudyReport) -> None:
             st.markdown(f"- {md(text)}")
         if not report.findings:
             st.caption("No findings yet: a comparison needs results for both sides.")
+
     with right:
         st.subheader("Limits", anchor=False)
         for text in report.limits:

@@ -83,22 +83,28 @@ def answer(workspace: Workspace, rows: Sequence[Measured]) -> None:
     depth = max(set.intersection(*map(set, curves)), default=0) if len(rows) > 1 else 0
     if not depth:
         return
+
     ranked = sorted(zip((curve[depth] for curve in curves), rows, strict=True), key=lambda pair: pair[0])
+
     (best, (first, of_first)), *_, (worst, (last, of_last)) = ranked
     if math.isclose(best, worst, abs_tol=0.0005):
         st.markdown(f"#### These sets are equally diverse\nSelf-BLEU is {best:.3f} for all of them.")
         return
+
     unit = queries.unit(workspace, (first.corpus_id, last.corpus_id))
     figures = f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per {unit}"
+
     shared = None
     with suppress(CdpError):  # no document in common
         shared = metrics.paired(workspace, of_first, of_last)
+
     if shared is not None and shared.interval[0] <= 0 <= shared.interval[1]:
         st.markdown(
             f"#### None of these sets is clearly the most diverse\n{md(first.name)} has {figures}; over the "
             f"{count(shared.n_documents, unit)} that both have, the difference is within chance."
         )
         return
+
     st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
 
 
@@ -117,12 +123,14 @@ def table(workspace: Workspace, rows: Sequence[Measured]) -> None:
     """One row per set, one column per measure that one of them has, each with its interval."""
     if not rows:
         return
+
     found = [metrics.fitting(workspace, measured) for _, measured in rows]
     shown = {
         f"{measure.title} {ARROWS.get(measure.better, '')}".rstrip(): measure
         for measure in MEASURES.values()
         if any(measure.name in values for values in found) or measure.name == "self_bleu"
     }
+
     tables.show(
         {
             "Query set": [stored_sets.set_name(workspace, q) for q, _ in rows],
@@ -133,11 +141,13 @@ def table(workspace: Workspace, rows: Sequence[Measured]) -> None:
         alt="Measures of the chosen query sets with 95% intervals",
         about={**{title: md(measure.help) for title, measure in shown.items()}, "Q/Doc": frame.DEFINITIONS["q_doc"]},
     )
+
     parts = [
         "Brackets: 95% intervals over documents. Arrows show the better direction: more diverse, or closer to human "
         "queries.",
         *usable.q_doc_notes(workspace, [q for q, _ in rows]),
     ]
+
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
     parts += [
         f"{q.name}: {count(m.n_failed, 'document')} could not be measured; the first, {m.failed[0]['id']}: "
@@ -145,6 +155,7 @@ def table(workspace: Workspace, rows: Sequence[Measured]) -> None:
         for q, m in rows
         if m.n_failed
     ]
+
     parts += dict.fromkeys(_with_model(value) for values in found for value in values.values() if value["model"])
     st.caption(md(" ".join(parts)))
 
@@ -182,21 +193,26 @@ def model_based(workspace: Workspace, rows: Sequence[Measured], human: str) -> N
     measured = any(v["job_id"] for _, m in rows for v in metrics.fitting(workspace, m).values())
     running = [v for v in jobs.list_active(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
     job_views.running_note(workspace, running)
+
     if not measured and not running:
         st.caption(
             "The paraphrase ratio needs a cross-encoder that compares pairs of queries; Dist-Sim needs an encoder "
             "and human queries. Both run in the background."
         )
+
     with st.expander("Settings", icon=":material/tune:", key="metrics_settings"):
         settings = forms.fields(MetricsConfig, key="metrics", leave_out=("query_set", "human"))
+
     with frame.guarded():
         configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
         busy = {v.config.get("query_set") for v in running}
+
         wanted = [c for c in configs if c.query_set not in busy]
         label = "Measure again" if measured else "Measure with models"
         if forms.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
             for config in wanted:
                 jobs.start(workspace, "metrics", config)
             st.rerun()
+
         one = partial(commands.line, "metrics", without=("query_set",), wait=True)
         forms.command(*(one(config.query_set, config=config) for config in configs))

@@ -73,10 +73,12 @@ def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mas
     if selected not in ids:
         open_queries = [q.id for q in shown.queries if not q.decision and mask[q.row]]
         selected = next(iter(open_queries or ids), "")
+
     current = next((query for query in shown.queries if query.id == selected), None)
     left, right = st.columns([2, 3], gap="medium")
     with left:
         _document(shown, current, query_set.language or "en")
+
     with right:
         if ids:
             at = ids.index(selected) if selected in ids else 0
@@ -119,8 +121,10 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
         marker = ":material/arrow_right: " if selected else ""
         text = md(query.text) or "*(empty)*"
         st.markdown(f"{marker}**{text}**" if selected else text if meant else f":gray[{text}]")
+
         if query.text != query.original:
             st.caption(f"Written as: {md(query.original)}")
+
         editing = selected and st.session_state.get(EDITED) == query.id
         with st.container(horizontal=True, vertical_alignment="center"):
             _facts(query)
@@ -130,6 +134,7 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
                 workbench.answers([UNDO] if selected else [], "review", press, quiet=True)
             if not selected:
                 st.button("Select", key=f"select_{query.id}", type="tertiary", on_click=_select, args=(query.id,))
+
         if editing:
             _edit(workspace, query_set, query)
 
@@ -202,19 +207,24 @@ def _current(query_set: QuerySet, table: QueryTable, documents: list[int]) -> in
     if not documents:
         st.info("No pair matches.", icon=":material/filter_alt_off:")
         return None
+
     linked = st.query_params.get(DOCUMENT)
     there = np.flatnonzero(table.document_ids == (linked or state.kept(DOCUMENT) or "")).tolist()
+
     current = int(there[0]) if there else None
     if linked and current is None:
         st.caption(f":material/info: The document {md(linked, 80)} of the link has no queries in this set.")
+
     if current not in documents:
         # The next one that is meant: after a decision the document may not be among them any more.
         at = int(np.searchsorted(documents, -1 if current is None else current)) % len(documents)
         current = documents[at]
+
     at = documents.index(current)
     names = table.document_ids
     state.keep(DOCUMENT, str(names[current]))
     _steps([str(names[document]) for document in documents], at, "Document", "Previous Next", "PN", _go)
+
     return current
 
 
@@ -228,9 +238,11 @@ def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
     made = usable.decisions(workspace, query_set)
     if not len(made):
         return
+
     said = (f"{len(names):,} {DECIDED[word]}" for word, names in
             (("accept", made.accepted), ("edit", made.edited), ("reject", made.rejected)))  # fmt: skip
     workbench.progress(len(made), n, f"Decided: {len(made):,} of {n:,} · {' · '.join(said)}")
+
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         only = st.toggle("Only accepted and edited", key=f"only_{query_set.id}")
         if forms.button("Create reviewed set", type="primary", icon=":material/fact_check:", key="review_make"):
@@ -240,6 +252,7 @@ def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
             forms.remember(f"{new.name}: {count(new.n_queries, 'pair')}.", notes)
             state.write("query_set", new.id)
             st.rerun()
+
     forms.command(
         commands.line("queries", "review", query_set.id, "create", only_accepted=only),
         key="command-queries-review-create",
@@ -278,6 +291,7 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
             },
             alt="Share of queries that find the document they were written for, by rank",
         )
+
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.text_input(
             "Search with",
@@ -286,10 +300,12 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
             help=md(FilterConfig.settings()["by"].help),
             width=320,
         )
+
         if forms.button("Measure round-trip rank", icon=":material/sync_alt:", key="round_trip_start"):
             with frame.guarded():
                 jobs.start(workspace, "round-trip", RoundTripConfig(query_set=query_set.id, by=by.strip()))
                 st.rerun()
+
     forms.command(commands.line("queries", "round-trip", query_set.id, by=by.strip(), wait=True))
 
 

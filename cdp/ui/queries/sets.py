@@ -51,24 +51,31 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
         uploads, path = forms.source("Queries", "queries", TYPES)
         name = st.text_input("Name", key="queries_name", placeholder="taken from the file name", max_chars=80)
         chosen = forms.fields(ImportOptions, key="queries_read", leave_out=OF_QUERIES)
+
         if uploads or path:
             with frame.guarded(), forms.opened(workspace, uploads, path) as (file, _):
                 seen = queries.examine(workspace, file, chosen.get("encoding", ""))
                 columns.rows(seen)
                 guessed = dict(zip(OF_QUERIES, (seen.asked, seen.document_id, seen.grade), strict=True))
                 chosen |= columns.dropdowns(ImportOptions, seen, OF_QUERIES, guessed, "queries_read")
+
         pressed = forms.button("Import queries", icon=":material/upload_file:", key="queries_add")
         shown = path or (uploads[0].name if uploads else "PATH")
         forms.command(commands.line("queries", "import", shown, corpus=manifest.id, config=chosen, name=name))
+
         if not pressed:
             return
+
         with frame.guarded():
             options = ImportOptions.from_dict(chosen)
             with st.spinner("Reading the queries"), forms.opened(workspace, uploads, path) as (file, _):
                 done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
+
             notes = [*done.notes, *done.rejected]
+
             if done.n_rejected > len(done.rejected):
                 notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be imported")
+
             query_set = done.query_set
             forms.remember(
                 f"{query_set.name}: {count(query_set.n_queries, 'pair')} for "

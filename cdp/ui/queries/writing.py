@@ -77,30 +77,39 @@ def choose_generator(
     """
     known = endpoints.remembered(workspace)
     first = {**known, **{name: value for name, value in (first or {}).items() if value}}
+
     if st.session_state.get(_SEEN) != known:  # typed in another tab meanwhile
         for field in ("base_url", "model") if _SEEN in st.session_state else ():
             st.session_state.pop(f"{FORM}_{field}", None)
         st.session_state[_SEEN] = known
+
     offered = {name: GENERATORS[name] for name in GENERATORS.offered if GENERATORS[name].is_llm or not llm_only}
     has_recorded = any(q.generator == "recorded" for q in sets)
     names = [n for n in offered if n != "recorded" or has_recorded]
+
     if has_recorded:
         names.sort(key=lambda n: n != "recorded")
+
     name = forms.segments(
         "Generator", {n: offered[n].title for n in names}, default=first.get("generator"), key=f"{key}_generator",
         help="  \n".join(f"**{offered[n].title}**: {md(offered[n].help)}" for n in names),
     )  # fmt: skip
+
     label = f"Model (default: {GENERATORS[name].model})"  # of an empty field
+
     if offered[name].local:
         return Chosen(name, {"model": forms.widget(SynthesisConfig, "model", key=f"{key}_local", label=label)})
     if not offered[name].endpoint:
         return Chosen(name, {})
+
     with st.grid(3, min_column_width=220):
         base_url = forms.widget(SynthesisConfig, "base_url", key=FORM, label="Base URL", value=first.get("base_url"))
         model = forms.widget(SynthesisConfig, "model", key=FORM, label=label, value=first.get("model"))
         api_key = ask_key(str(base_url), FORM)
+
     if not permission.read_only():
         endpoints.remember(workspace, name, str(base_url), str(model))
+
     st.session_state[_SEEN] = endpoints.remembered(workspace)
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
 
@@ -133,6 +142,7 @@ def method_extras(names: Sequence[str], methods: Sequence[Method], sets: list[Qu
     values: dict[str, Any] = {}
     for note in dict.fromkeys(method.note for method in chosen if method.note):
         st.info(md(note), icon=":material/info:")
+
     if OWN in names:
         values["prompt"] = st.text_area(
             "Your prompt",
@@ -143,13 +153,16 @@ def method_extras(names: Sequence[str], methods: Sequence[Method], sets: list[Qu
             "with the query set, under its hash.",
             persist_state="session",
         )
+
     if any(method.from_queries for method in chosen):
         complete = {q.id: q.name for q in sets if q.complete and q.method != "reasoning"}
         values["source"] = forms.pick("Query set to reason over", complete, key=f"{key}_source") or ""
+
     for method in chosen:
         field = {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
         if field:
             values[field] = forms.widget(SynthesisConfig, field, key=key)
+
     return {name: value for name, value in values.items() if value}
 
 
@@ -159,6 +172,7 @@ def cost_before(workspace: Workspace, config: SynthesisConfig, unit: str) -> Non
     if not estimate.requests:
         st.caption(f"{count(estimate.n_documents, unit)}. No LLM is asked, so this is free.")
         return
+
     margin = f"± {estimate.input_margin:,} (95%), estimated from {count(estimate.sampled, unit)}"
     batch = estimate.batch_cost is not None and estimate.batch_cost != estimate.cost
     tables.figures(
@@ -168,6 +182,7 @@ def cost_before(workspace: Workspace, config: SynthesisConfig, unit: str) -> Non
         ("Cost", dollars(estimate.cost)),
         ("Cost as a batch", dollars(estimate.batch_cost)) if batch else None,
     )
+
     if estimate.cost is None:
         st.caption(f"{md(config.endpoint.model_name)} has no price. Write it into `prices.json` in the workspace.")
     elif estimate.price is not None:
@@ -215,6 +230,7 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
     method = _method(all_methods, key)
     extras = method_extras([method], all_methods, sets, key)
     without_llm = any(m.name == method and m.generator for m in all_methods)
+
     chosen = Chosen("template", {}) if without_llm else generator
     settings = forms.fields(
         SynthesisConfig,
@@ -242,19 +258,23 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
     document = _pick_document(workspace, manifest)
     if document is None:
         return
+
     all_methods = [method for method in METHODS.values() if method.generator != "ranking"]
     titles = method_titles(all_methods)
     methods = st.multiselect(
         "Methods to compare", list(titles), default=["diverse", "paraphrase"], format_func=titles.__getitem__,
         key="preview_methods", placeholder="Choose one or several", persist_state="session",
     )  # fmt: skip
+
     per_doc = st.slider(
         f"Queries per {manifest.unit} (M)", 1, 20, 5, key="preview_m", help=frame.DEFINITIONS["q_doc"],
         persist_state="session", width=320,
     )  # fmt: skip
+
     if not methods:
         st.caption("Select at least one method.")
         return
+
     extras = method_extras(methods, all_methods, sets, "preview")
     settings = {name: value for name, value in sorted({**chosen.settings, **extras}.items()) if value}
 
@@ -265,13 +285,16 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
         )  # fmt: skip
 
     previews: Mapping[str, Preview] | None = None
+
     # What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed.
     if chosen.slow or any(method.generator or method.joint for method in all_methods if method.name in methods):
         request = (document.id, methods, per_doc, chosen.name, settings)
         last = st.session_state.get("preview_answer")
+
         if forms.button("Generate queries", type="primary", icon=":material/send:", key="preview_ask"):
             with frame.guarded(), st.spinner("Waiting for the model"):
                 last = st.session_state["preview_answer"] = (request, ask())
+
         if last is not None and last[0] == request:
             previews = last[1]
         else:
@@ -281,6 +304,7 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
     else:
         with frame.guarded():
             previews = ask()
+
     if previews is not None:
         _comparison(previews, titles)
         people = queries.of_people(workspace, manifest.id, document.id)
@@ -289,9 +313,11 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
             for name, one in previews.items():
                 with st.container(border=True, height="stretch"):
                     _draw(one, titles.get(name, "Written by people"), manifest.counted_language)
+
     with st.expander("Document text", icon=":material/article:", expanded=previews is None):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
+
     pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     forms.command(
         commands.line(
@@ -312,12 +338,15 @@ def _pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document |
         if document_id and not wanted and document_id not in {d.id for d in matches}:
             with suppress(NotFoundError):
                 matches = [looking.document(workspace, manifest.id, document_id), *matches]
+
         if not matches:
             st.caption("No matching documents.")
             return None
+
         names = {d.id: f"{d.title or cut(d.text, 60)} ({d.id})" for d in matches}
         with st.container():
             picked = state.choose("Document", names, "document", what="document")
+
     return next(d for d in matches if d.id == picked)
 
 
@@ -344,17 +373,22 @@ def _draw(preview: Preview, title: str, language: str) -> None:
         ("Mean CW", cw, frame.DEFINITIONS["cw"]),
         ("This preview", dollars(preview.cost)) if preview.usage.get("requests") else None,
     )
+
     if preview.queries:
         st.markdown("\n".join(_line(preview, index, language) for index in range(len(preview.queries))))
     elif not preview.error:
         st.caption("The model's answer contained no usable query.")
+
     if preview.error:
         st.error(f"This method failed on this document: {md(preview.error)}", icon=":material/error:")
     if preview.together:
         st.caption(f"Needs this document and {md(', '.join(preview.together), 200)}.")
+
     frame.remarks(preview.problems, "warning")
+
     for note in dict.fromkeys(note for note in preview.notes if note):
         st.caption(f"Intermediate output: {md(note, 300)}")
+
     if preview.prompt:
         with st.expander("Prompt", type="compact"):
             st.code(preview.prompt, language=None, wrap_lines=True)

@@ -31,6 +31,7 @@ def _export(figure: Any, key: str, alt: str) -> None:
     )  # fmt: skip
     if not folded.open:
         return
+
     name = re.sub(r"\W+", "-", key).strip("-")
     with folded:
         st.caption("Click the camera in the upper right corner to save the figure.")

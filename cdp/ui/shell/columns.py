@@ -26,6 +26,7 @@ ROWS = 3
 def rows(preview: FilePreview) -> None:
     """The first rows, and what is missing in them."""
     more = f" and {count(preview.n_files - 1, 'more file')}" if preview.n_files > 1 else ""
+
     if preview.rows:
         first = preview.rows[:ROWS]
         st.caption(f"The first {count(len(first), 'row')} of {md(preview.file)}{more}")
@@ -35,7 +36,9 @@ def rows(preview: FilePreview) -> None:
         )
     else:
         st.caption(f"{md(preview.file)} has no row that can be shown{more}.")
+
     frame.remarks([note for note in preview.notes if "not the corpus of a BEIR folder" not in note])
+
     gaps = [f"{column} in {n:,}" for column, n in preview.gaps.items() if n]
     if gaps:
         frame.remarks([f"Empty among the first {preview.looked_at:,} rows: {', '.join(gaps)}."])
@@ -67,14 +70,17 @@ def dropdowns(
                 help=config.settings()[field].help.replace(f"; {NO_FIELD} ", f"; {NONE} "),
             )
             grades = picked if field == "grade_field" and picked != NONE else grades
+
             if picked != NONE and (picked != first or field in always):
                 chosen[field] = picked
             elif picked == NONE and first and field in ("id_field", "title_field"):
                 chosen[field] = NO_FIELD
             elif picked == NONE and field == "query_field" and key == "corpus" and first:
                 chosen["with_queries"] = False
+
     if grades is not None:
         _grades(preview, grades)
+
     return chosen
 
 

@@ -42,6 +42,7 @@ def segments(
     stale = st.session_state.get(key, first) not in titles
     if stale:
         st.session_state[key] = first
+
     chosen = st.segmented_control(
         label, list(titles), format_func=lambda option: titles.get(option, str(option)), required=True, key=key,
         default=None if stale else first, persist_state="session" if persistent else None, wrap=True,
@@ -64,6 +65,7 @@ def pick(
     options = list(titles)
     named = titles if isinstance(titles, Mapping) else {}
     index = options.index(first) if first in options else None if placeholder or not options else 0
+
     return st.selectbox(
         label, options, index=index, format_func=lambda option: named.get(option, str(option)), key=key,
         placeholder=placeholder or None, persist_state="session" if persistent else None, **more,
@@ -104,6 +106,7 @@ def fields(
         shown = [setting for setting in wanted if setting.advanced == advanced]
         if not shown:
             continue
+
         folded = st.expander("More settings", icon=":material/tune:") if advanced else nullcontext()
         with folded, st.grid(columns, min_column_width=230):
             for setting in shown:
@@ -112,6 +115,7 @@ def fields(
                 value = widget(kind, name, key=key, value=first, preset=preset, label=label)
                 if value != (None if setting.required else setting.default):
                     chosen[name] = value
+
     return chosen
 
 
@@ -128,21 +132,27 @@ def widget(
     setting = kind.settings()[name]
     default = None if setting.required else setting.default
     first = default if value is None else value
+
     title = label or label_of(name)
     if setting.unit and not label and setting.unit not in title.lower():
         title += f" ({setting.unit})"
+
     about = help_text(setting.help if preset else setting.about, preset)
     widget_key = f"{key}_{name}"
+
     if setting.choices and not setting.entries:
         choices = {choice: choice or "automatic" for choice in setting.choices}
         return pick(title, choices, key=widget_key, first=first, help=about)
+
     if setting.kind is bool and setting.optional:
         answers = {True: "yes", False: "no"}
         return pick(title, answers, key=widget_key, first=first, placeholder="retriever's default", help=about)
+
     if setting.kind is bool:
         return st.checkbox(title, value=bool(first), key=widget_key, help=about, persist_state="session")
     if setting.kind in (int, float):
         return _number(title, setting, first, widget_key, about, preset)
+
     typed = st.text_input(title, value=first or "", key=widget_key, help=about, persist_state="session")
     return (typed or None) if setting.optional else (typed or "")
 
@@ -248,6 +258,7 @@ def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
         st.caption(f"Showing the first {len(lines)} of {summary.n:,}. All are listed in failures.jsonl.")
     if row is None:
         return None
+
     line = lines[row]
     for title, text in (
         ("Input text", str(line.get("text") or "")),
@@ -257,6 +268,7 @@ def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
         if text:
             st.caption(title)
             st.code(cut(text, 4000), language=None, wrap_lines=True)
+
     return line
 
 
@@ -292,12 +304,14 @@ def source(
             help="For large collections: the server reads the file directly; nothing is sent through the browser.",
         )  # fmt: skip
         return [], path.strip()
+
     folder = way == "Folder"
     uploads = st.file_uploader(
         what, type=types, max_upload_size=MAX_UPLOAD_MB, help=help or None,
         accept_multiple_files="directory" if folder else not types,
         key=f"{key}_{'folder' if folder else 'file'}{turn}",
     )  # fmt: skip
+
     return uploads if isinstance(uploads, list) else [uploads] if uploads else [], ""
 
 
@@ -328,6 +342,7 @@ def deletion(
         st.markdown(question)
         if note:
             st.caption(note)
+
         with frame.guarded():
             if button("Delete", key=f"delete_{key}", icon=":material/delete:"):
                 delete()

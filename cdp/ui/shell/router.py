@@ -65,11 +65,13 @@ def sign_in() -> None:
     section = configured()
     if section is None:
         return
+
     if not st.user.get("is_logged_in"):
         st.title("CDP Studio", anchor=False)
         st.markdown("Sign in to see this workspace.")
         st.button("Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=st.login)
         st.stop()
+
     people = section.get("allowed", ())
     email = str(st.user.get("email") or "")
     if not allowed(email, bool(st.user.get("email_verified")), [people] if isinstance(people, str) else list(people)):
@@ -108,11 +110,13 @@ def main() -> None:
     # Sharing is decided here: with a sign-in, or where others can reach the server.
     permission.in_dashboard(shared=configured() is not None or reachable())
     sign_in()
+
     try:
         open_workspace(Workspace.default())
     except CdpError as error:
         frame.show_error(error)
         st.stop()
+
     pages = [
         st.Page(
             page.file, title=page.title, icon=f":material/{page.icon}:", url_path=page.name, help=page.question,
@@ -120,10 +124,12 @@ def main() -> None:
         )
         for page in frame.PAGES.values()
     ]  # fmt: skip
+
     current = st.navigation(pages, position="hidden")
     st.html(ASSETS / "style.css")
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     state.begin(current.url_path)
+
     with st.sidebar:
         with frame.guarded():
             state.switcher(Workspace.default())
@@ -131,6 +137,7 @@ def main() -> None:
         who()
         title, icon = job_views.news(Workspace.default())
         job_views.strip(Workspace.default())
+
     if title:
         st.set_page_config(page_title=f"{title} · {NAME}", page_icon=str(ASSETS / f"{icon}.svg"))
     with frame.guarded(), frame.unexpected():

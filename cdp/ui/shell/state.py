@@ -84,6 +84,7 @@ def choose(
         label, list(names), index=None if optional or not names else 0, key=key, placeholder=placeholder, width=width,
         format_func=lambda item: names.get(item, str(item)), on_change=_chosen, args=(param, key, alone), help=help,
     )  # fmt: skip
+
     settle(param, current)
     return current
 
@@ -134,6 +135,7 @@ def choose_many(
         label, list(names), format_func=lambda item: names.get(item, str(item)), key=key, placeholder=placeholder,
         on_change=_chosen, args=(param, key), help=help, max_selections=most,
     )  # fmt: skip
+
     settle(param, current)
     return current
 
@@ -262,6 +264,7 @@ def switcher(workspace: Workspace) -> None:
             alone=True,
             help="Its documents, benchmarks, queries, jobs and results are what the pages show.",
         )
+
     for problem in projects.damaged(workspace):
         st.caption(f":material/warning: {md(problem)}")
 

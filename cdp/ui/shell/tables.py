@@ -63,12 +63,15 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
     """A stored time as people say it: ``just now``, ``5 min ago``, ``3 h ago``, else the date and time (UTC)."""
     if not stamp:
         return ""
+
     try:
         then = datetime.fromisoformat(stamp)
     except ValueError:
         return stamp
+
     if then.tzinfo is None:
         then = then.replace(tzinfo=UTC)
+
     past = ((at or datetime.now(UTC)) - then).total_seconds()
     if 0 <= past < 45:
         return "just now"
@@ -76,6 +79,7 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
         return f"{max(1, round(past / 60))} min ago"
     if 0 <= past < 24 * 3600:
         return f"{round(past / 3600)} h ago"
+
     return then.astimezone(UTC).strftime("%d %b %Y, %H:%M UTC")
 
 
@@ -145,6 +149,7 @@ def _table(
             if name in digits
             else st.column_config.Column(**shared)
         )
+
     return st.dataframe(
         dict(columns), hide_index=True, placeholder=MISSING, column_config={**settings, **(config or {})}, alt=alt,
         height=height, **options,
