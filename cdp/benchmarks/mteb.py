@@ -66,12 +66,19 @@ _FEATURES = {
 def export_mteb(folder: Path, target: Path) -> list[str]:
     """Write a benchmark as a folder with ``mteb_task.py``; return sentences on what MTEB does otherwise.
 
-    InputError if the folder is there. Judgments stand in ``qrels/<split>.jsonl`` as well, which MTEB reads.
+    InputError if the folder is there, or a split's name is a pattern. Judgments stand in ``qrels/<split>.jsonl`` as
+    well, which MTEB reads.
     """
     if target.exists():
         raise InputError(f"{target} is there already.", hint="Name a new folder.")
 
     parts = read_parts(folder)
+    odd = [split for split in parts.qrels if re.search(r"[\[\]*?{}]", split)]
+    if odd:
+        raise InputError(
+            f"MTEB reads the name of the split {odd[0]} as a pattern of files.", hint="Rename its file in qrels/ first."
+        )
+
     splits = [split_of(parts, split, allow_unknown=True) for split in parts.qrels]
     judged = {benchmark.split: benchmark.qrels for benchmark in splits}
     notes = _notes(splits)

@@ -108,7 +108,7 @@ class AnswerPlan:
 def plan(workspace: Workspace, config: AnswerConfig, api_key: str = "") -> AnswerPlan:
     """Return what the answer takes. Everything that can be wrong is found here, and nothing is started.
 
-    ConfigError for a query log without a model that can judge.
+    ConfigError for a query log without a model that can judge, or beside a benchmark.
     """
     manifest = resolve_corpus(workspace, config.corpus)
     config = config.replace(corpus=manifest.id)
@@ -118,6 +118,12 @@ def plan(workspace: Workspace, config: AnswerConfig, api_key: str = "") -> Answe
         raise ConfigError(
             f"The generator {generator.name} cannot judge what is found for the queries of people.",
             hint="Name an endpoint whose model judges, or leave the query log out.",
+        )
+
+    if config.log and config.judged.benchmark and not config.judge:
+        raise ConfigError(
+            f"Both a query log and the benchmark {config.judged.benchmark} are named, and an answer rests on one.",
+            hint="Leave one of the two out.",
         )
 
     if not (config.log or (can_judge and not config.judged.benchmark and not _decides(workspace, config))):

@@ -92,3 +92,13 @@ def test_a_name_cannot_become_code(workspace: Workspace, tmp_path: Path) -> None
     facts = _metadata(target)
     assert facts["description"] == f"{HOSTILE}, exported by CDP Studio."
     assert facts["name"] == "sea-import-os-os.abort-"
+
+
+def test_a_split_that_mteb_would_read_as_a_pattern_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    folder = _folder(workspace, [{"_id": "1", "text": "first"}, {"_id": "q2", "text": "second"}])
+    (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "test[1].tsv")
+
+    with pytest.raises(InputError, match=r"reads the name of the split test\[1\] as a pattern"):
+        benchmarks.export(workspace, "sea", "mteb", tmp_path / "task")
+
+    assert not (tmp_path / "task").exists()

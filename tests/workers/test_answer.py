@@ -166,6 +166,13 @@ def test_a_log_without_a_model_that_judges_is_refused(
         answering.plan(workspace, asked(corpus, log, tiny, generator="template", model=""))
 
 
+def test_a_log_beside_a_benchmark_is_refused(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, tiny: str
+) -> None:
+    with pytest.raises(ConfigError, match="Both a query log and the benchmark animals are named"):
+        answering.plan(workspace, asked(corpus, log, tiny, benchmark="animals"))
+
+
 @pytest.mark.usefixtures("jobs_here", "with_demo_here")
 def test_judged_queries_and_recorded_ones_take_no_model(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], tiny: str
