@@ -253,7 +253,7 @@ def _differing(workspace: Workspace, rows: Sequence[ResultRow]) -> dict[str, dic
     return settings
 
 
-def beside(rows: Sequence[ResultRow], baseline: str, most: int = MOST) -> list[str]:
+def default_comparison(rows: Sequence[ResultRow], baseline: str, most: int = MOST) -> list[str]:
     """Return the rows that are compared by default: all, or where these are more than ``most`` what is not
     trained, the cheapest trainings (one query per document), then the best; whole and unleaked ones before others."""
     by_run: dict[str, ResultRow] = {}

@@ -128,10 +128,10 @@ def examine(
     """Return the first rows of an import with the role that each column seems to have. Nothing is stored."""
     reading = reading or ReadOptions()
     source = _folder_of(permission.to_read(workspace, path))
-    asked = None
+    preview = None
     if queries:
-        asked = look(permission.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
-    return Look(tuple(library.beir_splits(source)), look(source, reading, passwords), asked)
+        preview = look(permission.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
+    return Look(tuple(library.beir_splits(source)), look(source, reading, passwords), preview)
 
 
 @access.writes
@@ -156,17 +156,17 @@ def add(
     options, reading = options or AddOptions(), reading or ReadOptions()
     given = permission.to_read(workspace, path)
     source = _folder_of(given)
-    asked = permission.to_read(workspace, queries) if queries else None
+    queries_file = permission.to_read(workspace, queries) if queries else None
     joined = projects.resolve(workspace, project) if project else None
     title = checked_title(name).strip() or looking.name_of(source)
     splits = library.beir_splits(source)
     stated = _beside(given, source)
 
     if not splits:
-        options = _completed(options, reading, source, asked)
-        reading = (options.replace(query_field=None, grade_field=None) if asked else options).reading(reading)
-        if asked:
-            columns_of(asked, options, reading.encoding)  # before anything is stored
+        options = _completed(options, reading, source, queries_file)
+        reading = (options.replace(query_field=None, grade_field=None) if queries_file else options).reading(reading)
+        if queries_file:
+            columns_of(queries_file, options, reading.encoding)  # before anything is stored
 
     imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
     with imported as (corpus, existed, written, growth):
@@ -180,9 +180,9 @@ def add(
                 taken.name_unused_columns()
                 judged = GivenQueries()
 
-                if asked:
+                if queries_file:
                     known = {document.id for document in iter_documents(workspace, corpus.id)}
-                    judged = read_file(asked, known, options, reading.encoding)
+                    judged = read_file(queries_file, known, options, reading.encoding)
                     taken.stated += judged.notes
                 elif options.with_queries:
                     for document, texts in written.items():
@@ -241,13 +241,13 @@ def _beside(given: Path, source: Path) -> list[str]:
     return [f"{counted(len(names), 'file')} beside {source.name} left out: {', '.join(names[:SHOWN])}{more}."]
 
 
-def _completed(options: AddOptions, reading: ReadOptions, source: Path, asked: Path | None) -> AddOptions:
+def _completed(options: AddOptions, reading: ReadOptions, source: Path, queries_file: Path | None) -> AddOptions:
     """Return the options with the columns that the first rows show where none was named."""
     seen = look(source, reading)
     if not seen.columns:
         return options
     changes = {"text_field": options.text_field or reading.text_field or seen.text}
-    if asked is None:
+    if queries_file is None:
         changes["query_field"] = options.query_field or reading.query_field or seen.queries
     return options.replace(**changes)
 

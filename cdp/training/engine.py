@@ -58,7 +58,7 @@ class Batches:
     swapped: NDArray[np.bool_] | None = None
     teacher: NDArray[np.float64] | None = None
     """Soft labels (n, 1 + h), see ``PairSet``."""
-    never: NDArray[np.int64] | None = None
+    excluded_indices: NDArray[np.int64] | None = None
     """Documents that are no negatives of a query (n, k), see ``PairSet``."""
 
     @cached_property
@@ -68,7 +68,14 @@ class Batches:
         for store in (self.queries, self.documents, self.reasoned):
             for part in () if store is None else store.content():
                 digest.update(part)
-        for array in (self.document_of, self.weights, self.negatives, self.swapped, self.teacher, self.never):
+        for array in (
+            self.document_of,
+            self.weights,
+            self.negatives,
+            self.swapped,
+            self.teacher,
+            self.excluded_indices,
+        ):
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
@@ -88,10 +95,12 @@ class Batches:
 
     def no_negatives(self, rows: NDArray[np.int64], device: torch.device) -> Tensor | None:
         """int64, shape (B, k), -2 where there are fewer; None without any."""
-        if self.never is None:
+        if self.excluded_indices is None:
             return None
-        never = self.never[rows]
-        return torch.from_numpy(np.where(never < 0, -2, never)).to(device)  # -1 is a hard negative that is missing
+        excluded_indices = self.excluded_indices[rows]
+        return torch.from_numpy(np.where(excluded_indices < 0, -2, excluded_indices)).to(
+            device
+        )  # -1 is a hard negative that is missing
 
     def distinct_documents(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor]:
         """The documents of these rows without repeats, and where each row's are among them: (1 + h, B), the positives
@@ -145,15 +154,20 @@ class TransformerEngine:
         labels = self.batches.labels(rows, self.device)
         position = position.to(self.device)
         reasoned = None if self.batches.reasoned is None else self._embed_detached(self.batches.reasoned, rows)
-        soft, never = self.batches.soft_labels(rows, self.device), self.batches.no_negatives(rows, self.device)
+        soft, excluded_indices = (
+            self.batches.soft_labels(rows, self.device),
+            self.batches.no_negatives(rows, self.device),
+        )
 
         if self.mini_batch is None:
             queries, embedded = (self._embed(store, which) for store, which in columns)
-            loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], labels, reasoned, soft, never)
+            loss = self.loss.compute_loss_from_embeddings(
+                [queries, *embedded[position]], labels, reasoned, soft, excluded_indices
+            )
             self.propagate(loss)
             return loss.detach()
 
-        return self._backward_cached(columns, position, labels, reasoned, soft, never)
+        return self._backward_cached(columns, position, labels, reasoned, soft, excluded_indices)
 
     def _groups(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
@@ -197,7 +211,7 @@ class TransformerEngine:
         labels: Tensor,
         reasoned: Tensor | None,
         soft: Tensor | None,
-        never: Tensor | None,
+        excluded_indices: Tensor | None,
     ) -> Tensor:
         """GradCache: embed without gradients, get the embeddings' gradients, then embed each group again with them.
 
@@ -219,7 +233,9 @@ class TransformerEngine:
             leaves.append(leaf)
             cached.append((store, which, members, states))
 
-        loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned, soft, never)
+        loss = self.loss.compute_loss_from_embeddings(
+            [leaves[0], *leaves[1][position]], labels, reasoned, soft, excluded_indices
+        )
         self.propagate(loss)
 
         for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):

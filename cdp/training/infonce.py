@@ -66,7 +66,7 @@ class WeightedInfoNCE(nn.Module):
         labels: Tensor | None = None,
         reasoned: Tensor | None = None,
         teacher: Tensor | None = None,
-        never: Tensor | None = None,
+        excluded_indices: Tensor | None = None,
     ) -> Tensor:
         """The loss of [queries, documents, hard negatives …], each (B, dim), or (B, tokens, dim) for ``MaxSimInfoNCE``;
         labels as for ``forward``.
@@ -75,11 +75,11 @@ class WeightedInfoNCE(nn.Module):
         embeddings of q′ for RI; where a further column of the labels, after the hard negatives', is 1, the query is q′
         itself and ``reasoned`` holds q, so that RI is L(q, D) / L(q′, D) for either. ``teacher`` (B, 1 + h) holds a
         cross-encoder's scores of the document and the hard negatives, NaN for none; with ``distil`` they are soft
-        labels. ``never`` (B, k) holds the indices of further documents that are no negatives of a row, such as others
-        that answer its query; below -1 for none. Returns a scalar in at least float32, whatever precision the
-        embeddings have.
+        labels. ``excluded_indices`` (B, k) holds the indices of further documents that are no negatives of a row, such
+        as others that answer its query; below -1 for none. Returns a scalar in at least float32, whatever precision
+        the embeddings have.
         """
-        weights, losses, intensity = self._rows(embeddings, labels, reasoned, never)
+        weights, losses, intensity = self._rows(embeddings, labels, reasoned, excluded_indices)
         if teacher is not None and self.distil:
             soft, taught = self._soft(embeddings, teacher.to(losses))
             losses = torch.where(taught, (1 - self.distil) * losses + self.distil * soft, losses)
@@ -102,7 +102,7 @@ class WeightedInfoNCE(nn.Module):
         return torch.where(taught, apart.sum(1), 0.0), taught
 
     def _rows(
-        self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor | None, never: Tensor | None
+        self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor | None, excluded_indices: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """(weights before normalisation, losses, RI or None) of this process's rows, each (B,)."""
         if len(embeddings) < 2:
@@ -118,7 +118,7 @@ class WeightedInfoNCE(nn.Module):
             columns, others = _gathered(columns, others)
 
         documents = torch.cat(columns)
-        mask = _own_documents(own, never, others, columns, offset)
+        mask = _own_documents(own, excluded_indices, others, columns, offset)
         self._masked = 0 if mask is None else mask.sum()
         self._masked_total = self._masked_total + self._masked
 
@@ -249,14 +249,14 @@ def _sound(weights: Tensor) -> Tensor:
 
 
 def _own_documents(
-    own: Tensor | None, never: Tensor | None, others: list[Tensor | None], columns: list[Tensor], offset: int
+    own: Tensor | None, excluded_indices: Tensor | None, others: list[Tensor | None], columns: list[Tensor], offset: int
 ) -> Tensor | None:
     """Boolean (B, all documents): True where a column holds the row's own document, or one that is never its negative,
     but is not its positive."""
     if own is None:
         return None
 
-    answers = own[:, None] if never is None else torch.cat([own[:, None], never.to(own)], 1)
+    answers = own[:, None] if excluded_indices is None else torch.cat([own[:, None], excluded_indices.to(own)], 1)
     blocks = [
         torch.zeros(len(own), len(column), dtype=torch.bool, device=own.device)
         if index is None

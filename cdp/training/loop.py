@@ -512,7 +512,7 @@ def make_retriever(
         pairs.negatives,
         pairs.swapped,
         pairs.teacher,
-        pairs.never,
+        pairs.excluded_indices,
     )
 
     training = Training(model, batches, order, config, hooks, checkpoints, evaluate=evaluate)

@@ -47,11 +47,11 @@ class PairSet:
     negatives: NDArray[np.int64] | None = None
     teacher: NDArray[np.float64] | None = None
     """Soft labels (n_pairs, 1 + h): a teacher's score of the document and of each hard negative, NaN for none."""
-    unfit: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    excluded_ids: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By query id the ids of the documents, its own aside, that are never its negatives: others that the same query
     was written for, and the passages beside any of these in its file."""
-    never: NDArray[np.int64] | None = None
-    """``unfit`` as indices into ``documents`` (n_pairs, k), -1 where there are fewer."""
+    excluded_indices: NDArray[np.int64] | None = None
+    """``excluded_ids`` as indices into ``documents`` (n_pairs, k), -1 where there are fewer."""
     languages: list[str] = field(default_factory=list)
     """Of pairs from several sets the language of each one's set; empty where all are of one set."""
 
@@ -76,9 +76,9 @@ class PairSet:
     @property
     def alone(self) -> NDArray[np.bool_]:
         """Pairs (n_pairs,) without any negative: every other document answers their query, or lies beside one."""
-        if self.never is None:
+        if self.excluded_indices is None:
             return np.zeros(len(self), dtype=np.bool_)
-        others = (self.never >= 0) & (self.never != self.document_of[:, None])
+        others = (self.excluded_indices >= 0) & (self.excluded_indices != self.document_of[:, None])
         return np.asarray(others.sum(axis=1) >= len(self.documents) - 1)
 
     @property
@@ -91,7 +91,7 @@ class PairSet:
         digest.update(self.document_of.tobytes())
         if self.negatives is not None:
             digest.update(self.negatives.tobytes())
-        for array in (self.teacher, self.never):
+        for array in (self.teacher, self.excluded_indices):
             digest.update(b"" if array is None else array.tobytes())
         return digest.hexdigest()[:16]
 
@@ -116,7 +116,7 @@ class PairSet:
             swapped=None if self.swapped is None else self.swapped[rows],
             negatives=None if self.negatives is None else index_of[self.negatives[rows]],
             teacher=None if self.teacher is None else self.teacher[rows],
-            never=None if self.never is None else index_of[self.never[rows]],
+            excluded_indices=None if self.excluded_indices is None else index_of[self.excluded_indices[rows]],
             languages=[self.languages[row] for row in rows] if self.languages else [],
         )
 
@@ -221,7 +221,7 @@ def load_pairs(
     document_of: list[int] = []
     index_of: dict[str, int] = {}
     index_by_id: dict[str, int] = {}
-    unfit: dict[str, frozenset[str]] = {}
+    excluded_ids: dict[str, frozenset[str]] = {}
     shared, beside = query_sets.shared_queries(workspace, query_set_id), corpus.neighbours(names)
     for document_id, own_queries in wanted.items():
         if document_id not in contents:
@@ -244,7 +244,7 @@ def load_pairs(
             answers = [*shared.get(query_sets.plain_form(text), [document_id]), *together.get(document_id, ())]
             if len(answers) > 1 or document_id in beside:
                 near = {other for answer in answers for other in beside.get(answer, ())}
-                unfit[query_id] = frozenset(near.union(answers) - {document_id})
+                excluded_ids[query_id] = frozenset(near.union(answers) - {document_id})
 
         query_ids.extend(query_id for query_id, _ in own_queries)
         queries.extend(text for _, text in own_queries)
@@ -258,19 +258,21 @@ def load_pairs(
         query_set=query_set,
         dropped={reason: count for reason, count in dropped.items() if count},
         query_ids=query_ids,
-        unfit=unfit,
-        never=_never(query_ids, unfit, index_by_id),
+        excluded_ids=excluded_ids,
+        excluded_indices=_excluded_indices(query_ids, excluded_ids, index_by_id),
     )
 
     pairs.check()
     return pairs
 
 
-def _never(
-    query_ids: Sequence[str], unfit: Mapping[str, frozenset[str]], index: Mapping[str, int]
+def _excluded_indices(
+    query_ids: Sequence[str], excluded_ids: Mapping[str, frozenset[str]], index: Mapping[str, int]
 ) -> NDArray[np.int64] | None:
-    """``PairSet.never`` from the index of each document's id; None where it would be empty."""
-    return _padded([{index[name] for name in unfit.get(query_id, ()) if name in index} for query_id in query_ids])
+    """``PairSet.excluded_indices`` from the index of each document's id; None where it would be empty."""
+    return _padded(
+        [{index[name] for name in excluded_ids.get(query_id, ()) if name in index} for query_id in query_ids]
+    )
 
 
 def _padded(rows: Sequence[Collection[int]]) -> NDArray[np.int64] | None:
@@ -332,12 +334,12 @@ def joined(parts: Sequence[PairSet]) -> PairSet:
             of_corpus[query_sets.document_of(query_id)] = place
             asked.setdefault(query_sets.plain_form(query) or query, set()).add(place)
 
-    never: list[set[int]] = []
+    excluded_indices: list[set[int]] = []
     for part, own in zip(parts, document_of, strict=True):
         of_corpus = named[part.query_set.corpus_id]
         for query_id, query, place in zip(part.query_ids, part.queries, own.tolist(), strict=True):
-            near = {of_corpus[name] for name in part.unfit.get(query_id, ()) if name in of_corpus}
-            never.append((near | asked[query_sets.plain_form(query) or query]) - {place})
+            near = {of_corpus[name] for name in part.excluded_ids.get(query_id, ()) if name in of_corpus}
+            excluded_indices.append((near | asked[query_sets.plain_form(query) or query]) - {place})
 
     first = parts[0].query_set
     names, hashes = ([getattr(part.query_set, key) for part in parts] for key in ("name", "content_hash"))
@@ -352,7 +354,7 @@ def joined(parts: Sequence[PairSet]) -> PairSet:
         query_set=mixed,
         dropped=dict(dropped),
         query_ids=[name for part in parts for name in part.query_ids],
-        never=_padded(never),
+        excluded_indices=_padded(excluded_indices),
         languages=[part.language for part in parts for _ in range(len(part))],
     )
 
@@ -534,8 +536,8 @@ def with_negatives(
     if missing:
         dropped["hard negatives that are unknown or empty documents"] = missing
 
-    never = _never(pairs.query_ids, pairs.unfit, index)
-    return replace(pairs, documents=documents, negatives=negatives, dropped=dropped, never=never)
+    excluded_indices = _excluded_indices(pairs.query_ids, pairs.excluded_ids, index)
+    return replace(pairs, documents=documents, negatives=negatives, dropped=dropped, excluded_indices=excluded_indices)
 
 
 def check_teacher(query_set: QuerySet) -> None:
@@ -578,7 +580,7 @@ def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
     named: dict[str, list[str]] = {}
 
     def extend(query_id: str, names: Iterable[str], own: str) -> None:
-        left_out = {own, *pairs.unfit.get(query_id, ()), *named.setdefault(query_id, [])}
+        left_out = {own, *pairs.excluded_ids.get(query_id, ()), *named.setdefault(query_id, [])}
         named[query_id] += [name for name in dict.fromkeys(names) if name not in left_out]
 
     if pairs.query_set.hard_negatives:

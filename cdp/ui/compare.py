@@ -59,7 +59,7 @@ def page(workspace: Workspace) -> None:
         baseline = _baseline(here)
 
     picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
-    compared = picked or differences.beside(here, baseline)
+    compared = picked or differences.default_comparison(here, baseline)
     compared += [arrived] if arrived and not picked and arrived not in compared else []
     comparison = differences.compare(workspace, baseline, compared, evaluations=evaluations)
     on_place = comparison.on([place])

@@ -86,8 +86,12 @@ def test_baselines_the_cheapest_training_and_the_best_stand_beside_however_old(
         trained(workspace, f"training-{i}", query_set, better(0.3 - 0.02 * i), settings=settings, pairs=pairs)
     rows = board.list_rows(workspace, board.list_evaluations(workspace))
     assert len(rows) == 11
-    assert differences.beside(rows, "minilm") == ["bm25", "training-8", *(f"training-{i}" for i in range(8))]
-    assert differences.beside(rows, "minilm", most=4) == ["bm25", "training-8", "training-0", "training-1"]
+    assert differences.default_comparison(rows, "minilm") == [
+        "bm25",
+        "training-8",
+        *(f"training-{i}" for i in range(8)),
+    ]
+    assert differences.default_comparison(rows, "minilm", most=4) == ["bm25", "training-8", "training-0", "training-1"]
 
 
 def test_a_run_repeated_with_its_seed_counts_once_by_the_newest(workspace: Workspace, query_set: str) -> None:
@@ -105,7 +109,7 @@ def test_a_stopped_or_leaked_run_is_marked_and_never_the_best(workspace: Workspa
     leaked = {"leaked_queries": 40, "judged_queries": 40}
     trained(workspace, "training-leaked", query_set, better(0.6), pairs=8, counts=leaked)
     rows = board.list_evaluations(workspace)
-    assert differences.beside(board.list_rows(workspace, rows), "minilm")[0] == "training-whole"
+    assert differences.default_comparison(board.list_rows(workspace, rows), "minilm")[0] == "training-whole"
     found = differences.compare(workspace, "minilm")
     by_id = {row.retriever_id: row for row in found.rows}
     assert by_id["training-stopped"].marks == "stopped at step 1 of 116"

@@ -79,15 +79,17 @@ def test_pairs_name_the_documents_that_are_no_negatives(workspace: Workspace, qu
     assert whole.query_ids == list(UNFIT)
     for row, query in enumerate(whole.query_ids):
         own = whole.documents[whole.document_of[row]].removeprefix("text of ")
-        assert named(whole, row, whole.never) == UNFIT[query], query
+        assert named(whole, row, whole.excluded_indices) == UNFIT[query], query
         assert named(whole, row, whole.negatives) == {*PASSAGES} - UNFIT[query] - {own}, query
     part = whole.part(np.array([1, 2]))
     there = {text.removeprefix("text of ") for text in part.documents}
-    assert named(part, 0, part.never) == UNFIT["a.pdf#p1-1-2"] & there == {"a.pdf#p1-2", "b.docx#1", "b.docx#2"}
+    assert (
+        named(part, 0, part.excluded_indices) == UNFIT["a.pdf#p1-1-2"] & there == {"a.pdf#p1-2", "b.docx#1", "b.docx#2"}
+    )
     # Without the other document's copy of the query, that document is still an answer to it.
     one = draw_pairs(workspace, query_set, 0, among=["a.pdf#p1-1", "b.docx#1"])
-    assert named(one, 0, one.never) == set()
-    assert named(one, 1, one.never) == {"b.docx#1"}
+    assert named(one, 0, one.excluded_indices) == set()
+    assert named(one, 1, one.excluded_indices) == {"b.docx#1"}
 
 
 @pytest.mark.parametrize("engine", ["static", "transformer", "cached"])
@@ -106,7 +108,7 @@ def test_no_engine_takes_them_as_negatives(workspace: Workspace, query_set: str,
         kept = [n for n, name in enumerate(owners) if n == row or name not in UNFIT[query] | {owners[row]}]
         losses.append(-torch.log_softmax(20 * q[row] @ d[kept].T, 0)[kept.index(row)])
     asked, answers = (tokenise(model, texts) for texts in (pairs.queries, pairs.documents))
-    batches = Batches(asked, answers, pairs.document_of, np.ones(len(pairs)), never=pairs.never)
+    batches = Batches(asked, answers, pairs.document_of, np.ones(len(pairs)), excluded_indices=pairs.excluded_indices)
     loss = WeightedInfoNCELoss(None)
     step = (
         StaticEngine(model, batches, loss)

@@ -92,8 +92,8 @@ def test_a_question_in_two_sets_has_the_documents_of_both(workspace: Workspace, 
     )
     config = TrainingConfig.from_dict({"query_set": sets["ru"], "beside": [again.query_set.id]})
     pairs = prepare(config, workspace).pairs
-    assert pairs.never is not None
-    assert pairs.never.tolist() == [[1], [-1], [-1], [0]]
+    assert pairs.excluded_indices is not None
+    assert pairs.excluded_indices.tolist() == [[1], [-1], [-1], [0]]
 
 
 def test_passages_beside_each_other_are_no_negatives_also_where_each_has_a_set(
@@ -111,8 +111,8 @@ def test_passages_beside_each_other_are_no_negatives_also_where_each_has_a_set(
     }
     first, second = (done.query_set.id for done in made.values())
     pairs = prepare(TrainingConfig.from_dict({"query_set": first, "beside": [second]}), workspace).pairs
-    assert pairs.never is not None
-    named = {pairs.queries[row]: pairs.never[row].tolist() for row in range(len(pairs))}
+    assert pairs.excluded_indices is not None
+    named = {pairs.queries[row]: pairs.excluded_indices[row].tolist() for row in range(len(pairs))}
     assert named == {
         "first: manual.pdf#1?": [pairs.documents.index("Text of manual.pdf#2.")], "first: other.pdf#1?": [-1],
         "second: manual.pdf#2?": [pairs.documents.index("Text of manual.pdf#1.")], "second: other.pdf#1?": [-1],
