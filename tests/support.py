@@ -21,7 +21,7 @@ import pytest
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.workspace import Workspace, write_json
-from cdp.benchmarks import load_benchmark
+from cdp.benchmarks import list_benchmarks, load_benchmark
 from cdp.jobs.launchers import End
 from cdp.jobs.records import JobSpec
 from cdp.jobs.supervisor import Supervisor
@@ -171,3 +171,10 @@ def write_prices(workspace: Workspace, prices: Iterable[Price], as_of: str) -> N
     """Write the workspace's own price table, as a person would."""
     models = {price.model: {"input": price.input, "output": price.output} for price in prices}
     write_json(workspace.root / "prices.json", {"as_of": as_of, "models": models})
+
+
+def present_hash(workspace: Workspace, benchmark: str, otherwise: str) -> str:
+    """The hash of a benchmark of the workspace; ``otherwise`` where there is none of this name."""
+    known = {info.name: info.content_hash for info in list_benchmarks(workspace)}
+
+    return known.get(benchmark, otherwise)

@@ -133,7 +133,7 @@ def test_an_interrupt_ends_the_waiting_and_not_the_job(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cdp.services.jobs.room.wait", interrupted)
+    monkeypatch.setattr("cdp.services.jobs.jobs.wait", interrupted)
     with pytest.raises(KeyboardInterrupt, match=rf"{pending.job.id} goes on .* Follow: ws\.job\(.*\)\.wait\(\) · stop"):
         pending.wait()
     assert not (ws.folder.job(pending.job.id) / "stop.request").exists()

@@ -67,12 +67,12 @@ def test_from_data_to_the_answer(
 ) -> None:
     workspace = server.workspace
     tab = look(server)
-    tab.open().press("Add your documents")
+    tab.open().menu("Documents")
     tab.upload(data(tmp_path)).press("Import documents").see("Test it on my data")
     tab.press("Test it on my data", role="link").see("Start the test")
     tab.see("towns")
     tab.press("Start the test").see("Test running")
-    assert tab.presses == 4
+    assert tab.presses == 3
     tab.shot("10-test-running")
     if not to_the_answer:
         (running,) = (view for view in jobs.list_jobs(workspace) if view.kind == "study")
@@ -92,7 +92,7 @@ def test_from_data_to_the_answer(
     assert known.basis.elsewhere == ""
     tab.see(known.headline[:30], seconds=60)
     tab.shot("11-decide")
-    assert tab.presses == 4
+    assert tab.presses == 3
     assert "Traceback" not in server.console()
 
 

@@ -46,7 +46,7 @@ def test_a_shell_completes_commands_options_choices_and_files(shell: str, tmp_pa
     (tmp_path / "documents.jsonl").touch()
     expected = {
         "cdp cor": "cdp corpus",
-        "cdp jobs re": "cdp jobs resume",
+        "cdp jobs res": "cdp jobs resume",
         "cdp queries export x --per": "cdp queries export x --per-doc",
         "cdp train x --weighting ri-": "cdp train x --weighting ri-cw",
         "cdp corpus add docu": "cdp corpus add documents.jsonl",

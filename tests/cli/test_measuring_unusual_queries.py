@@ -61,7 +61,7 @@ def test_queries_counted_in_another_language_are_doubted(
     workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "queries.txt"
-    file.write_text("ما سبب المد والجزر؟\nلماذا يرتفع البحر؟", encoding="utf-8")
+    file.write_text("რა არის მოქცევა?\nრატომ იწევს ზღვა?", encoding="utf-8")
     assert main(["cw", "profile", "--file", str(file), "--language", "en"]) == 0
     assert "100% of the queries have no content word when counted as English" in capsys.readouterr().out
 

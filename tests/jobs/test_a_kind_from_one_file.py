@@ -109,6 +109,7 @@ resumed = jobs.wait(workspace, held)
 before = {view.id for view in jobs.list_jobs(workspace)}
 at = opened("jobs", {})
 listed = [str(cell) for frame in at.dataframe if "Kind" in frame.value.columns for cell in frame.value["Kind"]]
+at.selectbox(key="start_kind").set_value("lengths").run()
 at.number_input(key="start_lengths_at_least").set_value(4).run()
 at.button(key="start_lengths_button").click().run()
 [made] = [view for view in jobs.list_jobs(workspace) if view.id not in before]

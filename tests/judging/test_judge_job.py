@@ -65,7 +65,7 @@ def test_documents_and_a_log_become_a_benchmark(
 def test_a_job_from_elsewhere_reads_no_file_outside_the_workspace(
     workspace: Workspace, corpus: CorpusManifest, log: Path
 ) -> None:
-    job = cast(Job, SimpleNamespace(workspace=workspace))
+    job = cast(Job, SimpleNamespace(workspace=workspace, id="judging-1"))
     secret = log.rename(workspace.root.parent / "secret.txt")
     link = workspace.root / "link.txt"
     link.symlink_to(secret)

@@ -8,6 +8,7 @@ from typing import Any
 
 from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.services.jobs import kinds
+from tests.support import present_hash
 
 STAMP = "2026-01-02T03:04:05+00:00"
 
@@ -105,7 +106,7 @@ def evaluated(
                 "name": benchmark,
                 "folder": str(workspace.benchmarks / benchmark),
                 "split": split,
-                "hash": f"hash-{benchmark}",
+                "hash": present_hash(workspace, benchmark, f"hash-{benchmark}"),
                 "n_queries": len(values),
                 "n_documents": 96,
             },

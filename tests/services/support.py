@@ -7,6 +7,7 @@ from typing import Any
 
 from cdp.base.workspace import Workspace, new_id, write_json
 from cdp.results import board, differences
+from tests.support import present_hash
 
 
 def evaluation(
@@ -18,7 +19,7 @@ def evaluation(
     created: str = "2026-01-01T00:00:00+00:00",
     kind: str = "preset",
     name: str = "",
-    judgments: str = "same",
+    judgments: str = "",
     split: str = "test",
     protocol: str = "published",
     settings: Mapping[str, Any] | None = None,
@@ -26,7 +27,8 @@ def evaluation(
 ) -> str:
     """A finished evaluation job with these NDCG@10 per query, in [0, 1]; its id.
 
-    ``judgments`` is the hash of the benchmark, or tells it apart from others of its name.
+    ``judgments`` is the hash of the benchmark, or tells it apart from others of its name; by default that of the
+    workspace's benchmark, where it has one.
     """
     while workspace.job(job_id := new_id("evaluation")).exists():
         continue  # two of one second may be the same
@@ -36,7 +38,8 @@ def evaluation(
         "id": job_id,
         "retriever": {"id": retriever, "name": name or retriever, "kind": kind, "hash": retriever},
         "benchmark": {
-            "name": benchmark, "folder": "", "split": split, "hash": judgments,
+            "name": benchmark, "folder": "", "split": split,
+            "hash": judgments or present_hash(workspace, benchmark, "same"),
             "n_queries": len(values), "n_documents": 10,
         },
         "protocol": protocol,

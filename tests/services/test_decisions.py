@@ -17,8 +17,8 @@ def test_a_known_benchmark_brings_its_kind_of_task(workspace: Workspace) -> None
 
 @pytest.mark.slow
 def test_queries_in_another_script_are_no_ground_for_an_answer() -> None:
-    """Three of four queries are Russian and have no content word counted as English; the fourth has three."""
-    texts = ["кто написал эту книгу", "когда закончилась война", "nato usa europe", "где находится город"] * 20
+    """Three of four queries are Georgian, which nothing counts: no content word as English; the fourth has three."""
+    texts = ["ვინ დაწერა ეს წიგნი", "როდის დასრულდა ომი", "nato usa europe", "სად არის ქალაქი"] * 20
     queries = target_queries.profile_texts(texts, language="en")
     answer = queries.recommend(task="multi-hop")
     assert answer.advice.startswith("75% of the queries have no content word when counted as English")

@@ -286,4 +286,4 @@ def test_no_service_makes_a_path_of_what_somebody_typed_by_itself() -> None:
     """``~`` is read in the ground, which also asks whether the path is allowed, and for the secret of the account."""
     paths = (REPOSITORY / "cdp").rglob("*.py")
     read = {path.name for path in paths if "expanduser" in path.read_text(encoding="utf-8")}
-    assert read == {"permission.py", "text.py", "records.py", "workspace.py"}
+    assert read == {"permission.py", "text.py", "records.py", "workspace.py", "notebook.py"}

@@ -29,7 +29,7 @@ from cdp.studies.config import StudyConfig, TrialConfig
 from tests.benchmarks.folders import DOCUMENTS, write_benchmark
 from tests.cli.support import answer, run
 from tests.services.test_trial import corpus as papers
-from tests.services.test_trial import human
+from tests.services.test_trial import human, two_sets
 from tests.support import write_prices
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
@@ -288,6 +288,7 @@ def test_beside_a_test_it_is_priced_and_sent_what_was_said(
 ) -> None:
     manifest = papers(workspace, tmp_path)
     human(workspace, manifest)
+    two_sets(workspace, manifest)
     monkeypatch.setattr(studies, "measure", lambda *_: None)
     monkeypatch.setattr(own_test, "at_hand", lambda *_: ["static-minilm"])
     values = {"corpus": manifest.id, "untrained": NAME, "documents": 20, "per_doc": "2", "seeds": 1, "minutes": 60}

@@ -70,7 +70,9 @@ def test_queries_without_a_content_word_get_no_recommendation() -> None:
 
 
 def test_a_doubtful_count_is_the_first_limit_of_the_answer() -> None:
-    found = target_queries.profile_texts(["长江有多长", "谁修建了长城", "rivers of Asia"], language="en").recommend()
+    found = target_queries.profile_texts(
+        ["სად არის ქალაქი", "ვინ დაწერა წიგნი", "rivers of Asia"], language="en"
+    ).recommend()
     assert found.caveats[0].startswith("67% of the queries have no content word when counted as English")
 
 

@@ -60,7 +60,7 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
     assert [round(b.cw) for b in report.benchmarks] == [2, 4, 6]
     assert {g.comparison for g in report.gains} >= {"qdoc_minus_one", "cw_weighted_minus_equal"}
     assert not list((folder / "checkpoints").glob("*"))
-    assert [line["step"] for line in read_jsonl(folder / "metrics.jsonl")] == list(range(2, 10))
+    assert [line["step"] for line in read_jsonl(folder / "metrics.jsonl")] == list(range(1, 9))
     assert "20 of 40 documents have 3 queries" in " ".join(report.limits)
     ended = read_json(folder / "results" / "study.json")
     assert (ended["trained"], ended["reused"], ended["failed"]) == (8, 0, 0)
