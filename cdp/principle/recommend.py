@@ -32,7 +32,8 @@ ADVICE = {
     "avoid": "Several different queries per document are likely to hurt this task: write one good query per document.",
     "test": "This task may gain or lose: train with one and with several different queries per document, and compare.",
     "recommend": "This task is likely to gain from several different queries per document.",
-    "in-domain": "The target queries resemble the training queries: one good query per document serves them best.",
+    "in-domain": "The target queries resemble the training queries: in the paper one query per document served such "
+    "tasks best. Trainings made with this program found the opposite (docs/REPRODUCTION.md), so test it.",
 }
 
 # Begins the rule's advice while the type of task is not known.
