@@ -308,8 +308,8 @@ def test_training_has_a_pair_per_positive_and_no_document_of_a_query_as_negative
 
     def never(query_set: str) -> dict[str, set[str]]:
         pairs = load_pairs(workspace, query_set)
-        assert pairs.never is not None
-        rows = zip(pairs.query_ids, pairs.never, strict=True)
+        assert pairs.excluded_indices is not None
+        rows = zip(pairs.query_ids, pairs.excluded_indices, strict=True)
         return {query: {pairs.documents[i] for i in row if i >= 0} for query, row in rows}
 
     both = {name: other for one, two in PAIRS for name, other in ((one, two), (two, one))}
