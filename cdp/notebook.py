@@ -19,6 +19,7 @@ wait for it with a progress bar, or return at once with ``wait=False``. Keys com
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
@@ -70,7 +71,8 @@ class Drawn:
     """What a notebook and a terminal show of an object: a title, and facts by name."""
 
     def _title(self) -> str:
-        raise NotImplementedError
+        """What it is, in one line."""
+        return type(self).__name__
 
     def _facts(self) -> Mapping[str, str | Sequence[str]]:
         return {}
@@ -164,7 +166,7 @@ class JobHandle(Drawn):
         return {"id": self.id, "state": jobs.sentence(view), "failure": jobs.failure(view)[:2]}
 
 
-class Made(Drawn):
+class Made(Drawn, ABC):
     """What a job makes. Until it is there, its job is shown in its place; ``job`` is None where there was none."""
 
     def __init__(self, folder: Workspace, id: str, job: str = "") -> None:
@@ -172,8 +174,9 @@ class Made(Drawn):
         self.job = JobHandle(folder, job) if job else None
 
     @property
+    @abstractmethod
     def there(self) -> bool:
-        raise NotImplementedError
+        """Whether it is made."""
 
     def wait(self) -> Self:
         """Wait for its job, as ``JobHandle.wait``; return this object."""

@@ -13,7 +13,7 @@ from cdp.principle.decide import ArmDifference
 from cdp.principle.options import name_of
 from cdp.studies.advice import Option
 
-# Nothing is loaded and nothing runs, whatever the texts hold.
+# Nothing is loaded and nothing runs, also where a text holds markup.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 STYLE = """

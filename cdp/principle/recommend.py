@@ -54,7 +54,7 @@ class Recommendation:
     ``level`` is the published rule's at this mean CW (avoid, test or recommend); ``possible`` are the levels that the
     interval of the mean CW touches, and ``certain`` is whether that is only one. One query leaves every level possible.
     ``advice`` is the rule's, or that ``scope`` leaves it without evidence for such a task. ``prior`` is what a new
-    dataset predicts, whatever its CW, empty outside of English and out-of-domain tasks.
+    dataset predicts, for every CW, empty outside of English and out-of-domain tasks.
     """
 
     level: str

@@ -15,6 +15,7 @@ import functools
 import itertools
 import mmap
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -150,7 +151,7 @@ def search(
     return scores, indices
 
 
-class Best:
+class Best(ABC):
     """The documents that may be among the ``wanted`` best of each of n queries. Filled by several threads.
 
     A float32 score is off by at most ``error``, so a document can be among the best only where its score is not below
@@ -164,13 +165,13 @@ class Best:
         self._held, self._enough, self._limit = 0, 0, 4 * wanted * n + SPARE
         self._lock = threading.Lock()
 
+    @abstractmethod
     def error(self) -> np.ndarray:
         """By how much a float32 score may be off, per query: (n,) float64."""
-        raise NotImplementedError
 
+    @abstractmethod
     def exact(self, query: int, documents: np.ndarray) -> np.ndarray:
         """The scores of these documents, computed in float64 and rounded to float32."""
-        raise NotImplementedError
 
     def floor(self) -> np.ndarray:
         """The scores below which no document can be among the best, (n,) float32."""

@@ -91,7 +91,7 @@ class ResolvedRetriever:
 
     @property
     def is_static(self) -> bool:
-        """Whether it is a preset without layers: one vector per token, whatever stands beside it."""
+        """Whether it is a preset without layers: one vector per token, also beside other files."""
         return self.preset is not None and self.preset.architecture == "static"
 
     def require(self, kinds: Sequence[str], what: str) -> None:

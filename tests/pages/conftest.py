@@ -29,7 +29,7 @@ def open_page(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Open:
     The test's own folder is allowed, as the operator of a server allows some.
     """
     monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(workspace.root.parent))
-    monkeypatch.setattr(access, "_typed_keys", {})  # of a dashboard that was started anew
+    monkeypatch.setattr(access, "_typed_keys", {})  # of a dashboard that was started again
 
     def at(name: str, **query: str | list[str]) -> AppTest:
         return opened(name, query)

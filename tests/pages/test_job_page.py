@@ -311,7 +311,7 @@ def test_a_resume_replaces_what_came_after_its_checkpoint(workspace: Workspace, 
 def test_the_tab_tells_of_jobs_that_ended_until_the_person_does_something(
     open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A finished job was noticed by nobody: the title of a tab in the background never changed."""
+    """Nothing told of a finished job: the title of a tab in the background never changed."""
     titles: list[str] = []
     monkeypatch.setattr(st, "set_page_config", lambda **config: titles.append(config["page_title"]))
     locks: dict[str, int] = {}
