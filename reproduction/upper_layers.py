@@ -1,7 +1,7 @@
 """Two trained layers against all: the plan ``upper-layers`` on four collections, resumed where it was, and the slope.
 
     python -m reproduction.upper_layers [--workspace DIR] [--data DIR] [--documents 300] [--queries 100] [--seeds 0,1]
-        [--steps N] [--collections demo,scifact] [--report]
+        [--steps N] [--batch N] [--length TOKENS] [--collections demo,scifact] [--report]
 
 A training that is there is never run again, so a second call goes on. ``--report`` computes from what is there.
 """
@@ -161,15 +161,19 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--seeds", default="0,1")
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--length", type=int)
     parser.add_argument("--report", action="store_true")
 
     a = parser.parse_args(words)
     workspace = Workspace(a.workspace)
+    sizes = {"max_documents": a.documents, "seeds": a.seeds}
+    shorter = {"steps": a.steps, "batch_size": a.batch, "max_length": a.length}
+    sizes |= {setting: value for setting, value in shorter.items() if value}
+
     for name in () if a.report else a.collections.split(","):
         own = prepare(workspace, a.data, name, a.documents, a.queries)
-        steps = {"steps": a.steps} if a.steps else {}
-        sizes = {"max_documents": a.documents, "seeds": a.seeds, "name": f"{PLAN} {name}"}
-        config: StudyConfig = read_plan(PLAN, {**own, **sizes, **steps})
+        config: StudyConfig = read_plan(PLAN, {**own, **sizes, "name": f"{PLAN} {name}"})
         jobs.wait(workspace, studies.run(workspace, config).job_id)
 
     found = differences(workspace)
