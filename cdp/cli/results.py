@@ -44,6 +44,8 @@ def list_(
             **({"per file": row.per_file, "judged per": row.judged_per} if of_files else {}),
             "recipe": row.retriever,
             "seeds": row.seeds if row.trained else "",
+            "index": "" if row.index_bytes is None else size(row.index_bytes),
+            "ms per query": "" if row.query_ms is None else f"{row.query_ms:.3g}",
             "benchmark": row.place,
             "read with": ", ".join(badge.word for badge in row.badges),
             "start": row.start,

@@ -5,6 +5,7 @@ Both are made from a finished ranking, so a hybrid costs one more BM25 search an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from cdp.base.text import PhaseProgress, silent
 from cdp.benchmarks.benchmark import Benchmark
-from cdp.evaluation.evaluate import Evaluation, Ranking, in_trec_order, judge
+from cdp.evaluation.evaluate import INDEX_BYTES, QUERY_MS, Evaluation, Ranking, in_trec_order, judge
 
 # Cormack, Clarke, Buettcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods, SIGIR
 # 2009, section 2: fixed at 60 during a pilot, and not tuned since.
@@ -91,7 +92,7 @@ def weighted(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation, weigh
     depth = ranking.documents.shape[1]
     settings = {"fusion_weight": weight, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
     seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
-    return _judged(benchmark, dense, ranking, settings, seconds)
+    return _judged(benchmark, _of_both(dense, lexical), ranking, settings, seconds)
 
 
 def _mixed(
@@ -147,7 +148,15 @@ def hybrid(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation) -> Eval
     depth = rankings[0].shape[1]
     settings = {"fusion_k": FUSION_K, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
     seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
-    return _judged(benchmark, dense, fuse(rankings, benchmark.document_ids, depth), settings, seconds)
+    fused = fuse(rankings, benchmark.document_ids, depth)
+
+    return _judged(benchmark, _of_both(dense, lexical), fused, settings, seconds)
+
+
+def _of_both(dense: Evaluation, lexical: Evaluation) -> Evaluation:
+    """The evaluation with what both indexes cost."""
+    cost = {name: dense.counts.get(name, 0) + lexical.counts.get(name, 0) for name in (INDEX_BYTES, QUERY_MS)}
+    return replace(dense, counts={**dense.counts, **cost})
 
 
 def rerank(
@@ -162,6 +171,7 @@ def rerank(
 
     ``progress`` is called with the pairs scored and their number, and may raise to end the work.
     """
+    began = time.perf_counter()
     documents, scores = first.ranking.documents.copy(), first.ranking.scores.copy()
     rows, columns = np.nonzero(documents[:, :depth] >= 0)
     # By length: a cross-encoder pads each batch to its longest pair.
@@ -184,7 +194,11 @@ def rerank(
         scores[row, len(best) + rest] = of_row[best[-1]] - 1 - rest
 
     ranking = in_trec_order(benchmark, documents, scores)
-    return _judged(benchmark, first, ranking, {"rerank_depth": depth}, {})
+    took = time.perf_counter() - began
+    query_ms = first.counts.get(QUERY_MS, 0) + round(1000 * took / max(1, len(documents)), 3)
+    first = replace(first, counts={**first.counts, QUERY_MS: query_ms})
+
+    return _judged(benchmark, first, ranking, {"rerank_depth": depth}, {"reranking": round(took, 3)})
 
 
 def _judged(
