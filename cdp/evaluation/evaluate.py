@@ -270,16 +270,21 @@ def _evaluation(
     )
 
 
-def retrieve(
-    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
-    precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
-    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress = silent,
-    vectors: Vectors | None = None,
-) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
-    """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
+@dataclass(frozen=True)
+class Encoded:
+    """What a model makes of queries and of documents, and the seconds of each."""
 
-    Embeddings are kept in the ``store`` and taken from there, if there is one and the ``model_hash`` is known.
-    """
+    queries: Embedded
+    documents: Embedded
+    seconds: Mapping[str, float]
+
+
+def encode_both(
+    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], protocol: Protocol, precision: str, *,
+    store: EmbeddingStore | None = None, model_hash: str = "", documents_hash: str = "", batch_size: int = 128,
+    watch: Progress = silent, vectors: Vectors | None = None,
+) -> Encoded:  # fmt: skip
+    """Encode queries and documents; arguments as of ``retrieve``."""
     seconds: dict[str, float] = {}
     found: list[Embedded] = []
     kind = kind_of(model)
@@ -307,11 +312,30 @@ def retrieve(
     finally:
         model.train(was_training)
 
+    return Encoded(*found, seconds)
+
+
+def retrieve(
+    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
+    precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
+    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress = silent,
+    vectors: Vectors | None = None,
+) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
+    """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
+
+    Embeddings are kept in the ``store`` and taken from there, if there is one and the ``model_hash`` is known.
+    """
+    kind = kind_of(model)
+    encoded = encode_both(
+        model, queries, documents, protocol, precision, store=store, model_hash=model_hash,
+        documents_hash=documents_hash, batch_size=batch_size, watch=watch, vectors=vectors,
+    )  # fmt: skip
+    of_queries, of_documents, seconds = encoded.queries, encoded.documents, dict(encoded.seconds)
+
     report = partial(watch, "searching")
     began = time.perf_counter()
     report(0, len(documents))
     device = model.device.type if model.device.type == "cuda" else "cpu"
-    of_queries, of_documents = found
     failed = failed_texts(model)
 
     absent = [number for number, text in enumerate(documents) if text in failed]

@@ -95,7 +95,7 @@ class TokenVectors:
         return widened(np.concatenate([self.rows.slice(start, stop) for start, stop in places]))
 
     def pieces(self, chosen: np.ndarray) -> list[Any]:
-        """The token vectors of each of these texts as they are kept, as tensors: views where a text lies in one array."""
+        """The token vectors of each of these texts as they are kept: tensors, views where a text lies in one array."""
         import torch
 
         if self._tensors is None:

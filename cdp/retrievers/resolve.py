@@ -185,6 +185,15 @@ def is_reserved(name: str) -> bool:
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 
 
+def check_reranker(workspace: Workspace, name: str) -> bool:
+    """Return True for a multi-vector retriever, False for a cross-encoder. Raises as ``check_cross_encoder``."""
+    resolved = resolve(name, workspace)
+    if resolved.kind != MULTI_VECTOR:
+        check_cross_encoder(workspace, name)
+
+    return resolved.kind == MULTI_VECTOR
+
+
 def check_cross_encoder(workspace: Workspace, name: str) -> None:
     """Raise NotFoundError for an unknown model, ConfigError for a model of single texts."""
     if resolve(name, workspace).origin in ("preset", "job"):
