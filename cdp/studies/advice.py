@@ -17,7 +17,7 @@ import numpy as np
 from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError
-from cdp.base.text import duration, name_and_split
+from cdp.base.text import capital, duration, name_and_split
 from cdp.base.workspace import ANSWERS, RECORDS, Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.units import units_of
@@ -545,7 +545,7 @@ class Option:
     @property
     def title(self) -> str:
         """``5 different queries``, ``One query, equal pairs``."""
-        return f"{self.name[0].upper()}{self.name[1:]}{self.held and f', {self.held}'}"
+        return capital(f"{self.name}, {self.held}" if self.held else self.name)
 
     @property
     def price_text(self) -> str:
