@@ -228,12 +228,12 @@ class Decision:
 
 def _option(arm: Arm) -> dict[str, Any]:
     shown = {name: getattr(arm, name) for name in ARM_SHOWN}
-    return {**shown, "name": name_of(arm), "ndcg@10": arm.mean, "seeds": len(arm.scores)}
+    return {**shown, "name": arm.name, "ndcg@10": arm.mean, "seeds": len(arm.scores)}
 
 
 def _row(c: ArmDifference) -> dict[str, Any]:
     return {
-        "option": name_of(c.option), "against": name_of(c.against), "held": c.option.held, "points": c.points,
+        "option": c.option.name, "against": c.against.name, "held": c.option.held, "points": c.points,
         "low": c.low, "high": c.high, "comparable": c.comparable,
     }  # fmt: skip
 

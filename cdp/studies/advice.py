@@ -17,7 +17,7 @@ import numpy as np
 from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError
-from cdp.base.text import capital, duration, name_and_split
+from cdp.base.text import duration, name_and_split
 from cdp.base.workspace import ANSWERS, RECORDS, Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.units import units_of
@@ -413,6 +413,7 @@ def _arms(
             api=api.parse(cell.retriever) is not None,
             retriever=cell.retriever,
             cell=cell,
+            title=cell.name,
         )
         if cell.retriever == bm25.NAME:
             arm = replace(arm, kind=BM25, retriever="")
@@ -531,8 +532,8 @@ def reference(answer: Decision) -> Arm | None:
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the options: its measured arm if there is one, its difference to the choice, and the price of the
-    whole corpus's queries in US dollars (None: not known)."""
+    """One row of the options, by its condition's name: its measured arm if there is one, its difference to the choice,
+    and the price of the whole corpus's queries in US dollars (None: not known)."""
 
     name: str
     kind: str
@@ -541,11 +542,6 @@ class Option:
     arm: Arm | None = None
     over: ArmDifference | None = None
     price: float | None = 0.0
-
-    @property
-    def title(self) -> str:
-        """``5 different queries``, ``One query, equal pairs``."""
-        return capital(f"{self.name}, {self.held}" if self.held else self.name)
 
     @property
     def price_text(self) -> str:
@@ -594,7 +590,7 @@ def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[l
             price = _price(workspace, manifest, arm.kind, arm.per_doc, writer)
 
         own = arm if measured else None
-        options.append(Option(name_of(arm), arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
+        options.append(Option(arm.name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
 
     return options, writer.endpoint.model_name or f"the {writer.endpoint.generator} generator"
 

@@ -89,12 +89,8 @@ class Gain:
 
     @property
     def condition(self) -> str:
-        """What besides Q/Doc the condition is, in words."""
-        cell = self.cell
-        # The comparison itself says that it is of CW weighting.
-        if self.comparison == WEIGHTING and cell.weighting == "cw":
-            cell = cell._replace(weighting="none")
-        return f"{cell.retriever}, {cell.source}{cell.details}"
+        """What the condition is besides Q/Doc: ``minilm · diverse · cw``."""
+        return self.cell._replace(per_doc=0).name
 
 
 def gains(

@@ -111,17 +111,7 @@ class StudyRow:
 
     @property
     def name(self) -> str:
-        cell = self.cell
-        if cell.retriever == bm25.NAME:
-            return bm25.TITLE
-        if cell.source == UNTRAINED:
-            return f"{cell.retriever}, untrained"
-        if cell.source == HYBRID:
-            name = f"{bm25.TITLE} and {cell.retriever}"
-            return f"{name}, weighted on dev" if cell.fused else name
-
-        name = f"{cell.retriever}, {cell.source}, Q/Doc {cell.per_doc}{cell.details}"
-        return f"{name}, with {bm25.TITLE}" if cell.fused else name
+        return self.cell.name
 
 
 @dataclass(frozen=True)
@@ -269,8 +259,7 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     at_most = [gain for gain in group if gain.cell.per_doc == most]
     listed = ", ".join(map(_figures, sorted(at_most, key=lambda gain: gain.cw)))
 
-    first = group[0]
-    who = f"{first.cell.retriever}{first.cell.details}" if comparison == PARAPHRASE else first.condition
+    who = group[0].condition
     if len(group) == 1:
         return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
 

@@ -290,7 +290,7 @@ def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     for row in tried:
         dev = dict(row.dev)
         top = _number(row.best_dev)
-        line = [escaped(f"{row.cell.retriever}, {row.cell.source}, Q/Doc {row.cell.per_doc}")]
+        line = [escaped(row.cell._replace(rate=None).name)]
         line.append(rate(row.cell.rate or 0.0))
         line += [_number(dev.get(step)) for step in steps]
         line.append(f"**{top}**" if row.best_dev == best else top)
