@@ -209,7 +209,7 @@ class Decision:
             "options": [
                 {
                     **{name: getattr(arm, name) for name in ARM_SHOWN},
-                    "name": name_of(arm), "ndcg@10": arm.mean, "seeds": len(arm.scores),
+                    "name": arm.name, "ndcg@10": arm.mean, "seeds": len(arm.scores),
                 }
                 for arm in (self.evidence.arms if self.evidence else ())
             ],
@@ -219,7 +219,7 @@ class Decision:
 
 def _row(c: ArmDifference) -> dict[str, Any]:
     return {
-        "option": name_of(c.option), "against": name_of(c.against), "held": c.option.held, "points": c.points,
+        "option": c.option.name, "against": c.against.name, "held": c.option.held, "points": c.points,
         "low": c.low, "high": c.high, "comparable": c.comparable,
     }  # fmt: skip
 

@@ -364,7 +364,7 @@ def _arms(
             continue
 
         of: dict[str, Any] = {"api": api.parse(cell.retriever) is not None, "fused": cell.fused and per_doc > 0}
-        of |= {"retriever": "" if cell.retriever == bm25.NAME else cell.retriever, "cell": cell}
+        of |= {"retriever": "" if cell.retriever == bm25.NAME else cell.retriever, "cell": cell, "title": cell.name}
         rows, shown = np.array([of_seed[seed] for seed in sorted(of_seed)]), _shown(behind[cell], place)
 
         if not per_doc:
@@ -459,8 +459,8 @@ def reference(answer: Decision) -> Arm | None:
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the options: its measured arm if there is one, its difference to the choice, and the price of the
-    whole corpus's queries in US dollars (None: not known)."""
+    """One row of the options, by its condition's name: its measured arm if there is one, its difference to the choice,
+    and the price of the whole corpus's queries in US dollars (None: not known)."""
 
     name: str
     kind: str
@@ -469,11 +469,6 @@ class Option:
     arm: Arm | None = None
     over: ArmDifference | None = None
     price: float | None = 0.0
-
-    @property
-    def title(self) -> str:
-        """``5 different queries``, ``One query, equal pairs``."""
-        return f"{self.name[0].upper()}{self.name[1:]}{self.held and f', {self.held}'}"
 
     @property
     def price_text(self) -> str:
@@ -513,8 +508,8 @@ def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[l
         price = None
         if manifest is not None and arm.kind in (DIVERSE, PARAPHRASE) and not arm.held:
             price = _price(workspace, manifest, arm.kind, arm.per_doc, writer)
-        name, own = name_of(arm), arm if measured else None
-        options.append(Option(name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
+        own = arm if measured else None
+        options.append(Option(arm.name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
 
     return options, writer.endpoint.model_name or f"the {writer.endpoint.generator} generator"
 

@@ -86,11 +86,8 @@ class Gain:
 
     @property
     def condition(self) -> str:
-        """What besides Q/Doc the condition is, in words."""
-        # The comparison itself says that it is of CW weighting.
-        plain = self.comparison == WEIGHTING and self.cell.weighting == "cw"
-        cell = self.cell._replace(weighting="none") if plain else self.cell
-        return f"{cell.retriever}, {cell.source}{cell.details}"
+        """What the condition is besides Q/Doc: ``minilm · diverse · cw``."""
+        return self.cell._replace(per_doc=0).name
 
 
 def gains(

@@ -19,7 +19,7 @@ from cdp.base.workspace import slug, write_json
 from cdp.evaluation.card import save_model
 from cdp.evaluation.evaluate import length_of
 from cdp.principle.evidence import EQUAL_PAIRS, Arm
-from cdp.principle.options import Choice, name_of
+from cdp.principle.options import Choice
 from cdp.retrievers import ResolvedRetriever, leakage
 from cdp.retrievers.resolve import model_folder
 from cdp.studies import records
@@ -133,7 +133,7 @@ def settle(job: Job, config: StudyConfig, corpus: str, train: Callable[[str, int
     for name in (leakage.FILE, leakage.DOCUMENTS):
         shutil.copyfile(folder / name, job.results / name)
     job.result("training", result)
-    facts = {"query_set": arm.query_set, "per_doc": arm.per_doc, "held": arm.held, "option": name_of(arm)}
+    facts = {"query_set": arm.query_set, "per_doc": arm.per_doc, "held": arm.held, "option": arm.name}
     facts |= {"chosen": chosen, "seed": about["seed"], "retriever": result["retriever"]}
     job.result(records.KEPT, {**facts, "settings": result["settings"]})
     if config.keep == BEST:

@@ -10,7 +10,7 @@ from cdp import query_sets
 from cdp.base.config import Loop, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
-from cdp.base.text import name_and_split
+from cdp.base.text import condition_name, name_and_split
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
@@ -71,12 +71,26 @@ class Cell(NamedTuple):
         return self == Cell(self.retriever, self.source, self.per_doc, held=self.held, fused=self.fused)
 
     @property
-    def details(self) -> str:
-        """What is not as usual: ``, cw, hard-negatives, equal pairs``."""
+    def name(self) -> str:
+        """``minilm · diverse × 5 · cw``: what Report, Compare, Decide and Evidence call it. The Q/Doc 0 stands for all
+        of a source."""
+        if self.retriever == bm25.NAME:
+            return bm25.TITLE
+        if self.source == UNTRAINED:
+            return self.retriever
+        if self.source == HYBRID:
+            return condition_name(self.retriever, HYBRID, 0, "weighted on dev" if self.fused else "")
+
         usual = ((self.weighting, "none"), (self.loss, INFONCE), (self.query_source, QUERY_ONLY), (self.held, ""))
-        rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
-        layers = "" if self.layers is None else f", {self.layers or 'all'} layers"
-        return "".join(f", {value}" for value, plain in usual if value != plain) + rates + layers
+        details = [value for value, plain in usual if value != plain]
+        if self.rate is not None:
+            details.append(f"learning rate {rate(self.rate)}")
+        if self.layers is not None:
+            details.append({0: "all layers", 1: "1 layer"}.get(self.layers, f"{self.layers} layers"))
+        if self.fused:
+            details.append(f"with {bm25.TITLE}")
+
+        return condition_name(self.retriever, self.source, self.per_doc, *details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +150,7 @@ class Condition:
         return self.cell.query_source != QUERY_ONLY or weighs_reasoning(self.cell.weighting)
 
     def __str__(self) -> str:
-        cell = self.cell
-        return f"{cell.retriever} on {cell.source}, Q/Doc {cell.per_doc}{cell.details}, seed {self.seed}"
+        return f"{self.cell.name}, seed {self.seed}"
 
 
 def flat(holder: Any) -> dict[str, Any]:

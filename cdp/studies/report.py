@@ -111,15 +111,7 @@ class StudyRow:
 
     @property
     def name(self) -> str:
-        cell = self.cell
-        if cell.retriever == bm25.NAME:
-            return bm25.TITLE
-        if cell.source == UNTRAINED:
-            return f"{cell.retriever}, untrained"
-        if cell.source == HYBRID:
-            return f"{bm25.TITLE} and {cell.retriever}{', weighted on dev' if cell.fused else ''}"
-        fused = f", with {bm25.TITLE}" if cell.fused else ""
-        return f"{cell.retriever}, {cell.source}, Q/Doc {cell.per_doc}{cell.details}{fused}"
+        return self.cell.name
 
 
 @dataclass(frozen=True)
@@ -247,11 +239,7 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
         for g in sorted((g for g in group if g.cell.per_doc == most), key=lambda g: g.cw)
     )
 
-    first = group[0]
-    who = first.condition
-
-    if comparison == PARAPHRASE:
-        who = f"{first.cell.retriever}{first.cell.details}"
+    who = group[0].condition
     if len(group) == 1:
         return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
 

@@ -225,7 +225,7 @@ def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
         top = "–" if row.best_dev is None else f"{row.best_dev:.2f}"
         cells.append(
             [
-                escaped(f"{row.cell.retriever}, {row.cell.source}, Q/Doc {row.cell.per_doc}"),
+                escaped(row.cell._replace(rate=None).name),
                 rate(row.cell.rate or 0.0),
                 *(f"{dev[step]:.2f}" if step in dev else "–" for step in steps),
                 f"**{top}**" if row.best_dev == best else top,
