@@ -23,6 +23,7 @@ from cdp.corpus.readers import Chunk, Item, Row, RowFormat
 from cdp.corpus.readers.parquet_process import cost
 from cdp.corpus.sources import ROW_BYTES, Source, shown_name
 
+NAME = "parquet"
 MAX_ROW_BYTES = 4 * MAX_LINE_CHARACTERS
 
 
@@ -133,4 +134,4 @@ def _of_json(value: Any) -> Any:
         return value
 
 
-FORMAT = RowFormat("parquet", "Parquet", "Parquet", (".parquet", ".pq"), rows, stream, order=40)
+FORMAT = RowFormat(NAME, "Parquet", "Parquet", (".parquet", ".pq"), rows, stream, order=40)
