@@ -619,7 +619,7 @@ class Verdict(Drawn):
         """Return every option, the cheapest first: score, difference to the choice in points, price, training time."""
         options, _ = advice.list_options(self.folder, self.decision, self.corpus)
         rows = [
-            (o.title, o.arm and o.arm.mean, o.over and o.over.points, o.price_text, o.training_text) for o in options
+            (o.name, o.arm and o.arm.mean, o.over and o.over.points, o.price_text, o.training_text) for o in options
         ]
         return pd.DataFrame(rows, columns=["option", "ndcg@10", "to the choice", "price", "training"])
 

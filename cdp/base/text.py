@@ -39,6 +39,11 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def capital(text: str) -> str:
+    """``text`` with a capital letter first: a clause becomes a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 def name_and_split(text: str) -> tuple[str, str]:
     """Return name and split of ``name:split``; a colon may belong to a path, and a split never holds a slash."""
     name, _, split = text.rpartition(":")
@@ -223,9 +228,13 @@ _JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac
 SEPARATOR = " · "
 
 
-def recipe(source: str, per_doc: str | int, *extras: str) -> str:
-    """A way of training in words, by its queries and Q/Doc: ``diverse × 5 · cw``. Tables and figures have this form."""
-    return SEPARATOR.join([f"{source} × {per_doc}", *filter(None, extras)])
+def condition_name(retriever: str, queries: str = "", per_doc: str | int = 0, *details: str) -> str:
+    """Name a condition as every table, figure and answer does: ``minilm · diverse × 5 · cw``.
+
+    A retriever alone is untrained. Without ``per_doc`` it is all conditions of these queries.
+    """
+    written = f"{queries} × {per_doc}" if queries and per_doc else queries
+    return SEPARATOR.join(filter(None, [retriever, written, *details]))
 
 
 def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:

@@ -10,7 +10,6 @@ from cdp.base.text import signed
 from cdp.base.version import __version__
 from cdp.principle import Decision
 from cdp.principle.decide import ArmDifference
-from cdp.principle.options import name_of
 from cdp.studies.advice import Option
 
 # Nothing is loaded and nothing runs, also where a text holds markup.
@@ -81,7 +80,7 @@ def _table(options: Sequence[Option]) -> str:
 
     rows = [
         (
-            option.title,
+            option.name,
             f"{option.arm.mean:.1f}" if option.arm else "–",
             option.over.figures if option.over else "–",
             option.price_text,
@@ -111,7 +110,7 @@ def _figure(over: Sequence[ArmDifference]) -> str:
     lines = [f'<line x1="{at(0)}" x2="{at(0)}" y1="0" y2="{height - ROW}" stroke="#7a8894" stroke-dasharray="4 3"/>']
     for number, c in enumerate(over):
         y = ROW * number + ROW // 2
-        name = escape(name_of(c.option))
+        name = escape(c.option.name)
         lines += [
             f'<text x="0" y="{y + 4}" font-size="12">{name}</text>',
             f'<line x1="{at(c.low)}" x2="{at(c.high)}" y1="{y}" y2="{y}" stroke="#1d5f8a" stroke-width="2"/>',
@@ -124,7 +123,7 @@ def _figure(over: Sequence[ArmDifference]) -> str:
         if end == 0.0 or abs(end) * scale > 2 * MARGIN  # not over the zero
     )
 
-    against = escape(name_of(over[0].against))
+    against = escape(over[0].against.name)
     label = f"NDCG@10 points over {against}, with simultaneous 95% intervals"
     drawn = "".join(lines) + ticks
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from cdp.base.text import signed
+from cdp.base.text import SEPARATOR, condition_name, signed
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, by_method, figure, plain
 from cdp.principle import Difference, threshold
+from cdp.principle.evidence import DIVERSE
 from cdp.results import numbers as of
 from cdp.results.arms import AXES, FigureData
 from cdp.results.numbers import Numbers
@@ -92,7 +93,7 @@ def lines(
 
 
 def _name(row: Mapping[str, Any], keys: Sequence[str]) -> str:
-    return plain(", ".join(str(row[key]) for key in keys if row.get(key) not in (None, "")), 48)
+    return plain(SEPARATOR.join(str(row[key]) for key in keys if row.get(key) not in (None, "")), 48)
 
 
 def _first_panel(numbers: Numbers, line: Sequence[str], name: str, panel: str) -> str:
@@ -260,7 +261,7 @@ def methods_by_benchmark(numbers: Numbers) -> go.Figure:
 
 def diverse_against_paraphrase(numbers: Numbers) -> go.Figure:
     shown = [
-        {**row, "arm": _name({**row, "q": f"× {row['per_doc']}"}, ("retriever", "generator", "q"))} for row in numbers
+        {**row, "arm": condition_name(row["retriever"], DIVERSE, row["per_doc"], row["generator"])} for row in numbers
     ]
     return matrix(shown, row="arm", column="benchmark", value="ndcg", signed_values=True)
 

@@ -91,7 +91,7 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
 
     kinds = {source.label: source.kind for source in report.sources}
 
-    names = {way: plain(f"{way.retriever}, {way.source}{way.details}", 48) for way in ways}
+    names = {way: plain(way.name, 48) for way in ways}
     palette = by_method({names[way]: kinds.get(way.source, "") for way in ways})
     for i, (way, of_way) in enumerate(ways.items()):
         rows = sorted(of_way, key=lambda row: row.cell.per_doc)

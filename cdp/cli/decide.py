@@ -165,7 +165,7 @@ def _options(run: Run, answer: Decision, corpus: str) -> str:
     if not options:
         return ""
     rows = [
-        {"option": o.title, "ndcg@10": o.arm and o.arm.mean, "to the choice": o.over and o.over.figures,
+        {"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice": o.over and o.over.figures,
          "price": o.price_text, "training": o.training_text}
         for o in options
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.text import PhaseProgress, silent
+from cdp.base.text import PhaseProgress, condition_name, silent
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.evaluate import Evaluation, Ranking, in_trec_order, judge
 
@@ -38,8 +38,8 @@ def retriever_id(retriever: str, hybrid: bool, rerank: str) -> str:
 
 
 def title(name: str, hybrid: bool, rerank: str) -> str:
-    """A retriever's name with what is done to its ranking: ``minilm, hybrid, reranked``."""
-    return ", ".join([name, *([HYBRID] if hybrid else []), *([RERANKED] if rerank else [])])
+    """A retriever's name with what is done to its ranking: ``minilm · hybrid · reranked``."""
+    return condition_name(name, "", 0, HYBRID * hybrid, RERANKED if rerank else "")
 
 
 def settings_of(settings: Mapping[str, Any]) -> tuple[bool, str]:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.text import condition_name
+
 Floats = NDArray[np.float64]
 
 UNTRAINED, BM25, HYBRID, RERANKED = "untrained", "bm25", "hybrid", "reranked"
@@ -35,7 +37,7 @@ class Arm:
 
     ``people`` are the scores by people's grades where a model judged, NaN for a query with a document that people did
     not grade. ``unjudged`` is the share of its first ten documents without a judgment; they count as irrelevant in
-    ``scores`` and as of the top grade in ``top``. ``cell`` is what its study calls it.
+    ``scores`` and as of the top grade in ``top``. ``cell`` is its condition in its study, ``title`` the name of that.
     """
 
     kind: str
@@ -55,7 +57,13 @@ class Arm:
     unjudged: float = 0.0
     top: Floats | None = field(default=None, repr=False)
     cell: tuple[Any, ...] = ()
+    title: str = ""
     shown: Sequence[Mapping[str, Sequence[str]]] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        """What tables and figures call it."""
+        return self.title or condition_name(self.retriever, self.kind, self.per_doc, self.held)
 
     @property
     def mean(self) -> float:

@@ -18,6 +18,7 @@ import numpy as np
 from cdp import benchmarks, catalog, principle, query_sets
 from cdp.base.errors import CdpError
 from cdp.base.records import place_of
+from cdp.base.text import condition_name
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
@@ -31,6 +32,7 @@ from cdp.retrievers import bm25
 from cdp.studies.plan import EQUAL_PAIRS
 from cdp.studies.target_queries import Profiled, profile_benchmark
 from cdp.synthesis import pricing
+from cdp.training.reasoning import QUERY_ONLY
 
 UNTRAINED, HUMAN = "untrained", "human"
 
@@ -38,12 +40,14 @@ UNTRAINED, HUMAN = "untrained", "human"
 @dataclass(frozen=True, slots=True)
 class ArmRow:
     """One arm on one benchmark with one seed; ``ndcg`` and ``dev`` in percent, ``per_doc`` 0 where nothing was trained.
+    ``arm`` is its name.
 
     ``equal_pairs`` marks arms of as many pairs from fewer documents, ``corpus`` is what was trained on, ``dollars``
     what its queries cost; ``rate`` is None where a retriever has one learning rate. ``evaluation`` is the catalogue's
     id of own results.
     """
 
+    arm: str
     retriever: str
     method: str
     per_doc: int
@@ -52,7 +56,7 @@ class ArmRow:
     seed: int = 0
     documents: int = 0
     weighting: str = "none"
-    query_source: str = "query-only"
+    query_source: str = QUERY_ONLY
     loss: str = "infonce"
     rate: float | None = None
     dev: float | None = None
@@ -73,7 +77,7 @@ class ArmRow:
     @property
     def usual(self) -> bool:
         """Return True for a training on the queries themselves, by InfoNCE with equal weights."""
-        return (self.weighting, self.query_source, self.loss) == ("none", "query-only", "infonce")
+        return (self.weighting, self.query_source, self.loss) == ("none", QUERY_ONLY, "infonce")
 
 
 class MeasureRow(NamedTuple):
@@ -116,6 +120,7 @@ def own(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]], sets: It
         name, split = str(evaluation["benchmark"]), str(evaluation["split"])
         target = of_benchmark(name, split)
         row = ArmRow(
+            arm=evaluation["retriever_name"],
             retriever=evaluation["start"] or evaluation["retriever_name"],
             method=_untrained(evaluation),
             per_doc=0,
@@ -160,7 +165,7 @@ def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[
         seed=int(settings.get("seed") or 0),
         documents=trained.documents,
         weighting=str(settings.get("weighting") or "none"),
-        query_source=str(about.get("query_source") or settings.get("query_source") or "query-only"),
+        query_source=str(about.get("query_source") or settings.get("query_source") or QUERY_ONLY),
         loss=str(about.get("loss") or negatives),
         rate=settings.get("learning_rate"),
         dev=max((100 * float(point["ndcg@10"]) for point in curve), default=None),
@@ -381,25 +386,33 @@ def _method(row: Mapping[str, Any]) -> str:
 
 
 def _published_row(row: Mapping[str, Any], facts: Mapping[str, Any]) -> ArmRow:
-    rate = row["learning_rate"]
+    retriever, method, rate = row["retriever"] or "as printed", _method(row), row["learning_rate"]
+    per_doc = 0 if row["method"] == "Pretrained" else row["queries_per_doc"] or 1
+    equal_pairs = EQUAL_PAIRS if "cost_efficiency" in row["table"] else ""
+    source = row["query_source"] or QUERY_ONLY
+    unusual = [value for value in (row["weighting"], source) if value not in board.USUAL]
+    peak = f"learning rate {rate}" if rate else ""
+
     return ArmRow(
-        retriever=row["retriever"] or "as printed",
-        method=_method(row),
-        per_doc=0 if row["method"] == "Pretrained" else row["queries_per_doc"] or 1,
+        arm=condition_name(retriever, method if per_doc else "", per_doc, row["train_data"] if per_doc else "",
+                           *unusual, equal_pairs, peak),
+        retriever=retriever,
+        method=method,
+        per_doc=per_doc,
         benchmark=row["dataset"] or f"{row['group']} mean",
         ndcg=row["value"],
         documents=row["n_docs"] or 0,
         weighting=row["weighting"],
-        query_source=row["query_source"] or "query-only",
+        query_source=source,
         rate=float(rate) if rate else None,
         dev=row["value"] if rate else None,
-        equal_pairs="cost_efficiency" in row["table"],
+        equal_pairs=bool(equal_pairs),
         corpus=row["train_data"],
         generator=row["generator"],
         group=row["group"],
         in_domain=row["eval_domain"] == "in-domain",
         cw=facts.get("cw"),
-    )
+    )  # fmt: skip
 
 
 # What a gain is laid over, beside CW: what of it is length, and what rare words?
@@ -412,7 +425,7 @@ AXES = {
 # Differences between arms.
 
 # What an arm and its control may differ in without being other arms.
-NO_PART_OF_THE_ARM = ("ndcg", "evaluation", "dev", "query_set", "documents", "dollars", "tokens", "in_domain")
+NO_PART_OF_THE_ARM = ("arm", "ndcg", "evaluation", "dev", "query_set", "documents", "dollars", "tokens", "in_domain")
 
 
 def mean(rows: Iterable[ArmRow], *keys: str, value: str = "ndcg") -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The leaderboard: default name of a run, rows and seeds averaged, badges, default baseline.
 
-A run's name says what tells its recipe from the others of the list: ``diverse × 5``, where nothing else differs. A name
-that a person gave stays.
+A run is called as its study's report calls it, ``minilm · diverse × 5``, with what tells its recipe from others of the
+list. A name that a person gave stays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cdp import benchmarks, catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
-from cdp.base.text import SEPARATOR, clustered, counted, recipe, signed
+from cdp.base.text import clustered, condition_name, counted, signed
 from cdp.base.workspace import Workspace
 from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
@@ -30,8 +30,9 @@ from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.studies import records
+from cdp.studies.plan import Cell
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
-from cdp.training.reasoning import MULTI_QUERY
+from cdp.training.reasoning import MULTI_QUERY, QUERY_ONLY
 
 MEASURE = regraded.MEASURE
 
@@ -43,6 +44,9 @@ SIGNIFICANT = 0.05
 
 # Settings that say what a run is called or where it runs, or that its documents and pairs say better.
 IGNORED_FOR_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget", "tracker")
+
+# A weighting and a source of queries that a name does not say.
+USUAL = ("", "none", QUERY_ONLY)
 
 # Settings that a name has already, or that do not tell recipes apart.
 OMITTED_FROM_NAMES = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",
@@ -61,7 +65,8 @@ class Trained:
     """What a run is known by of its training; ``settings`` are those that it ran with, every default filled in.
 
     ``per_doc`` is text: 4.8 where some documents have fewer queries than others. ``source`` is the method of the
-    queries, or the name of a set that was imported.
+    queries, or the name of a set that was imported; ``start`` the retriever that was trained, ``cell`` the condition of
+    a study.
     """
 
     source: str
@@ -71,19 +76,19 @@ class Trained:
     documents: int
     steps: int
     settings: Mapping[str, Any]
+    start: str
     study: str = ""
+    cell: Cell | None = None
     incomplete: bool = False
 
     @property
-    def recipe(self) -> str:
-        """``diverse × 5``, with a weighting or source of q′ that is not the usual one."""
-        usual = TrainingConfig(query_set="any")
-        extras = [
-            str(self.settings[key])
-            for key in ("weighting", "query_source")
-            if self.settings.get(key) not in (None, "", getattr(usual, key))
-        ]
-        return recipe(self.source, self.per_doc, *extras)
+    def name(self) -> str:
+        """``minilm · diverse × 5``, with what is not as usual, as its study says it."""
+        if self.cell is not None:
+            return self.cell.name
+        chosen = (str(self.settings.get(key) or "") for key in ("weighting", "query_source"))
+        details = [value for value in chosen if value not in USUAL]
+        return condition_name(self.start, self.source, self.per_doc, *details)
 
     @property
     def dev(self) -> tuple[str, str]:
@@ -236,7 +241,10 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
     evaluations = []
     for row in (regraded.updated(workspace, row) for row in rows):
         hybrid, rerank = combined.settings_of(row["settings"])
-        ran = row["settings"].get("retriever") if hybrid or rerank else row["retriever_id"]
+        ran = row["retriever_id"]
+        if hybrid or rerank:  # a study's fusion has its retriever in its id alone
+            ran = row["settings"].get("retriever") or ran.removeprefix(f"{combined.HYBRID}:")
+
         result = results.get(ran)
         trained, start = None, ""
 
@@ -250,8 +258,8 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
             trained = _of_condition(row["settings"], source_of)
 
         name, own = row["retriever_name"], given.get(row["retriever_id"], "")
-        if row["retriever_kind"] == STUDY_START and name in PRESETS:  # studies keep ids
-            name = PRESETS[name].title
+        if ran in PRESETS:  # as studies and commands name it
+            name = combined.title(ran, hybrid, rerank)
 
         evaluations.append(
             {**row, "retriever_name": own or (bm25.TITLE if name == bm25.NAME else name), "start": start,
@@ -284,10 +292,10 @@ def label(workspace: Workspace, config: TrainingConfig) -> str:
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
     pairs, documents = drawn_pairs(config, *counted_pairs(workspace, query_set.id, config))
     method, corpus = source(workspace, query_set.id)
-    trained = Trained(method, corpus, per_doc(pairs, documents), pairs, documents, 0, config.to_dict())
-    retriever = resolve(config.retriever, workspace).name
+    start = resolve(config.retriever, workspace).name
+    trained = Trained(method, corpus, per_doc(pairs, documents), pairs, documents, 0, config.to_dict(), start)
     seed = f"seed {config.seed}" if config.seed else ""
-    return SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, seed]))
+    return condition_name(trained.name, "", 0, corpus, seed)
 
 
 def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str, str]]) -> Trained | None:
@@ -299,7 +307,8 @@ def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str
     asked = result["settings"].get("per_doc") if doubled else None
     return Trained(
         *source_of(str(result["query_set"])), str(asked or per_doc(pairs, documents)), pairs, documents,
-        int(result["steps"]), result["settings"], incomplete=INCOMPLETE in result.get("notes", ()),
+        int(result["steps"]), result["settings"], str(result.get("retriever") or ""),
+        incomplete=INCOMPLETE in result.get("notes", ()),
     )  # fmt: skip
 
 
@@ -310,9 +319,10 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
     settings = {**(about.get("settings") or {}), **of_condition}
     pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
 
+    cell = Cell(**{key: value for key, value in condition.items() if key in Cell._fields})
     method, corpus = source_of(str(settings.get("query_set", "")))
     if not corpus:  # imported, or deleted since: the study's own word for it
-        method = str(condition["source"])
+        method = cell.source
 
     steps = int(training.get("steps_taken") or training.get("steps") or 0)
     asked = int(condition["per_doc"])
@@ -321,7 +331,7 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
     whole = not documents or doubled or documents == -(-pairs // max(1, asked))
     shown = str(asked) if whole else per_doc(pairs, documents)
 
-    return Trained(method, corpus, shown, pairs, documents, steps, settings, str(about["study"]))
+    return Trained(method, corpus, shown, pairs, documents, steps, settings, cell.retriever, str(about["study"]), cell)
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -334,11 +344,10 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             continue
 
         hybrid, rerank = combined.settings_of(row["settings"])
-        names[row["retriever_id"]] = combined.title(trained.recipe, hybrid, rerank)
-        others = {key: value for key, value in trained.settings.items() if key not in OMITTED_FROM_NAMES}
+        names[row["retriever_id"]] = combined.title(trained.name, hybrid, rerank)
+        named = OMITTED_FROM_NAMES if trained.cell is None else (*OMITTED_FROM_NAMES, *Cell._fields)
+        others = {key: value for key, value in trained.settings.items() if key not in named}
         facts[row["retriever_id"]] = {
-            "held": str(others.pop("held", None) or ""),
-            "start": str(row["start"]),
             "corpus": trained.corpus,
             "documents": counted(trained.documents, "document"),
             "steps": counted(trained.steps, "step"),
@@ -357,7 +366,7 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             for key in keys:  # until it is told from all others
                 left = [other for other in alike if facts[other].get(key) == facts[run].get(key)]
                 if len(left) < len(alike) and facts[run].get(key):
-                    names[run] += f"{SEPARATOR}{facts[run][key]}"
+                    names[run] = condition_name(names[run], "", 0, facts[run][key])
                 alike = left
 
     return names

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.text import SEPARATOR, counted, recipe
+from cdp.base.text import SEPARATOR, condition_name, counted
 from cdp.benchmarks import registry
 from cdp.principle import correlation_table, positive_rates
 from cdp.principle.correlation import COMPARISONS
@@ -32,7 +32,8 @@ Numbers = list[dict[str, Any]]
 # CE, and what stands in for it where no cross-encoder is there.
 CE = ("CE", "Paraphrase ratio, bi-encoder")
 
-ARM = ("retriever", "method", "corpus", "per_doc", "weighting", "query_source", "loss", "equal_pairs", "rate")
+FACTS = ("retriever", "method", "corpus", "per_doc", "weighting", "query_source", "loss", "equal_pairs", "rate")
+ARM = ("arm", *FACTS)
 
 
 def measures_over_qdoc(evidence: FigureData) -> Numbers:
@@ -117,7 +118,7 @@ def documents_by_qdoc(evidence: FigureData) -> Numbers:
     for row in sorted(found, key=lambda row: (row["retriever"], row["method"], -row["documents"], row["per_doc"])):
         price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
         cost = "" if row["method"] == HUMAN else f" ({row['documents']:,} requests{price})"
-        arm = f"{row['retriever']} · {row['method']} · {row['documents']:,} documents{cost}"
+        arm = condition_name(row["retriever"], row["method"], 0, f"{row['documents']:,} documents{cost}")
         numbers.append({"arm": arm, **{key: row[key] for key in (*keys, "ndcg", "dollars")}})
     return numbers if len(sizes) > 1 else []
 
@@ -173,7 +174,7 @@ def positives(evidence: FigureData) -> Numbers:
 def methods_by_benchmark(evidence: FigureData) -> Numbers:
     """NDCG@10 of every arm on every benchmark and on the mean of its group."""
     found = mean(with_means(evidence.rows), *ARM, "benchmark")
-    return sorted(({"arm": label(row), **row} for row in found), key=lambda row: (row["arm"], _is_mean(row)))
+    return sorted(found, key=lambda row: (row["arm"], _is_mean(row)))
 
 
 def diverse_against_paraphrase(evidence: FigureData) -> Numbers:
@@ -212,7 +213,7 @@ def weights_by_benchmark(evidence: FigureData) -> Numbers:
     rows = [row for row in with_means(evidence.rows) if row.per_doc]
     minus = _differences(rows, over_equal, "retriever", "corpus", "query_source", "weighting", "benchmark")
     named = ("retriever", "corpus", "query_source", "weighting")
-    return [{"arm": " · ".join(str(row[name]) for name in named if row[name]), **row} for row in minus]
+    return [{"arm": SEPARATOR.join(str(row[name]) for name in named if row[name]), **row} for row in minus]
 
 
 def train_by_evaluate(evidence: FigureData) -> Numbers:
@@ -227,16 +228,17 @@ def train_by_evaluate(evidence: FigureData) -> Numbers:
         within[arm] |= {found["benchmark"]} if found["in_domain"] else set()
 
     numbers: Numbers = []
+    plain = {arm[1:]: scores for arm, scores in cells.items()}
     for arm, scores in cells.items():
         facts = dict(zip(ARM, arm, strict=True))
         columns = dict(scores) | _by_domain(scores, within[arm])
-        equal = cells.get(tuple({**facts, "weighting": "none"}.values()), {})
+        equal = plain.get(tuple({**facts, "weighting": "none"}[name] for name in FACTS), {})
         control = dict(equal) | _by_domain(equal, within[arm])
         for name, value in columns.items():
             base = control.get(name) if facts["weighting"] != "none" else None
             change = 100 * (value - base) / base if base else None
-            numbers.append({"arm": label(facts), **facts, "benchmark": name, "ndcg": value, "change": change,
-                            "in_domain": name in within[arm]})  # fmt: skip
+            row = {**facts, "benchmark": name, "ndcg": value, "change": change, "in_domain": name in within[arm]}
+            numbers.append(row)
     return numbers
 
 
@@ -294,17 +296,6 @@ def who_is_right(evidence: FigureData) -> Numbers:
 
 
 # What several figures share.
-
-
-def label(row: dict[str, Any] | Any) -> str:
-    """An arm in words: ``static-minilm · diverse × 5 · cw``; what is usual is left out."""
-    retriever, method, per_doc = row["retriever"], row["method"], row["per_doc"]
-    usual = {"weighting": "none", "query_source": "query-only", "loss": "infonce"}
-    extras = [str(row[key]) for key, plain in usual.items() if row[key] not in (plain, "", None)]
-    extras += ["equal pairs"] if row["equal_pairs"] else []
-    extras += [f"learning rate {row['rate']:g}"] if row["rate"] is not None else []
-    own = recipe(method, per_doc, row["corpus"], *extras) if per_doc else method
-    return SEPARATOR.join(filter(None, [retriever if retriever != method else "", own]))
 
 
 def with_means(rows: Iterable[ArmRow]) -> list[ArmRow]:

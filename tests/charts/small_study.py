@@ -17,7 +17,7 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import add_benchmark, load_benchmark
 from cdp.corpus import read_documents, store
 from cdp.studies import records
-from cdp.studies.config import StudyConfig
+from cdp.studies.config import BOTH, StudyConfig
 from cdp.studies.plan import EQUAL_PAIRS, Cell, Condition, StudySource
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord")
@@ -89,12 +89,24 @@ def make(workspace: Workspace, folder: Path) -> dict[str, str]:
         benchmark(workspace, folder, name)
     written = sets(workspace, folder)
     job = workspace.job("study-1")
-    config = StudyConfig.from_dict({"benchmarks": ", ".join(CW), "query_sets": ", ".join(written.values())})
+    plan = {"per_doc": "1, 3, 5", "weightings": "none, cw, ri", "query_sources": "query-only, multi-query"}
+    plan |= {
+        "design": BOTH,
+        "max_documents": 6,
+        "benchmarks": ", ".join(CW),
+        "query_sets": ", ".join(written.values()),
+        "retrievers": "tiny",
+    }
+    config = StudyConfig.from_dict(plan)
     sources = [StudySource(method, method, name, "", 6, (6,) * 5) for method, name in written.items()]
     spec = {"id": "study-1", "kind": "study", "name": "small", "created": "2026-01-02T03:04:05+00:00", "sequence": 1,
             "module": "cdp.workers.study", "launcher": "python", "device": {}, "config": config.to_dict(),
             "inputs": {"sources": [asdict(source) for source in sources]}}  # fmt: skip
     write_json(job / "spec.json", spec)
+    facts = [{"name": name, "split": "test", "place": f"hash-{name}/test/published", "n_queries": 4, "n_documents": 4,
+              "cw": cw, "cw_interval": [cw, cw]} for name, cw in CW.items()]  # fmt: skip
+    settled = {"config": config.to_dict(), "sources": spec["inputs"]["sources"], "benchmarks": facts, "corpora": []}
+    write_json(job / "results" / "about.json", settled)
 
     about = {"retriever": "tiny", "created": "2026-01-02T03:04:06+00:00"}
     records.save(job, "untrained", None, {**about, "evaluations": evaluations(workspace, UNTRAINED, 1)})

@@ -69,7 +69,7 @@ def held(workspace: Workspace, tmp_path: Path) -> FigureData:
     evaluations = board.list_evaluations(workspace)
     found = arms.own(workspace, evaluations, written.values())
     compared = arms.compared(workspace, evaluations)
-    pair, _ = arms.pair(workspace, compared["short"], ("diverse × 1 · tiny", "diverse × 3"))
+    pair, _ = arms.pair(workspace, compared["short"], ("tiny · diverse × 1", "tiny · diverse × 3"))
     return FigureData(found.rows, found.measures, arms.statistics(workspace, CW), pair.table(), found.differences)
 
 
@@ -227,11 +227,11 @@ def test_who_is_right_at_rank_one(held: FigureData) -> None:
     """Of q0 to q3 Q/Doc 1 has the first alone (the other had another file), Q/Doc 3 the next two."""
     assert by(numbers.who_is_right(held), "value", "what") == {
         "queries": 4, "right with both": 0, "right with neither": 1,
-        "right only with diverse × 3": 2,
-        "right only with diverse × 3: diverse × 1 · tiny had another passage of the same file": 1,
-        "right only with diverse × 3: diverse × 1 · tiny had another file": 1,
-        "right only with diverse × 1 · tiny": 1,
-        "right only with diverse × 1 · tiny: diverse × 3 had another passage of the same file": 0,
-        "right only with diverse × 1 · tiny: diverse × 3 had another file": 1,
-        "net gain of diverse × 3": 1,
+        "right only with tiny · diverse × 3": 2,
+        "right only with tiny · diverse × 3: tiny · diverse × 1 had another passage of the same file": 1,
+        "right only with tiny · diverse × 3: tiny · diverse × 1 had another file": 1,
+        "right only with tiny · diverse × 1": 1,
+        "right only with tiny · diverse × 1: tiny · diverse × 3 had another passage of the same file": 0,
+        "right only with tiny · diverse × 1: tiny · diverse × 3 had another file": 1,
+        "net gain of tiny · diverse × 3": 1,
     }  # fmt: skip

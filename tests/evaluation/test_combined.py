@@ -159,7 +159,7 @@ def test_hybrid_and_reranked_are_rows_of_their_own(workspace: Workspace, tmp_pat
         f"reranked:static-minilm:{encoder}",
         f"reranked:hybrid:static-minilm:{encoder}",
     ]
-    assert hybrid["retriever"]["name"].endswith(", hybrid")
+    assert hybrid["retriever"]["name"].endswith(" · hybrid")
     assert hybrid["settings"] | {"fusion_k": 60, "fusion_depth": 10, "bm25_language": "en"} == hybrid["settings"]
     assert reranked["settings"]["rerank_depth"] == 50
     assert len({row["retriever_id"] for row in evaluations(workspace)}) == 5

@@ -114,8 +114,8 @@ def test_each_figure_stands_beside_the_same_of_own_results(
         assert not at.error, figure
     at = open_page("evidence", tab="holds", figure="errors")
     at.selectbox(key="errors_place").select("short").run(timeout=60)
-    at.selectbox(key="errors_first_short").select("diverse × 1 · tiny").run(timeout=60)
-    at.selectbox(key="errors_second_short").select("diverse × 3").run(timeout=60)
+    at.selectbox(key="errors_first_short").select("tiny · diverse × 1").run(timeout=60)
+    at.selectbox(key="errors_second_short").select("tiny · diverse × 3").run(timeout=60)
     said = words(at)
     assert "of 20 figures can be drawn from your results" in said
     assert "Relevant\\: one\\#1" in said

@@ -31,12 +31,18 @@ def test_all_recipes_stand_there_studies_and_bm25_among_them_and_get_names(
     assert not at.exception
     shown = table(at)
     assert list(shown.columns)[:4] == ["NDCG@10", "Recipe", "Difference", "95% interval"]
-    assert list(shown["Recipe"]) == ["diverse × 5", "BM25", "diverse × 1", "paraphrase × 5", "minilm (baseline)"]
+    assert list(shown["Recipe"]) == [
+        "minilm · diverse × 5",
+        "BM25",
+        "minilm · diverse × 1",
+        "minilm · paraphrase × 5",
+        "minilm (baseline)",
+    ]
     assert next(iter(shown["Difference"])).startswith("+30.1")
     assert any(c.value.startswith("5 recipes.") for c in at.caption)
-    assert any("diverse × 5 gains 30" in m.value for m in at.markdown)
+    assert any("minilm · diverse × 5 gains 30" in m.value for m in at.markdown)
     at = open_page("compare", project="all", run="training-1", retrievers=["training-1"])
-    assert any("#### diverse × 1 gains 10" in m.value for m in at.markdown), "of what the link leads to"
+    assert any("#### minilm · diverse × 1 gains 10" in m.value for m in at.markdown), "of what the link leads to"
     next(field for field in at.text_input if field.label == "Name").set_value("the one for the paper")
     at.button(key="board_save").click().run()
     assert naming.given_names(runs_here) == {"training-1": "the one for the paper"}

@@ -188,8 +188,8 @@ def test_paraphrases_equal_pairs_and_a_sources_own_benchmark_are_not_in_the_line
     report = study(grows_with_cw, kinds=kinds, facts=facts, design="documents and pairs", max_documents=100)
     found = relation(report)
     conditions = {(d.retriever, d.dataset) for d in found.differences}
-    assert ("tiny, diverse on a", "simple") not in conditions
-    assert ("tiny, diverse on b", "simple") in conditions
+    assert ("tiny · diverse on a", "simple") not in conditions
+    assert ("tiny · diverse on b", "simple") in conditions
     assert not any("paraphrase" in name or "equal pairs" in name for name, _ in conditions)
     assert "simple" not in found.left_out
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 query_set = test_runs.query_set
 
 PLACE = "same/test/published"
-DIVERSE_1 = "diverse × 1"
+DIVERSE_1 = "minilm · diverse × 1"
 
 
 def study(workspace: Workspace, study_id: str, scores: dict[str, dict[str, float]], query_set: str = "gone",
@@ -90,7 +90,7 @@ def names(rows: list[ResultRow]) -> list[str]:
 
 def test_trainings_studies_untrained_ones_and_bm25_are_rows_the_best_first(runs_made: Workspace) -> None:
     rows = rows_of(runs_made)
-    assert names(rows) == ["diverse × 5", "BM25", "diverse × 1", "paraphrase × 5", "minilm"]
+    assert names(rows) == ["minilm · diverse × 5", "BM25", "minilm · diverse × 1", "minilm · paraphrase × 5", "minilm"]
     assert [row.kind for row in rows] == ["study", "BM25", "training", "study", "untrained"]
     best = rows[0].trained
     assert best is not None
@@ -98,14 +98,14 @@ def test_trainings_studies_untrained_ones_and_bm25_are_rows_the_best_first(runs_
     assert [badge.word for badge in rows[2].badges] == ["10 steps"]  # where the others took 5
     compared = differences.compare(runs_made, "minilm", [row.retriever_id for row in rows])
     found = {row.retriever: row for row in compared.rows}
-    run = found["diverse × 1"]
+    run = found["minilm · diverse × 1"]
     assert run.difference == pytest.approx(10.1, abs=0.1)
     assert run.low is not None
     assert run.high is not None
     assert run.p_holm is not None
     assert run.low < 10.1 < run.high
     assert run.p_holm < 0.001
-    assert found["diverse × 5"].difference == pytest.approx(30.1, abs=0.1)
+    assert found["minilm · diverse × 5"].difference == pytest.approx(30.1, abs=0.1)
     assert found["minilm"].difference is None
 
 
@@ -115,7 +115,7 @@ def test_a_study_s_runs_are_no_evaluations_of_a_retriever_that_could_be_loaded(r
     study(runs_here, "study-2", {"untrained": BEFORE, "diverse": better(0.3)})
     assert len(rows_of(runs_here)) == 5, "what a second study took over stands once"
     (runs_here.jobs / "study-1" / "results" / "conditions" / f"{2:08}{'a' * 16}.json").unlink()
-    assert names(rows_of(runs_here)) == ["diverse × 5", "BM25", "diverse × 1", "minilm"]
+    assert names(rows_of(runs_here)) == ["minilm · diverse × 5", "BM25", "minilm · diverse × 1", "minilm"]
 
 
 def test_equal_names_are_told_apart_by_what_differs(workspace: Workspace, query_set: str) -> None:
@@ -205,9 +205,9 @@ def test_a_study_s_equal_pairs_are_not_averaged_with_equal_documents(workspace: 
     of_run = {row["retriever_id"]: row["settings"]["condition"] for row in rows if row["trained"] is not None}
     found = board.list_rows(workspace, rows)
     assert sorted((row.retriever, row.seeds, row.seed_sd is None) for row in found) == [
-        ("all-MiniLM-L6-v2", 1, True),
-        ("diverse × 5", 3, False),
-        ("diverse × 5 · equal pairs", 3, True),
+        ("minilm", 1, True),
+        ("minilm · diverse × 5", 3, False),
+        ("minilm · diverse × 5 · equal pairs", 3, True),
     ]
     assert {run for row in found for run in row.runs} >= set(of_run)
     for row in (row for row in found if row.trained):

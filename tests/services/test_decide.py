@@ -294,9 +294,9 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
     assert {c.option.held for c in after.equal_pairs} == {"equal pairs"}
     options, _ = advice.list_options(workspace, after, task["corpus"])
     names = [o.name for o in options if not o.held]
-    assert names[:3] == ["untrained static-minilm", "BM25", "BM25 with untrained static-minilm"]
-    assert {"one query for static-minilm", "one paraphrase for static-minilm"} == set(names[3:5])
-    assert names[5:] == ["5 different queries for static-minilm", "5 paraphrases for static-minilm"]
+    assert names[:3] == ["static-minilm", "BM25", "static-minilm · hybrid"]
+    assert {"static-minilm · diverse × 1", "static-minilm · paraphrase × 1"} == set(names[3:5])
+    assert names[5:] == ["static-minilm · diverse × 5", "static-minilm · paraphrase × 5"]
 
 
 def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: dict[str, str]) -> None:
@@ -334,10 +334,9 @@ def test_every_retriever_stands_among_the_options_with_the_fusions_that_dev_take
     known = of_tales(workspace, task)
     names = {o.name for o in advice.list_options(workspace, known, task["corpus"])[0] if not o.held}
     assert names == {
-        "untrained static-minilm", "untrained minilm", "BM25", "BM25 with untrained minilm",
-        "one query for static-minilm", "one paraphrase for static-minilm", "5 different queries for static-minilm",
-        "5 paraphrases for static-minilm",
-        "5 different queries for static-minilm with BM25",
+        "static-minilm", "minilm", "BM25", "minilm · hybrid · weighted on dev",
+        "static-minilm · diverse × 1", "static-minilm · paraphrase × 1", "static-minilm · diverse × 5",
+        "static-minilm · paraphrase × 5", "static-minilm · diverse × 5 · with BM25",
     }  # fmt: skip
     assert (known.choice.kind, known.choice.retriever) == ("untrained", "minilm")
     assert known.headline.startswith("Keep minilm untrained: ")
@@ -361,7 +360,7 @@ def test_both_commands_give_the_same_answer_and_one_page_to_send(
     assert main(["decide", "--benchmark", "tales", "--corpus", "tales"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("Write 5 different queries per document")
-    assert "5 paraphrases for static-minilm, equal pairs" in said
+    assert "static-minilm · paraphrase × 5 · equal pairs" in said
     assert main(["decide"]) == 2
 
 
@@ -434,7 +433,7 @@ def test_prices_are_those_of_what_wrote_last(workspace: Workspace, task: dict[st
     """The table knew gpt-4o-mini alone, whatever had written the project's queries."""
     whose, prices = priced(workspace, task["corpus"])
     assert whose == "gpt-4o-mini"
-    dear = prices["5 different queries"]
+    dear = prices["diverse × 5"]
     assert dear.startswith("$")
     source = tmp_path / "others.jsonl"
     source.write_text('{"_id": "o", "text": "The tower number 1 was built by few hands."}\n')
@@ -448,10 +447,10 @@ def test_prices_are_those_of_what_wrote_last(workspace: Workspace, task: dict[st
     wrote(other.id, "openai", "gpt-4.1")
     whose, prices = priced(workspace, task["corpus"])
     assert whose == "gpt-4.1"
-    assert prices["5 different queries"] != dear
+    assert prices["diverse × 5"] != dear
     wrote(task["corpus"], "template")
     whose, prices = priced(workspace, task["corpus"])
-    assert (whose, prices["5 different queries"]) == ("the template generator", "free")
+    assert (whose, prices["diverse × 5"]) == ("the template generator", "free")
 
 
 def test_the_answer_is_one_page_to_send_without_code_or_address(
@@ -470,7 +469,7 @@ def test_the_answer_is_one_page_to_send_without_code_or_address(
     answer = of_tales(workspace, task)
     assert {*answer.findings, *answer.limits} <= set(texts)
     rows, _ = advice.list_options(workspace, answer, task["corpus"])
-    assert {row.title for row in rows} <= set(texts)
+    assert {row.name for row in rows} <= set(texts)
     assert len(page.findall(".//circle")) == len([row for row in rows if row.over])
 
     # What people named is text: it opens no element and loads nothing.

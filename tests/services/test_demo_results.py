@@ -29,7 +29,7 @@ def test_what_was_recorded_stands_in_every_table_and_says_so(loaded: Workspace) 
     assert demo.load(loaded) == []
     evaluations = board.list_evaluations(loaded)
     rows = board.list_rows(loaded, evaluations)
-    assert {"BM25", "diverse × 5", "paraphrase × 5"} <= {row.retriever for row in rows}
+    assert {"BM25", "static-minilm · diverse × 5", "static-minilm · paraphrase × 5"} <= {row.retriever for row in rows}
     assert all("recorded" in {badge.word for badge in row.badges} for row in rows)
 
     known = decide.decide(loaded, corpus=demo.corpus(loaded))

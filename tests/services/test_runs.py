@@ -20,7 +20,7 @@ from tests.services.support import evaluation
 pytestmark = pytest.mark.slow  # to open the catalogue takes longer than what is read from it
 
 BEFORE = {f"q{i}": 0.2 + 0.01 * (i % 9) for i in range(40)}
-CALLED = "diverse × 5"
+CALLED = "minilm · diverse × 5"
 
 
 def better(by: float) -> dict[str, float]:
@@ -67,12 +67,12 @@ def trained(workspace: Workspace, job: str, query_set: str, scores: dict[str, fl
 
 def test_a_run_is_called_by_what_it_was_trained_on_not_by_its_set(workspace: Workspace, query_set: str) -> None:
     config = TrainingConfig(query_set=query_set, retriever="minilm", per_doc=1)
-    assert board.label(workspace, config) == "diverse × 1 · wiki · minilm"
+    assert board.label(workspace, config) == "minilm · diverse × 1 · wiki"
     whole = TrainingConfig(query_set=query_set, retriever="minilm", weighting="cw", seed=3)
-    assert board.label(workspace, whole) == "diverse × 5 · cw · wiki · minilm · seed 3"
+    assert board.label(workspace, whole) == "minilm · diverse × 5 · cw · wiki · seed 3"
     trained(workspace, "training-1", query_set, BEFORE)  # of before names said so
     (row,) = board.list_evaluations(workspace)
-    assert row["retriever_name"] == "diverse × 1"
+    assert row["retriever_name"] == "minilm · diverse × 1"
 
 
 def test_baselines_the_cheapest_training_and_the_best_stand_beside_however_old(
@@ -98,7 +98,7 @@ def test_a_run_repeated_with_its_seed_counts_once_by_the_newest(workspace: Works
     for i in range(3):
         trained(workspace, f"training-{i}", query_set, better(0.1 * i))
     (row,) = board.list_rows(workspace, board.list_evaluations(workspace))
-    assert (row.retriever, row.runs, row.seeds) == ("diverse × 1", ("training-2",), 1)
+    assert (row.retriever, row.runs, row.seeds) == ("minilm · diverse × 1", ("training-2",), 1)
 
 
 def test_a_stopped_or_leaked_run_is_marked_and_never_the_best(workspace: Workspace, query_set: str) -> None:

@@ -124,7 +124,7 @@ def test_every_combination_once_and_equal_pairs_together() -> None:
     assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
     data = [(c.cell.retriever, c.cell.source, c.cell.per_doc) for c in found]
     assert sum(a != b for a, b in pairwise(data)) == 3
-    assert str(found[2]) == "r on human, Q/Doc 1, cw, seed 0"
+    assert str(found[2]) == "r · human × 1 · cw, seed 0"
 
 
 def test_a_budget_takes_fewer_documents_at_more_queries_each() -> None:

@@ -126,7 +126,7 @@ def test_what_a_study_holds_equal_is_in_the_name_of_its_models() -> None:
 def test_two_caps_are_two_lines() -> None:
     report = study(grows, weightings="none, cw, cw@6")
     compared = {g.condition for g in report.gains if g.comparison == "cw_weighted_minus_equal"}
-    assert compared == {"tiny, human", "tiny, human, cw@6"}
+    assert compared == {"tiny · human · cw", "tiny · human · cw@6"}
 
 
 @pytest.mark.slow

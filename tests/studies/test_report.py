@@ -80,7 +80,7 @@ def test_a_failed_condition_is_named_and_left_out() -> None:
     report = study(
         grows_with_cw,
         drop=lambda c: c["per_doc"] == 5 and c["seed"] == 1,
-        failures=[("tiny on human, Q/Doc 5, seed 1", "The disk is on fire.")],
+        failures=[("tiny · human × 5, seed 1", "The disk is on fire.")],
     )
     assert (report.planned, report.finished) == (9, 8)
     assert {g.n_seeds for g in report.of(SCALING) if g.cell.per_doc == 5} == {2}
@@ -143,7 +143,7 @@ def test_the_markdown_tables_are_whole() -> None:
         if line.startswith("|"):
             assert line.endswith("|")
     assert "a \\| b" in text
-    assert "| tiny, human, Q/Doc 5, cw" in text
+    assert "| tiny · human × 5 · cw" in text
 
 
 @pytest.mark.slow
@@ -161,8 +161,8 @@ def test_equal_documents_and_equal_pairs_are_told_apart() -> None:
     report = study(both, kinds=("diverse", "paraphrase"), design="documents and pairs", max_documents=100, lexical=2.0)
     assert report.rows[0].name == "BM25"
     names = [row.name for row in report.rows]
-    assert "tiny, diverse, Q/Doc 5" in names
-    assert "tiny, diverse, Q/Doc 5, equal pairs" in names
+    assert "tiny · diverse × 5" in names
+    assert "tiny · diverse × 5 · equal pairs" in names
     assert len(names) == len(set(names)) == 2 + 2 * 5
     held = [g for g in report.of(PARAPHRASE) if g.benchmark == "simple" and g.cell.per_doc == 5]
     assert [(g.cell.held, round(g.points)) for g in held] == [("", 4), ("equal pairs", 4)]
@@ -219,6 +219,6 @@ def test_means_are_not_over_both_domains() -> None:
 def test_the_best_training_is_not_called_the_best_above_what_needs_none() -> None:
     report = study(lambda *_: 5.0, lexical=30.0)
     (said,) = (text for text in report.findings if text.startswith("Best"))
-    assert said.startswith("Best training on average over 3 benchmarks: tiny, human")
+    assert said.startswith("Best training on average over 3 benchmarks: tiny · human")
     assert "; BM25 has 7" in said
     assert said.endswith("without a training.")

@@ -97,7 +97,7 @@ def test_the_best_untrained_on_dev_is_trained_and_all_stand_beside_it(
     assert on_dev_of[fused._replace(fused=False)] == max(on_dev_of.values())
     report = studies.report(workspace, "study-1")
     assert [row.name for row in report.rows if row.cell.fused and row.cell.per_doc] == [
-        f"{best}, human, Q/Doc {fused.per_doc}, learning rate 5e-2, with BM25"
+        f"{best} · human × {fused.per_doc} · learning rate 5e-2 · with BM25"
     ]
 
     again = run(workspace, query_set, "study-2", retrievers=f"{tiny}, {other}", choose=True)
@@ -119,8 +119,8 @@ def test_trained_layers_are_an_axis_and_a_static_retriever_has_none(
     }
     assert layers == {1: 1, 0: None}
     names = [row.name for row in studies.report(workspace, "study-1").rows]
-    same = f"{model}, human, Q/Doc 1, learning rate 5e-2"
-    assert names[-2:] == [f"{same}, 1 layers", f"{same}, all layers"]
+    same = f"{model} · human × 1 · learning rate 5e-2"
+    assert names[-2:] == [f"{same} · 1 layer", f"{same} · all layers"]
     mixed = run(workspace, query_set, "study-2", retrievers="static-minilm", trained_layers=1, per_doc="1")
     assert read_json(mixed / "results" / "study.json")["trained"] == 1
 

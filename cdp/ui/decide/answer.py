@@ -9,13 +9,14 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.text import condition_name
 from cdp.base.workspace import Workspace, now
 from cdp.charts.answer_page import answer_page
 from cdp.charts.results import GainPoint, gains
 from cdp.complexity import language_of
 from cdp.principle import Decision, card
-from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, RETRIEVER, name_of
-from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
+from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, RETRIEVER
+from cdp.principle.evidence import DIVERSE, MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
 from cdp.services import commands, corpora, endpoints, jobs, queries, studies, trial
 from cdp.services import decide as service
@@ -343,10 +344,10 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
 
     reference = advice.reference(known)
     over = [row.over for row in rows if row.over]
-    against = f"Against {name_of(reference)}" if reference else "Difference"
+    against = f"Against {reference.name}" if reference else "Difference"
 
     columns: dict[str, list[Any]] = {
-        "Option": [row.title for row in rows],
+        "Option": [row.name for row in rows],
         "NDCG@10": [row.arm.mean if row.arm else None for row in rows],
         against: [row.over.figures if row.over else None for row in rows],
         "Price": [row.price_text for row in rows],
@@ -368,13 +369,13 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         )
 
     if over and reference:
-        points_over = [(name_of(c.option), c.points, c.low, c.high) for c in over]
-        caption, beside = "Bars: simultaneous 95% intervals.", name_of(reference)
+        points_over = [(c.option.name, c.points, c.low, c.high) for c in over]
+        caption, beside = "Bars: simultaneous 95% intervals.", reference.name
     else:
         expected = known.evidence.expected if known.evidence else ()
-        points_over = [(f"{e.per_doc} different queries", e.points, e.low, e.high) for e in expected]
+        points_over = [(condition_name("", DIVERSE, e.per_doc), e.points, e.low, e.high) for e in expected]
         caption = f"{known.basis.name if known.basis else ''}, at equal documents. Bars: 95% of new datasets."
-        beside = "one query"
+        beside = condition_name("", DIVERSE, 1)
 
     if points_over:
         charts.show(
