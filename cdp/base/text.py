@@ -39,6 +39,11 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def capital(text: str) -> str:
+    """``text`` with a capital letter first: a clause becomes a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 def name_and_split(text: str) -> tuple[str, str]:
     """Return name and split of ``name:split``; a colon may belong to a path, and a split never holds a slash."""
     name, _, split = text.rpartition(":")
