@@ -312,7 +312,7 @@ def encode_both(
     finally:
         model.train(was_training)
 
-    return Encoded(*found, seconds)
+    return Encoded(found[0], found[1], seconds)
 
 
 def retrieve(
