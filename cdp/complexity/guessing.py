@@ -141,7 +141,7 @@ def script_letters(text: str, script: str) -> int:
 
 def _by_function_words(found: list[str], script: str) -> str:
     total, listed_by = len(found), _LISTED_BY[script]
-    words = Counter(word for word in found if word in listed_by)
+    words = Counter(filter(listed_by.__contains__, found))
     hits = dict.fromkeys(FUNCTION_WORDS[script], 0)
     scores = dict.fromkeys(FUNCTION_WORDS[script], 0.0)
     for word, n in words.items():
@@ -150,7 +150,7 @@ def _by_function_words(found: list[str], script: str) -> str:
             hits[language] += n
             scores[language] += n / len(listed)
 
-    best, second = sorted(scores, key=lambda language: -scores[language])[:2]
+    best, second = sorted(scores, key=scores.__getitem__, reverse=True)[:2]
     n_best = hits[best]
     if n_best < 2 or n_best < MIN_FUNCTION_WORD_SHARE * total or scores[best] < MIN_LEAD * scores[second]:
         return UNKNOWN

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import Device, JobKind
+from cdp.base.memory import keep_freed_memory
 from cdp.base.worker import Job, Stopped, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import Benchmark, manifests, registry
@@ -99,7 +100,6 @@ def conducted(job: Job, study: Study) -> Counter[str]:
     Of tasks the study's tracker gets the scores alone.
     """
     from cdp.studies.run import TRAININGS
-    from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
         keep_freed_memory()
@@ -139,7 +139,6 @@ class _Task(Job):
 @lru_cache(1)
 def _study(folder: str, chosen: bool) -> Study:
     from cdp.studies.run import Study
-    from cdp.training.engine import keep_freed_memory
 
     keep_freed_memory()
     job = _Task(Path(folder))
