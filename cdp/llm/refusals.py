@@ -211,7 +211,7 @@ def _inside(value: Any) -> Any:
 
 
 def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield (field, text) of the values in a body, also of JSON within a text: routers hand on what is behind them."""
+    """Yield (field, text) of the values in a body, also of JSON within a text: routers pass on a provider's error."""
     if isinstance(value, str):
         if wrapped := _WRAPPED.match(value):
             yield "type", wrapped[0]
@@ -273,7 +273,7 @@ def _pause(headers: Mapping[str, str], said: str, now: float) -> float | None:
 class Learnt:
     """What one model at one address does not take, learnt from its refusals. Safe to share between threads.
 
-    With a ``path`` it is kept there, in the job's folder, so that a resumed job asks for nothing in vain again.
+    With a ``path`` it is kept there, in the job's folder, so that a resumed job does not send what was refused.
     """
 
     FILE = "endpoints.json"

@@ -397,8 +397,8 @@ def _arms(
     design: str,
 ) -> Iterator[Arm]:
     """The options of a study on one benchmark: this retriever's trainings with equal weights, BM25, and all untrained
-    retrievers with their fusions. A fusion that dev shows to bring nothing is none, nor a retriever that knows the
-    queries."""
+    retrievers with their fusions. Left out are fusions that bring nothing on dev, and retrievers that were trained on
+    the queries."""
     by_label = {source.label: source for source in sources}
     for cell, by_benchmark in scores.items():
         label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)

@@ -283,7 +283,7 @@ COVARIATES = {"cw": "content words", "words": "words of a query", "overlap": "wo
 class Observation:
     """The gain of a condition on a benchmark (points) with its variance. ``by_seed`` the gains of the single seeds,
     ``covariates`` numbers by name; ``family`` is what was judged, ``corpus`` what was trained on: observations of one
-    family, and of one corpus, hang together."""
+    family, and of one corpus, are not independent."""
 
     study: str
     family: str

@@ -406,7 +406,7 @@ MAX_ALIKE = 0.1
 
 
 def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) -> str:
-    """Return why diverse queries and paraphrases cannot be told apart, in a sentence; empty where they can.
+    """Return why diverse queries and paraphrases cannot be compared, in a sentence; empty where they can.
 
     Two sets coincide on a document whose first ``per_doc`` queries are the same in both, in any order.
     """

@@ -311,7 +311,7 @@ def _without_spread(rows: Sequence[StudyRow]) -> str:
     if len(rows) > 3:
         names += f" and {len(rows) - 3} more"
 
-    why = "nothing that the seed decides changed the result"
+    why = "the seed's choices did not change the result"
     if all(row.steps_per_epoch == 1 for row in rows):
         why = "each step saw all pairs in one batch, so the seed only changes their order"
 
@@ -322,7 +322,7 @@ def _without_spread(rows: Sequence[StudyRow]) -> str:
 
 
 def _counted_singly(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What a study of before did not write down, and its benchmark no longer tells."""
+    """Say where the clusters of queries are not known: an earlier study without them, whose benchmark has changed."""
     names = [facts["name"] for facts in benchmarks if "units_of" not in facts]
     if names:
         on = "" if len(names) == len(benchmarks) else f" on {', '.join(names)}"

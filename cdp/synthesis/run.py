@@ -160,8 +160,8 @@ class SynthesisRun:
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"
             print(
-                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "
-                "for again may be paid for twice.",
+                f"{lost} {requests} under way when the last attempt was killed. Their answers are lost: asking again "
+                "may cost twice.",
                 flush=True,
             )
         self.account = Account(cache, self.job.id, price=self.price, budget=self.config.budget)
