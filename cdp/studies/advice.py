@@ -427,7 +427,7 @@ def _arms(
 
 
 def _trained_arm(arm: Arm, cell: Cell, query_set: str, training: Sequence[Mapping[str, Any]], design: str) -> Arm:
-    """The option ``arm`` as the training that it is: on which queries, how many, and how long it took at most."""
+    """Return ``arm`` with the facts of its training: its queries, its size, and the longest time it took."""
     kind, held = arm.kind, cell.held
     if method_of(kind) in (DIVERSE, PARAPHRASE):
         kind = kind.partition(ON)[0]

@@ -72,7 +72,7 @@ class Writer(EndpointSettings):
 
 
 class StudyConfig(Config):
-    """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
+    """The paper's experiment on one's own data: each combination is trained and evaluated. Commas separate lists."""
 
     benchmarks: tuple[str, ...] = option(
         REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmark",
@@ -357,7 +357,7 @@ def stored(values: Mapping[str, Any]) -> StudyConfig:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The settings in a file: names with texts and lists. InputError for what is no such file."""
+    """The settings in a file: names with texts and lists. InputError for a file that is no plan."""
     import yaml
 
     try:

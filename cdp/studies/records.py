@@ -78,7 +78,7 @@ def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, 
 
 
 def evaluation_key(benchmark_hash: str, split: str, protocol: str) -> str:
-    """Under which name a condition keeps its scores on one split of a benchmark."""
+    """Return the name under which a condition keeps its scores on one split of a benchmark."""
     return f"{benchmark_hash}/{split}/{protocol}"
 
 
@@ -113,7 +113,7 @@ _RECORD = fields(
 
 
 def load(job_folder: Path, key: str) -> dict[str, Any] | None:
-    """A condition's record, if it is there and whole."""
+    """Return a condition's record; None where it is missing or damaged."""
     return _read(path_of(job_folder, key))
 
 

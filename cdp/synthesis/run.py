@@ -230,7 +230,7 @@ class SynthesisRun:
         return self.account is not None and self.account.used_up
 
     def _tick(self) -> None:
-        """Nothing came for a while: still notice a stop, and still show life."""
+        """While no answer comes: notice a request to stop, and report progress."""
         if self.job.stop_requested():
             self._cancel()
         self._report()

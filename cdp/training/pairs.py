@@ -28,9 +28,9 @@ class PairSet:
     ``document_of`` has shape (n_pairs,) and holds indices into ``documents``, which are distinct by content hash: two
     documents with equal content have one index. ``query_ids`` are ``<document id>-<position from 1>``. ``reasoned``
     holds q′ of each query where RI needs it; the query itself where there is none, which ``unreasoned`` counts. Where
-    the query that is trained on is q′ itself, which ``swapped`` (n_pairs,) marks, it holds q. ``negatives`` has shape (n_pairs, h) and holds the hard negatives of each query as indices
-    into ``documents``, where those that are no query's document stand last; -1 where a query has fewer. ``dropped``
-    counts what could not be used, by reason.
+    the query that is trained on is q′ itself, which ``swapped`` (n_pairs,) marks, it holds q. ``negatives`` has shape
+    (n_pairs, h) and holds the hard negatives of each query as indices into ``documents``, where those that are no
+    query's document stand last; -1 where a query has fewer. ``dropped`` counts what could not be used, by reason.
     """
 
     queries: list[str]

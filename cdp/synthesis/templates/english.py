@@ -167,7 +167,7 @@ class Material:
         return lead + text[found.end() :]
 
     def _lowers(self, word: str) -> bool:
-        """Return True for the first word of a sentence that is written small within one."""
+        """Return True for a sentence's first word that has a small letter elsewhere in the text."""
         return self._inner[word.lower()] > self._inner[word]
 
     def asked(self, text: str, wording: str) -> str:

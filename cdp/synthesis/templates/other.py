@@ -142,7 +142,7 @@ def _length(text: str) -> float:
 
 
 def _points_back(sentence: str) -> bool:
-    """Return True if a sentence begins as one that goes on from another."""
+    """Return True if a sentence begins like the continuation of another."""
     if _is_wide(sentence):
         return _PATTERNS["not_he"].sub("", sentence).startswith(_POINTING_WIDE)
     first, *others = sentence.casefold().split()
