@@ -160,7 +160,7 @@ class SynthesisRun:
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"
             print(
-                f"{lost} {requests} under way when the last attempt was killed. Their answers are lost: asking again "
+                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: asking again "
                 "may cost twice.",
                 flush=True,
             )
