@@ -205,7 +205,7 @@ class Study:
         return self._base[name]
 
     def chosen(self) -> str:
-        """The retriever that is best untrained on dev, the first of equal ones; of those that could be evaluated."""
+        """Return the retriever with the best untrained score on dev, in a tie the first, among those evaluated."""
         scores = {name: self._dev_score(name) for name in self.config.retrievers}
         return max(scores, key=lambda name: scores[name])
 
@@ -571,7 +571,7 @@ def kind_of(step: Step) -> str:
 
 
 class _Hooks:
-    """What the training loop tells and asks."""
+    """The callbacks of the training loop."""
 
     def __init__(self, study: Study, condition: Condition) -> None:
         self.study, self.condition = study, condition

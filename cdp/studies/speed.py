@@ -31,7 +31,7 @@ from cdp.training.plan import Speed, complete
 from cdp.training.tokens import tokenise
 
 # Texts of a timed step of a transformer: seconds where minilm's test takes minutes. A static retriever takes a batch of
-# its own size: most of its step is the table's, whatever it holds.
+# its own size: most of its step is the table's, at any batch.
 TEXTS = 32
 
 # A step is repeated for so long, and at least so often, and the median counts: on a busy machine the fastest one
