@@ -67,8 +67,9 @@ def ours(name: str, seed: int) -> dict[str, float]:
     import torch
 
     from cdp.base.config import TrainingConfig
+    from cdp.base.memory import keep_freed_memory
     from cdp.retrievers import load, resolve
-    from cdp.training.engine import Batches, keep_freed_memory
+    from cdp.training.engine import Batches
     from cdp.training.loop import Training
     from cdp.training.pairs import BatchOrder
     from cdp.training.plan import complete

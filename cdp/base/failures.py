@@ -30,7 +30,7 @@ from cdp.base import records
 from cdp.base.errors import CdpError, RepeatedFailureError
 from cdp.base.records import Count, fields
 from cdp.base.redaction import clean, cleaned
-from cdp.base.text import counted
+from cdp.base.text import capital, counted
 from cdp.base.workspace import append_jsonl, disk_fault, read_jsonl, write_jsonl
 
 Item = TypeVar("Item")
@@ -330,7 +330,7 @@ def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:
         kind = "host_out_of_memory"
     elif fault := disk_fault(error):
         fault = fault if fault.endswith(")") else f"{fault} ({where})"
-        kind, message = "disk", f"{fault[0].upper()}{fault[1:]}."
+        kind, message = "disk", f"{capital(fault)}."
     else:
         network = isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS
         kind, message = "network" if network else "bug", f"{name}: {message}"

@@ -39,6 +39,11 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def capital(text: str) -> str:
+    """``text`` with a capital letter first: a clause becomes a sentence."""
+    return text[:1].upper() + text[1:]
+
+
 def name_and_split(text: str) -> tuple[str, str]:
     """Return name and split of ``name:split``; a colon may belong to a path, and a split never holds a slash."""
     name, _, split = text.rpartition(":")
@@ -189,7 +194,7 @@ def typed_path(text: str | Path) -> Path:
         path = Path(text).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             path.stat()
-    except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, ~user of nobody, NUL
+    except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, ~user of no account, NUL
         raise InputError(f"{shown(str(text))} cannot be a path: {error}.", hint="Check it.") from error
     return path
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from cdp.base.errors import SHOWN_PROBLEMS, InputError
 from cdp.base.records import Document
+from cdp.base.text import capital
 from cdp.corpus.checks import GUESSES, column_named, storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.grades import A_GRADE, grade_of
@@ -104,7 +105,7 @@ def _entry(row: Row | BadRow, problems: Problems) -> LineEntry | None:
     """Return a line that has an id and a text; None for any other, which goes to ``problems``."""
     number = row.line or 0
     if isinstance(row, BadRow):
-        problems.add(number, f"{row.kind[0].upper()}{row.kind[1:]}: {row.reason}.")
+        problems.add(number, f"{capital(row.kind)}: {row.reason}.")
         return None
 
     fields = row.values

@@ -9,22 +9,34 @@ from cdp.principle.evidence import DIVERSE, PARAPHRASE, Arm
 def lines(known: Decision) -> list[tuple[str, str]]:
     """Return (question, verdict) of what was measured: of the most different queries per document that were tried, with
     the retriever that was trained, not fused. A question that nothing was measured for is left out."""
-    arms = [arm for arm in known.options if arm.trained and not (arm.fused or arm.held)]
-    most = max((arm for arm in arms if arm.kind == DIVERSE), key=lambda arm: arm.per_doc, default=None)
-    if most is None:
+    different = [arm for arm in known.options if arm.kind == DIVERSE and arm.trained and not (arm.fused or arm.held)]
+    if not different:
         return []
 
-    def against(kind: str, per_doc: int) -> ArmDifference | None:
-        found = (c for c in known.comparisons if c.option is most and _is(c.against, kind, per_doc))
-        return next(found, None)
+    most = max(different, key=lambda arm: arm.per_doc)
+    found = []
+    over_paraphrase = _against(known, most, PARAPHRASE, most.per_doc)
+    if over_paraphrase is not None:
+        found.append(("Different queries or paraphrases?", over_paraphrase.sentence))
 
-    spending = next((c for c in known.equal_pairs if c.option.kind == DIVERSE and c.option.per_doc > 1), None)
-    asked = (
-        ("Different queries or paraphrases?", against(PARAPHRASE, most.per_doc)),
-        ("How many?", against(DIVERSE, 1) if most.per_doc > 1 else None),
-        ("Where to spend: more queries per document, or more documents?", spending),
-    )
-    return [(question, c.sentence) for question, c in asked if c is not None]
+    over_one = _against(known, most, DIVERSE, 1)
+    if over_one is not None and most.per_doc > 1:
+        found.append(("How many?", over_one.sentence))
+
+    for c in known.equal_pairs:
+        if c.option.kind == DIVERSE and c.option.per_doc > 1:
+            found.append(("Where to spend: more queries per document, or more documents?", c.sentence))
+            break
+
+    return found
+
+
+def _against(known: Decision, most: Arm, kind: str, per_doc: int) -> ArmDifference | None:
+    for c in known.comparisons:
+        if c.option is most and _is(c.against, kind, per_doc):
+            return c
+
+    return None
 
 
 def _is(arm: Arm, kind: str, per_doc: int) -> bool:

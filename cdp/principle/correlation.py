@@ -94,9 +94,7 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
     out, and so are those whose CW or differences are all equal: there is nothing to correlate."""
     table = []
     for (retriever, comparison, per_doc), points in _by_condition(data).items():
-        cw = np.array([d.cw for d in points])
-        gain = np.array([d.points for d in points])
-
+        cw, gain = _arrays(points)
         correlation, of_ranks = pearson(cw, gain), spearman(cw, gain)
         if correlation is None or of_ranks is None:
             continue
@@ -122,12 +120,11 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
 def positive_rates(data: Sequence[Difference] | None = None) -> list[PositiveRate]:
     """Per dataset, in how many conditions the difference is above 0 (tab:cw_threshold); the datasets with the most CW
     first."""
-    by_dataset: dict[tuple[str, float], list[float]] = defaultdict(list)
-    for d in differences() if data is None else data:
-        by_dataset[d.dataset, d.cw].append(d.points)
-    rates = [
-        PositiveRate(name, cw, sum(p > 0 for p in points), len(points)) for (name, cw), points in by_dataset.items()
-    ]
+    by_dataset: dict[tuple[str, float], list[bool]] = defaultdict(list)
+    for d in _or_published(data):
+        by_dataset[d.dataset, d.cw].append(d.points > 0)
+
+    rates = [PositiveRate(name, cw, sum(positive), len(positive)) for (name, cw), positive in by_dataset.items()]
     return sorted(rates, key=lambda rate: -rate.cw)
 
 
@@ -136,15 +133,15 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
 
     InputError for fewer than three datasets, or equal CW.
     """
-    points = list(differences() if data is None else data)
-    cw = np.array([d.cw for d in points])
-    gain = np.array([d.points for d in points])
-    all_points = fit_line(cw, gain)
-    overall = pearson(cw, gain)
+    points = _or_published(data)
+    all_points = fit_line(*_arrays(points))
+    overall = pearson(*_arrays(points))
     fit = fit_of_means(points)
     means = pearson(*dataset_means(points))
-    names = sorted({d.dataset for d in points})
-    without = {name: _crossing([d for d in points if d.dataset != name]) for name in names}
+
+    without: dict[str, float | None] = {}
+    for name in sorted({d.dataset for d in points}):
+        without[name] = _crossing([d for d in points if d.dataset != name])
     left_out = [value for value in without.values() if value is not None] or [all_points.crossing]
 
     return Threshold(
@@ -163,6 +160,15 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
     )
 
 
+def _or_published(data: Sequence[Difference] | None) -> Sequence[Difference]:
+    return differences() if data is None else data
+
+
+def _arrays(points: Sequence[Difference]) -> tuple[Floats, Floats]:
+    """CW and difference of each point, both of shape (n,)."""
+    return np.array([d.cw for d in points]), np.array([d.points for d in points])
+
+
 def fit_of_means(data: Sequence[Difference]) -> LineFit:
     """The line through the dataset means: the fit that every interval of this module comes from. InputError for fewer
     than three datasets, or equal CW."""
@@ -171,26 +177,28 @@ def fit_of_means(data: Sequence[Difference]) -> LineFit:
 
 def _crossing(points: Sequence[Difference]) -> float | None:
     """Where the line through these points is zero; None where two datasets of different CW are not there."""
-    if len({d.cw for d in points}) < 2:
+    cw, gain = _arrays(points)
+    if len(np.unique(cw)) < 2:
         return None
-    slope, intercept = np.polyfit([d.cw for d in points], [d.points for d in points], 1)
+    slope, intercept = np.polyfit(cw, gain, 1)
     return float(-intercept / slope) if abs(slope) > 1e-12 else None
 
 
 def dataset_means(data: Sequence[Difference]) -> tuple[Floats, Floats]:
     """CW and mean difference per dataset, each of shape (n_datasets,): the independent observations there are."""
-    by_dataset: dict[str, list[Difference]] = defaultdict(list)
+    cw: dict[str, float] = {}
+    gains: dict[str, list[float]] = defaultdict(list)
     for d in data:
-        by_dataset[d.dataset].append(d)
-    cw = np.array([points[0].cw for points in by_dataset.values()])
-    gain = np.array([np.mean([d.points for d in points]) for points in by_dataset.values()])
-    return cw, gain
+        cw.setdefault(d.dataset, d.cw)
+        gains[d.dataset].append(d.points)
+
+    return np.array(list(cw.values())), np.array(list(map(np.mean, gains.values())))
 
 
 def _by_condition(data: Sequence[Difference] | None) -> dict[tuple[str, str, int], list[Difference]]:
     """The differences of each (retriever, comparison, Q/Doc)."""
     grouped: dict[tuple[str, str, int], list[Difference]] = defaultdict(list)
-    for d in differences() if data is None else data:
+    for d in _or_published(data):
         grouped[d.retriever, d.comparison, d.per_doc].append(d)
     return dict(grouped)
 
@@ -241,18 +249,14 @@ class Difference:
 def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
     """The published differences: 14 conditions on the 4 multi-hop datasets, or Q/Doc scaling on all 31 with a CW.
 
-    From tab:multihop_diversity and tab:multihop_scaling, or tab:scaling_full with the latter.
-
-    The comparison with paraphrases was published for the multi-hop
-    datasets only. NotFoundError for another ``choice``.
+    From tab:multihop_diversity and tab:multihop_scaling, or tab:scaling_full with the latter. The comparison with
+    paraphrases was published for the multi-hop datasets only. NotFoundError for another ``choice``.
     """
     if choice not in DATASET_CHOICES:
         raise NotFoundError("choice of datasets", choice, known=list(DATASET_CHOICES))
 
     cw = {row["dataset"]: row["cw"] for row in read("datasets")}
-    tables = ["tab:multihop_diversity", "tab:multihop_scaling"] if choice == MULTI_HOP else [
-        "tab:scaling_full", "tab:multihop_scaling"
-    ]  # fmt: skip
+    tables = ("tab:multihop_scaling", "tab:multihop_diversity" if choice == MULTI_HOP else "tab:scaling_full")
     scores: dict[tuple[str, str, str, int, str], float] = {}
     for row in read("results"):
         if row["table"] in tables and not row["is_average"]:

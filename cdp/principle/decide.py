@@ -11,13 +11,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from itertools import permutations
+from itertools import permutations, product, starmap
 from typing import Any
 
 import numpy as np
 
 from cdp.base.statistics import FEWEST_CLUSTERS, count_clusters
-from cdp.base.text import counted, signed
+from cdp.base.text import capital, counted, signed
 from cdp.complexity import language_of
 from cdp.principle.evidence import (
     BM25,
@@ -108,8 +108,11 @@ class ArmDifference:
         """``gains +3.1 (95% …)``, ``loses …`` or ``cannot tell, +0.3 (95% …)``."""
         if not self.comparable:
             return f"{signed(self.points, 1)}, which unequal steps may have made"
-        shown = "gains" if self.gains else "loses" if self.loses else "cannot tell,"
-        return f"{shown} {self.figures}"
+        if self.gains:
+            return f"gains {self.figures}"
+        if self.loses:
+            return f"loses {self.figures}"
+        return f"cannot tell, {self.figures}"
 
     @property
     def sentence(self) -> str:
@@ -165,27 +168,36 @@ class Decision:
         if not self.measured:
             return f"{basis.name}, trained at equal documents."
 
-        parts = [
-            f"{basis.name}: {basis.retriever}",
-            f"{counted(basis.documents, basis.unit)}",
-            f"{basis.judged_queries:,} queries judged by {basis.judge} ({basis.benchmark} {basis.split})"
-            if basis.judge
-            else f"{basis.judged_queries:,} judged queries ({basis.benchmark} {basis.split})",
-            counted(self.steps, "step") if self.steps else "",
-            counted(self.seeds, "seed"),
-        ]
-        return " · ".join(part for part in parts if part)
+        queries = f"{basis.judged_queries:,} judged queries"
+        if basis.judge:
+            queries = f"{basis.judged_queries:,} queries judged by {basis.judge}"
+
+        parts = [f"{basis.name}: {basis.trained}", counted(basis.documents, basis.unit)]
+        parts.append(f"{queries} ({basis.benchmark} {basis.split})")
+        if self.steps:
+            parts.append(counted(self.steps, "step"))
+        parts.append(counted(self.seeds, "seed"))
+
+        return " · ".join(parts)
 
     @property
     def text(self) -> str:
         """The headline, what it rests on, its limits and the other findings, a line each."""
-        by = self.basis.written_by if self.basis else ""
-        lines = [self.headline, f"[{self.badge}{f'; training queries by {by}' if by else ''}]", self.rests_on]
+        badge = self.badge
+        if self.basis and self.basis.written_by:
+            badge += f"; training queries by {self.basis.written_by}"
+
+        lines = [self.headline, f"[{badge}]", self.rests_on]
         lines += [f"! {text}" for text in self.limits]
-        lines += [self.settling.text] if self.settling else []
+        if self.settling:
+            lines.append(self.settling.text)
+
         lines += [f"- {text}" for text in self.findings]
-        lines += [self.rule, f"Study: study report {self.basis.study}" if self.measured and self.basis else ""]
-        return "\n".join(line for line in lines if line)
+        lines.append(self.rule)
+        if self.measured and self.basis:
+            lines.append(f"Study: study report {self.basis.study}")
+
+        return "\n".join(filter(None, lines))
 
     def over(self, against: Arm) -> list[ArmDifference]:
         """The differences of all options to this one, the cheapest first."""
@@ -194,27 +206,29 @@ class Decision:
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         basis = None
-
         if b := self.basis:
             basis = {name: getattr(b, name) for name in BASIS_SHOWN}
             basis |= {"unjudged": max(0, b.unjudged), "steps": self.steps, "seeds": self.seeds}
 
-        plain = ("headline", "settled", "badge", "limits", "findings", "rule")
         return {
-            **{name: getattr(self, name) for name in plain},
+            "headline": self.headline,
+            "settled": self.settled,
+            "badge": self.badge,
+            "limits": self.limits,
+            "findings": self.findings,
+            "rule": self.rule,
             "choice": asdict(self.choice),
             "basis": basis,
             "settle": asdict(self.settling) if self.settling else None,
             "figure": _row(self.figure) if self.figure else None,
-            "options": [
-                {
-                    **{name: getattr(arm, name) for name in ARM_SHOWN},
-                    "name": arm.name, "ndcg@10": arm.mean, "seeds": len(arm.scores),
-                }
-                for arm in (self.evidence.arms if self.evidence else ())
-            ],
-            "differences": [_row(c) for c in (*self.comparisons, *self.equal_pairs)],
-        }  # fmt: skip
+            "options": list(map(_option, self.evidence.arms if self.evidence else ())),
+            "differences": list(map(_row, (*self.comparisons, *self.equal_pairs))),
+        }
+
+
+def _option(arm: Arm) -> dict[str, Any]:
+    shown = {name: getattr(arm, name) for name in ARM_SHOWN}
+    return {**shown, "name": arm.name, "ndcg@10": arm.mean, "seeds": len(arm.scores)}
 
 
 def _row(c: ArmDifference) -> dict[str, Any]:
@@ -227,16 +241,18 @@ def _row(c: ArmDifference) -> dict[str, Any]:
 def decide(evidence: Sequence[Evidence], task: Task) -> Decision:
     """Return the cheapest option that none is shown to beat, from the best evidence; the newest comes first."""
     own = [e for e in evidence if e.basis.study and _answers(e)]
-    unread = [e for e in evidence if not e.basis.reads_language]
     if own:
         lead = max(own, key=_design)
         lead = replace(lead, arms=(*lead.arms, *_fixed_elsewhere(lead, own)))
         return _measured(lead, own, task) if lead.basis.reads_language else _of_language(lead, task)
-    if unread:
-        return _of_language(unread[0], task)
-    prior = next((e for e in evidence if e.expected), None)
-    if prior is not None:
-        return _expected(prior)
+
+    for e in evidence:
+        if not e.basis.reads_language:
+            return _of_language(e, task)
+    for e in evidence:
+        if e.expected:
+            return _expected(e)
+
     limits = (task.unknown,) if task.unknown else ()
     return Decision("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
 
@@ -319,8 +335,9 @@ class OptionSet:
     @cached_property
     def bounds(self) -> Floats:
         """How far each row may be above each column; without a bound where their steps differ."""
-        comparable = [[_comparable(option, against) for against in self.options] for option in self.options]
-        return np.where(comparable, self.differences.bounds, math.inf)
+        bounds = self.differences.bounds
+        comparable = list(starmap(_comparable, product(self.options, repeat=2)))
+        return np.where(np.reshape(comparable, bounds.shape), bounds, math.inf)
 
     @property
     def trained(self) -> list[Arm]:
@@ -341,7 +358,7 @@ class OptionSet:
         return next(c for c in self.all if c.option is option and c.against is against)
 
     def advisable(self, arm: Arm) -> bool:
-        """Whether nothing shows it to be more than ``WORTH_POINTS`` worse, or beaten by what costs no more."""
+        """Return True unless it is shown to be ``WORTH_POINTS`` worse than another, or worse than a cheaper one."""
         over = [c for c in self.all if c.against is arm and c.gains]
         return not any(c.low > WORTH_POINTS or cost(c.option) <= cost(arm) for c in over)
 
@@ -369,70 +386,97 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     b = lead.basis
     q = OptionSet(lead, arms)
     choice, within = q.choose(q.options)
-    pairs = _at_equal_pairs(lead)
-
-    unsettled = bool(
-        b.stale or b.elsewhere or not q.several_seeds or b.finished < b.planned or not b.equal_steps
-        or _small_sample(b) or b.dev_shared or b.similarities
-        or _units(lead) < FEWEST_CLUSTERS or (b.judged_by == MODEL and not q.corrected)
-    )  # fmt: skip
 
     # A retriever for trying things out says little of BM25 while no other one stands beside it.
     alone = b.first_look and choice.kind == BM25 and all(arm.retriever in ("", b.retriever) for arm in q.options)
-    unsettled = unsettled or alone
-    action = action_of(choice, b.retriever, b.unit)
-    open_to = None if within else _not_known(q, choice)
-    figure: ArmDifference | None
+    unsettled = alone or _unsettled(lead, q)
     unjudged = max(arm.unjudged for arm in q.options)
     withheld = unjudged > MAX_UNJUDGED
+
+    figure: ArmDifference | None = None
     if withheld:
-        figure, text = None, _withheld(q, unjudged)
+        text = _withheld(q, unjudged)
     elif alone:
-        figure = q.of(choice, q.best(q.trained))
-        beside = f" ({' or '.join(task.readers[:2])})" if task.readers else ""
-        text = f"a first look: test a retriever worth having{beside}. BM25 has {_points(figure, b.retriever)}"
-    elif open_to is not None:
-        figure, clause = open_to
-        text = f"so far, {action}{clause}"
+        figure, text = _first_look(q, choice, b, task)
     else:
-        figure, clause = _why(q, choice)
-        text = f"{'so far, ' if unsettled or not within else ''}{action}{clause}"
+        figure, text = _headline(q, choice, b, within, unsettled)
 
     if b.judged_by == TEMPLATE:
         text = f"on template queries, {text}"
 
-    settled = within and not unsettled and b.judged_by != TEMPLATE and not withheld
-    findings = () if withheld else _findings(q, choice, figure, pairs, b)
-
-    return Decision(
-        headline=f"{text[0].upper()}{text[1:]}.",
-        choice=Choice() if withheld else Choice(RETRIEVER) if alone else Choice.of(choice),
+    answer = Decision(
+        headline=f"{capital(text)}.",
+        choice=Choice.of(choice),
         badge=_badge(b),
         basis=b,
         seeds=min(len(arm.scores) for arm in q.trained),
         steps=max(arm.steps for arm in q.trained),
         limits=tuple(_limits(lead, own, q)[:MAX_LIMITS]),
-        findings=tuple(f"{line[0].upper()}{line[1:]}" for line in findings),
-        settled=settled,
-        settling=None if settled else Settling(BESIDE) if alone else _settling(lead, q),
-        readers=tuple(task.readers) if alone else (),
+        settled=within and not unsettled and b.judged_by != TEMPLATE and not withheld,
         rule=_rule(lead, q, task),
         figure=figure,
         options=tuple(q.options),
-        # Differences between scores that count unjudged documents as irrelevant would be read as found.
-        comparisons=() if withheld else tuple(q.all),
-        equal_pairs=() if withheld else pairs,
         evidence=lead,
     )
+
+    if alone:
+        answer = replace(answer, choice=Choice(RETRIEVER), settling=Settling(BESIDE), readers=tuple(task.readers))
+    elif not answer.settled:
+        answer = replace(answer, settling=_settling(lead, q))
+
+    # Differences between scores that count unjudged documents as irrelevant would be read as found.
+    if withheld:
+        return replace(answer, choice=Choice())
+
+    pairs = _at_equal_pairs(lead)
+    findings = map(capital, _findings(q, choice, figure, pairs, b))
+    return replace(answer, findings=tuple(findings), comparisons=tuple(q.all), equal_pairs=pairs)
+
+
+def _unsettled(lead: Evidence, q: OptionSet) -> bool:
+    """Whether the design of the lead leaves any choice open."""
+    b = lead.basis
+    return bool(
+        b.stale or b.elsewhere or not q.several_seeds or b.finished < b.planned or not b.equal_steps
+        or _small_sample(b) or b.dev_shared or b.similarities
+        or _units(lead) < FEWEST_CLUSTERS or (b.judged_by == MODEL and not q.corrected)
+    )  # fmt: skip
+
+
+def _headline(q: OptionSet, choice: Arm, b: Basis, within: bool, unsettled: bool) -> tuple[ArmDifference | None, str]:
+    """(the headline's figure, the headline): what to do, and what that is better than or may be worse than."""
+    action = action_of(choice, b.retriever, b.unit)
+    open_to = None if within else _not_known(q, choice)
+    if open_to is not None:
+        figure, clause = open_to
+        return figure, f"so far, {action}{clause}"
+
+    better, clause = _why(q, choice)
+    if unsettled or not within:
+        action = f"so far, {action}"
+    return better, f"{action}{clause}"
+
+
+def _first_look(q: OptionSet, choice: Arm, b: Basis, task: Task) -> tuple[ArmDifference, str]:
+    """(the headline's figure, the headline) where BM25 beats the one retriever for trying things out."""
+    figure = q.of(choice, q.best(q.trained))
+    text = f"a first look: test a retriever worth having{_readers(task)}. BM25 has {_points(figure, b.retriever)}"
+    return figure, text
+
+
+def _readers(task: Task) -> str:
+    """`` (minilm or e5-small)``: retrievers that read the task's language; empty where none is known."""
+    return f" ({' or '.join(task.readers[:2])})" if task.readers else ""
 
 
 def _labelled(lead: Evidence, arms: Sequence[Arm]) -> Evidence:
     """The evidence with the labels that every option can be scored on."""
     b = lead.basis
-    people = [arm.people for arm in arms if arm.people is not None]
+    people = [arm.people.mean(axis=0) for arm in arms if arm.people is not None]
     if b.judged_by != MODEL or len(people) < len(arms):
         return lead
-    known = np.isfinite(np.array([scores.mean(axis=0) for scores in people])).all(axis=0)
+
+    known = np.isfinite(np.array(people)).all(axis=0)
     groups = np.array(lead.clusters or range(known.size))[known]
     basis = replace(b, labels=int(known.sum()), labelled_units=len(set(groups.tolist())))
     return replace(lead, basis=basis)
@@ -454,32 +498,34 @@ def _withheld(q: OptionSet, share: float) -> str:
 
     leads = max(q.options, key=lambda a: a.mean)
     rival = max((arm for arm in q.options if arm is not leads), key=top)
-    names = one_over(leads, rival)
     least, most = signed(leads.mean - rival.mean, 1), signed(top(leads) - top(rival), 1)
-    told = f"withheld: {share:.0%} of the first tens are unjudged. {names[0].upper()}{names[1:]}"
+    told = f"withheld: {share:.0%} of the first tens are unjudged. {capital(one_over(leads, rival))}"
     return f"{told}: {least} {POINTS} if all are irrelevant, {most} if top-grade"
 
 
 def _cheaper(q: OptionSet, leads: Arm) -> Arm | None:
     """The cheapest option below the cost of ``leads`` that may do as well; None where there is none."""
     for arm in q.options:
-        c = q.of(arm, leads) if cost(arm) < cost(leads) else None
-        if c is not None and q.advisable(arm) and (c.high >= -WORTH_POINTS or not c.comparable):
+        if cost(arm) >= cost(leads) or not q.advisable(arm):
+            continue
+        c = q.of(arm, leads)
+        if c.high >= -WORTH_POINTS or not c.comparable:
             return arm
+
     return None
 
 
 def _not_known(q: OptionSet, leads: Arm) -> tuple[ArmDifference, str] | None:
     """(the figure of a headline that cannot settle, its clause): the cheaper option that may suffice, else the other
     one that may bring more; None without either."""
-    others = [arm for arm in q.options if arm is not leads]
     cheaper = _cheaper(q, leads)
     if cheaper is not None:
         c = q.of(leads, cheaper)
-        by = f"{signed(c.points, 1)}, which unequal steps may have made"
-        figures = f"{signed(c.points, 1)} {POINTS} over it {c.interval}" if c.comparable else by
+        figures = f"{signed(c.points, 1)} {POINTS} over it {c.interval}" if c.comparable else c.verdict
         return c, f"; cannot tell whether {suffices(cheaper)}: {figures}"
-    brings = max((q.of(arm, leads) for arm in others), key=lambda c: c.high, default=None)
+
+    others = [q.of(arm, leads) for arm in q.options if arm is not leads]
+    brings = max(others, key=lambda c: c.high, default=None)
     if brings is None or brings.high <= 0:
         return None
     return brings, f"; {name_of(brings.option)} may bring more: {_points(brings, 'it')}"
@@ -492,18 +538,22 @@ def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
         over_best = q.of(choice, q.best(others))
         if over_best.gains:
             return over_best, f": {_points(over_best, 'the best training')}"
+
         brings = max((q.of(arm, choice) for arm in others), key=lambda c: c.high)
         return brings, f": training brings at most {signed(brings.high, 1)} {POINTS} {brings.interval}"
 
     cheaper = [arm for arm in q.options if cost(arm) < cost(choice)]
     single = [arm for arm in cheaper if arm.per_doc == 1]
+    if single:
+        over_best = q.of(choice, q.best(single))
+        return over_best, f": {_points(over_best, 'the best single query')}"
 
-    candidates = single or cheaper or others
+    candidates = cheaper or others
     if not candidates:
         return None, ""
 
-    c = q.of(choice, q.best(candidates))
-    return c, f": {_points(c, 'the best single query' if single else name_of(c.against))}"
+    over_best = q.of(choice, q.best(candidates))
+    return over_best, f": {_points(over_best, name_of(over_best.against))}"
 
 
 def _findings(
@@ -512,53 +562,82 @@ def _findings(
     """Sentences. First what every test is asked: several different queries against as many paraphrases, several over
     one, and where a fixed number of queries goes; then the training to take, and other differences to the choice."""
     first = list(_asked(q))
-    yield from (c.sentence for c in first)
-    yield from (f"At equal pairs, {c.sentence}" for c in pairs)
+    for c in first:
+        yield c.sentence
+    for c in pairs:
+        yield f"At equal pairs, {c.sentence}"
 
     if q.corrected:
-        alone = ""
+        text = f"{CORRECTED} {counted(b.labels, 'query', 'queries')} of people"
         if figure is not None:
-            alone = f"; the judge alone says {signed(figure.option.mean - figure.against.mean, 1)}"
-        yield f"{CORRECTED} {counted(b.labels, 'query', 'queries')} of people{alone}"
+            text += f"; the judge alone says {signed(figure.option.mean - figure.against.mean, 1)}"
+        yield text
 
     cheaper = _cheaper(q, choice)
     if cheaper is not None and (figure is None or figure.against is not cheaper):
         yield f"Not known: whether {suffices(cheaper)}, {q.of(cheaper, choice).figures}"
 
     if choice.kind in (BM25, HYBRID) and q.trained:
-        best, _ = q.choose(q.trained)
-        singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
-        over = q.of(best, q.best(singles)) if singles else None
-        single = f", {over.figures} over {name_of(over.against)}" if over else ""
-        yield f"If you train: {action_of(best, b.retriever, b.unit)}{single}"
+        yield f"If you train: {_best_training(q, b)}"
 
-    largest = max((arm.per_doc for arm in q.trained), default=0)
-    several = [arm for arm in q.trained if arm.per_doc > 1]
-    wanted = [(arm, one) for arm in several for one in q.trained if _same_but(arm, one, arm.kind, 1)]
-    own = ("", choice.retriever)
-
-    wanted += [(choice, arm) for arm in q.options if arm.kind == UNTRAINED and choice.trained and arm.retriever in own]
-    wanted += [(arm, choice) for arm in reversed(q.trained) if arm.per_doc in (1, largest)]
-    # A training that loses against no training is told as such.
-    told = [{id(c.option), id(c.against)} for c in [*first, *([figure] if figure else [])]]
-    for option, against in wanted:
+    # Each pair of options once: the headline's and those above are told.
+    if figure is not None:
+        first.append(figure)
+    told = [{id(c.option), id(c.against)} for c in first]
+    for option, against in _further(q, choice):
         if option is not against and {id(option), id(against)} not in told:
             told.append({id(option), id(against)})
             yield q.of(option, against).sentence
 
 
+def _best_training(q: OptionSet, b: Basis) -> str:
+    """The best training where the choice is not to train, with its lead over one query."""
+    best, _ = q.choose(q.trained)
+    text = action_of(best, b.retriever, b.unit)
+    singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
+    if singles:
+        over = q.of(best, q.best(singles))
+        text += f", {over.figures} over {name_of(over.against)}"
+
+    return text
+
+
+def _further(q: OptionSet, choice: Arm) -> Iterator[tuple[Arm, Arm]]:
+    """Further differences that a reader wants: several over one, the choice over no training, and the trainings on one
+    and on the most queries per document over the choice."""
+    for arm in q.trained:
+        if arm.per_doc > 1:
+            yield from ((arm, one) for one in q.trained if _same_but(arm, one, arm.kind, 1))
+
+    if choice.trained:
+        for arm in q.options:
+            if arm.kind == UNTRAINED and arm.retriever in ("", choice.retriever):
+                yield choice, arm
+
+    # A training that loses against no training is told as such.
+    largest = max((arm.per_doc for arm in q.trained), default=0)
+    for arm in reversed(q.trained):
+        if arm.per_doc in (1, largest):
+            yield arm, choice
+
+
 def _asked(q: OptionSet) -> Iterator[ArmDifference]:
     """Several different queries over as many paraphrases, for the most of both; and over one, for each number."""
     different = [arm for arm in q.trained if arm.kind.partition(" by ")[0] == DIVERSE]
-    found: list[tuple[Arm, Arm]] = []
+    against: list[tuple[Arm, Arm]] = []
+    over_one: list[tuple[Arm, Arm]] = []
     for arm in different:
         control = PARAPHRASE + arm.kind.removeprefix(DIVERSE)
-        found += [(arm, other) for other in q.trained if _same_but(arm, other, control, arm.per_doc)]
-    most = max((arm.per_doc for arm, _ in found), default=0)
-    yield from (q.of(arm, other) for arm, other in found if arm.per_doc == most > 1)
-    for arm in different:
-        ones = [one for one in different if arm.per_doc > 1 and _same_but(arm, one, arm.kind, 1)]
-        yield from (q.of(arm, one) for one in ones)
+        against += [(arm, other) for other in q.trained if _same_but(arm, other, control, arm.per_doc)]
+        if arm.per_doc > 1:
+            over_one += [(arm, one) for one in different if _same_but(arm, one, arm.kind, 1)]
+
+    most = max((arm.per_doc for arm, _ in against), default=0)
+    for arm, other in against:
+        if arm.per_doc == most > 1:
+            yield q.of(arm, other)
+    for arm, one in over_one:
+        yield q.of(arm, one)
 
 
 def _same_but(arm: Arm, other: Arm, kind: str, per_doc: int) -> bool:
@@ -591,11 +670,18 @@ def _small_sample(b: Basis) -> bool:
 def _badge(b: Basis) -> str:
     if b.judged_by == MODEL:
         who = f"queries written by {b.queries_by}, judged by {b.judge}" if b.queries_by else "judged by a model"
-        return f"{who}, {counted(b.labels, 'query', 'queries') if b.labels else 'no queries'} by people"
-    also = ", two similarities" if b.similarities else ""
-    also += ", first look" if b.first_look else ""
-    also += ", recorded" if b.recorded else ""
-    return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by] + also
+        labels = counted(b.labels, "query", "queries") if b.labels else "no queries"
+        return f"{who}, {labels} by people"
+
+    badge = {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by]
+    if b.similarities:
+        badge += ", two similarities"
+    if b.first_look:
+        badge += ", first look"
+    if b.recorded:
+        badge += ", recorded"
+
+    return badge
 
 
 def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
@@ -615,6 +701,11 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         (
             b.unjudged > 0 and not 0 < unjudged <= MAX_UNJUDGED,
             f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0.",
+        ),
+        (
+            b.trained_layers > 0,
+            f"Only the upper {counted(b.trained_layers, 'layer')} were trained: training all moves scores more, and "
+            "can rank the options differently.",
         ),
         (bool(b.elsewhere), f"Measured on other {b.elsewhere} than yours."),
         (b.dev_shared > 0, f"{b.dev_shared:,} of the reported queries also chose the checkpoints."),
@@ -649,24 +740,31 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
 
 def _direction(e: Evidence, q: OptionSet | None = None) -> int:
     """Whether several different queries beat one (1), lose (-1) or neither is shown (0)."""
-    arms = [arm for arm in (q.options if q else e.arms) if arm.trained and not (arm.held or arm.fused)]
-    arms = [arm for arm in arms if arm.kind == DIVERSE]
+    options = e.arms if q is None else q.options
+    arms = [arm for arm in options if arm.trained and arm.kind == DIVERSE and not (arm.held or arm.fused)]
     several = [arm for arm in arms if arm.per_doc > 1]
-    one = next((arm for arm in arms if arm.per_doc == 1), None)
-    if not several or one is None:
+    ones = [arm for arm in arms if arm.per_doc == 1]
+    if not several or not ones:
         return 0
-    c = (q or OptionSet(e, [one, *several])).of(max(several, key=lambda a: a.per_doc), one)
-    return 1 if c.gains else -1 if c.loses else 0
+
+    q = q or OptionSet(e, [ones[0], *several])
+    c = q.of(max(several, key=lambda a: a.per_doc), ones[0])
+    return int(c.gains) - int(c.loses)
 
 
 def _opposed(lead: Evidence, own: Sequence[Evidence]) -> list[Evidence]:
     """Other studies of the same task that show the opposite of the lead."""
     direction = _direction(lead)
-    others = [
-        e for e in own
-        if e.basis.study != lead.basis.study and not e.basis.stale and e.basis.elsewhere == lead.basis.elsewhere
-    ]  # fmt: skip
-    return [e for e in others if direction and _direction(e) == -direction]
+    if not direction:
+        return []
+
+    opposed = []
+    for e in own:
+        same_task = not e.basis.stale and e.basis.elsewhere == lead.basis.elsewhere
+        if same_task and e.basis.study != lead.basis.study and _direction(e) == -direction:
+            opposed.append(e)
+
+    return opposed
 
 
 def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
@@ -683,12 +781,11 @@ def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
         "it is of another task": bool(b.elsewhere),
     }
 
+    for reason, holds in apart.items():
+        if holds:
+            return f"Your measurement cannot test the published rule: {reason}."
+
     rule = f"The published rule ({task.rule} different queries)"
-
-    why = next((reason for reason, holds in apart.items() if holds), "")
-    if why:
-        return f"Your measurement cannot test the published rule: {why}."
-
     direction = _direction(lead, q)
     if not direction:
         return f"{rule} is neither confirmed nor refuted by this measurement."
@@ -736,15 +833,17 @@ def _settling(lead: Evidence, q: OptionSet) -> Settling:
         more = math.ceil(now * factor)
         return Settling(f"About {more} seeds (now {now}) would settle it in 80% of tests.", seeds=more)
 
-    now = b.labels if q.corrected else b.judged_queries
-    queries, kind = _rounded(now * factor), "labelled" if q.corrected else "judged"
-    text = f"About {queries:,} {kind} queries (now {now:,}) would settle it in 80% of tests."
+    if q.corrected:
+        more = _rounded(b.labels * factor)
+        return Settling(f"About {more:,} labelled queries (now {b.labels:,}) would settle it in 80% of tests.")
 
-    return Settling(text, 0 if q.corrected else queries)
+    now = b.judged_queries
+    more = _rounded(now * factor)
+    return Settling(f"About {more:,} judged queries (now {now:,}) would settle it in 80% of tests.", queries=more)
 
 
 def _rounded(n: float) -> int:
-    """To two digits, upwards: an estimate."""
+    """Round up to two digits: it is an estimate."""
     unit = 10 ** max(0, int(math.log10(n)) - 1)
     return math.ceil(n / unit) * unit
 
@@ -752,46 +851,48 @@ def _rounded(n: float) -> int:
 def _of_language(lead: Evidence, task: Task) -> Decision:
     """The retriever does not read the language: what it gains from queries says nothing."""
     b = lead.basis
-    names = f" ({' or '.join(task.readers[:2])})" if task.readers else ""
-    text = f"Choose a retriever for {language_of(task.language).name}{names}: {b.retriever}"
-
-    figure = None
-    options: tuple[Arm, ...] = ()
-    lexical = [arm for arm in lead.arms if arm.kind == BM25]
-    trained = [arm for arm in lead.arms if arm.trained and not arm.held]
-    if lexical and trained:
-        q = OptionSet(
-            lead, [*lexical, *(arm for arm in lead.arms if not arm.held and arm.kind not in (BM25, RERANKED))]
-        )
-        options = tuple(q.options)
-        c = q.of(lexical[0], max(trained, key=lambda a: a.mean))
-        figure = c if c.gains else None
-
-    if figure is not None:
-        below = f"{figure.points:.1f} {POINTS} below BM25 (95% {figure.low:.1f} to {figure.high:.1f})"
-        text += f", which does not read it, is {below}."
-    else:
-        text += " does not read it."
-
-    return Decision(
-        headline=text,
+    text = f"Choose a retriever for {language_of(task.language).name}{_readers(task)}: {b.retriever}"
+    answer = Decision(
+        headline=f"{text} does not read it.",
         choice=Choice(RETRIEVER),
-        badge=_badge(b) if lead.arms else NO_EVIDENCE,
-        basis=b if lead.arms else None,
-        seeds=min((len(arm.scores) for arm in trained), default=0),
-        steps=max((arm.steps for arm in trained), default=0),
-        figure=figure,
-        options=options,
+        badge=NO_EVIDENCE,
         readers=tuple(task.readers),
         evidence=lead,
     )
+    if not lead.arms:
+        return answer
+
+    answer = replace(answer, badge=_badge(b), basis=b)
+    arms = [arm for arm in lead.arms if not arm.held]
+    trained = [arm for arm in arms if arm.trained]
+    if not trained:
+        return answer
+
+    answer = replace(answer, seeds=min(len(arm.scores) for arm in trained), steps=max(arm.steps for arm in trained))
+    lexical = [arm for arm in arms if arm.kind == BM25]
+    if not lexical:
+        return answer
+
+    q = OptionSet(lead, [*lexical, *(arm for arm in arms if arm.kind not in (BM25, RERANKED))])
+    answer = replace(answer, options=tuple(q.options))
+    figure = q.of(lexical[0], max(trained, key=lambda a: a.mean))
+    if not figure.gains:
+        return answer
+
+    below = f"{figure.points:.1f} {POINTS} below BM25 (95% {figure.low:.1f} to {figure.high:.1f})"
+    return replace(answer, headline=f"{text}, which does not read it, is {below}.", figure=figure)
 
 
 def _expected(prior: Evidence) -> Decision:
-    """What other datasets let expect; never settled for a task of its own."""
+    """What other datasets predict; never settled for a task of its own."""
     shown = [e for e in prior.expected if e.low > 0]
-    e = min(shown, key=lambda e: e.per_doc) if shown else max(prior.expected, key=lambda e: e.points)
-    choice = Choice(DIVERSE, e.per_doc if shown else 1)
+    if shown:
+        e = min(shown, key=lambda e: e.per_doc)
+        choice = Choice(DIVERSE, e.per_doc)
+    else:
+        e = max(prior.expected, key=lambda e: e.points)
+        choice = Choice(DIVERSE, 1)
+
     several = name_of(Choice(DIVERSE, e.per_doc))
     action = action_of(choice, "", prior.basis.unit)
     figure = f"{signed(e.points, 1)} {POINTS} (95% {signed(e.low, 1)} to {signed(e.high, 1)})"

@@ -56,12 +56,18 @@ def name_of(option: Arm | Choice) -> str:
         return f"BM25 with untrained {option.retriever}"
     if option.kind in FIXED:
         return FIXED[option.kind][0]
+
     kind, _, by = option.kind.partition(" by ")
-    by = by and f" by {by}"
     one, several = WRITTEN.get(kind, (f"one query of {kind}", f"queries of {kind}"))
-    name = f"{one}{by}" if option.per_doc == 1 else f"{option.per_doc} {several}{by}"
-    name = f"{name} for {option.retriever}" if option.retriever else name
-    return f"{name} with BM25" if option.fused else name
+    name = one if option.per_doc == 1 else f"{option.per_doc} {several}"
+    if by:
+        name += f" by {by}"
+    if option.retriever:
+        name += f" for {option.retriever}"
+    if option.fused:
+        name += " with BM25"
+
+    return name
 
 
 def one_over(option: Arm | Choice, against: Arm | Choice) -> str:
@@ -89,4 +95,5 @@ def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> s
 
 def suffices(option: Arm) -> str:
     """``BM25 suffices``, ``5 paraphrases suffice``."""
-    return f"{name_of(option)} {'suffice' if option.per_doc > 1 or option.kind == HUMAN else 'suffices'}"
+    several = option.per_doc > 1 or option.kind == HUMAN
+    return f"{name_of(option)} {'suffice' if several else 'suffices'}"

@@ -10,6 +10,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,7 +95,9 @@ class Recommendation:
 
 def level_of(cw: float) -> str:
     """The published rule for one mean CW."""
-    return "avoid" if cw < AVOID_BELOW else "test" if cw <= RECOMMEND_ABOVE else "recommend"
+    if cw < AVOID_BELOW:
+        return "avoid"
+    return "test" if cw <= RECOMMEND_ABOVE else "recommend"
 
 
 def recommend(
@@ -120,7 +123,10 @@ def recommend(
     mean = float(cw.mean())
     low, high = cw_interval(cw, seed=seed)
     level = level_of(mean)
-    possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
+    possible: tuple[str, ...] = LEVELS
+    if cw.size > 1:
+        possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1]
+
     scope = scope_of(mean, language=language, domain=domain, task=task)
     rule, covered = ADVICE[level], not scope.outside
 
@@ -173,10 +179,8 @@ def _caveats(cw: NDArray[np.float64], possible: tuple[str, ...], level: str, sco
         )
 
     if cw.size < FEW_QUERIES:
-        caveats.append(
-            f"Only {cw.size} target {'query, which cannot stand for others' if cw.size == 1 else 'queries'}; "
-            f"{FEW_QUERIES} or more are wanted."
-        )
+        queries = "query, which cannot stand for others" if cw.size == 1 else "queries"
+        caveats.append(f"Only {cw.size} target {queries}; {FEW_QUERIES} or more are wanted.")
 
     if RESTS_ON[level]:
         caveats.append(RESTS_ON[level])
@@ -241,9 +245,15 @@ class Prior:
 @lru_cache(maxsize=1)
 def priors() -> tuple[Prior, ...]:
     """All rows of the table."""
-    kinds = {f.name: {"str": str, "int": int, "float": float}[str(f.type)] for f in fields(Prior)}
+    kinds: dict[str, Any] = {"str": str, "int": int, "float": float}
+    read_as = {field.name: kinds[str(field.type)] for field in fields(Prior)}
+
+    found = []
     with open(FILE, encoding="utf-8", newline="") as file:
-        return tuple(Prior(**{name: kinds[name](text) for name, text in row.items()}) for row in csv.DictReader(file))
+        for row in csv.DictReader(file):
+            found.append(Prior(**{name: read_as[name](text) for name, text in row.items()}))
+
+    return tuple(found)
 
 
 def _usual() -> list[Prior]:
@@ -259,12 +269,16 @@ def expected() -> tuple[Expectation, ...]:
 def measured() -> tuple[str, tuple[str, ...]]:
     """(what ``expected()`` rests on, its limits in sentences)."""
     rows = _usual()
-    most = max(rows, key=lambda p: p.datasets)
     held = np.average([p.covered for p in rows], weights=[p.datasets for p in rows])
     known = [p for p in rows if not np.isnan(p.covered_setups)]
     ways = np.average([p.covered_setups for p in known], weights=[p.setups for p in known])
-    own = f", {most.published} of them the paper's" if most.published < most.datasets else " of the paper"
-    return f"{most.datasets} datasets{own}", (
+
+    most = max(rows, key=lambda p: p.datasets)
+    name = f"{most.datasets} datasets of the paper"
+    if most.published < most.datasets:
+        name = f"{most.datasets} datasets, {most.published} of them the paper's"
+
+    return name, (
         f"Such intervals held for {held:.0%} of the datasets and {ways:.0%} of the ways of training left out.",
         "In the paper's trainings (up to 100 epochs) more queries also meant more steps.",
     )

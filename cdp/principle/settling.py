@@ -23,9 +23,12 @@ def needed(estimates: Estimates, within: float, draws: int = DRAWS) -> tuple[str
 
     Settled is that an option is shown to lie at most ``within`` below the best. The smaller remedy comes first.
     """
-    ways = ("queries", "seeds") if estimates.free else ("queries",)
-    found = {way: factor for way in ways if (factor := _smallest(estimates, way, within, draws))}
-    return min(found.items(), key=lambda item: item[1]) if found else None
+    found = [("queries", _smallest(estimates, "queries", within, draws))]
+    if estimates.free:
+        found.append(("seeds", _smallest(estimates, "seeds", within, draws)))
+
+    settling = [(way, factor) for way, factor in found if factor]
+    return min(settling, key=lambda item: item[1], default=None)
 
 
 def _smallest(estimates: Estimates, way: str, within: float, draws: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -106,20 +106,32 @@ def table(name: str) -> PublishedTable:
     if info.name == PLOTTED_OVER_CE:
         rows = _with_ratio(rows)
 
-    concerned = {note.id: [note.concerns({**row, "table": info.name}) for row in rows] for note in notes()}
-    related = {note.id: note for note in notes() if any(concerned[note.id])}
-    on_all = tuple(number for number in related if all(concerned[number]))
+    related: dict[int, Note] = {}
+    on_all: list[int] = []
+    concerned: list[list[int]] = [[] for _ in rows]
+    for note in notes():
+        about = [i for i, row in enumerate(rows) if note.concerns({**row, "table": info.name})]
+        if about:
+            related[note.id] = note
+        if len(about) == len(rows):
+            on_all.append(note.id)
+            continue
+        for i in about:
+            concerned[i].append(note.id)
+
     marked = []
-    for i, row in enumerate(rows):
-        about = [number for number in related if concerned[number][i] and number not in on_all]
+    for row, numbers in zip(rows, concerned, strict=True):
         mark = "".join(sign for column, sign in MARKS.items() if row.get(column) is True)
-        marked.append({**row, "mark": mark, "notes": about})
+        marked.append({**row, "mark": mark, "notes": numbers})
 
-    order = [name for name in COLUMNS if name in marked[0]]
-    order += [name for name in marked[0] if name not in (*order, *_HIDDEN)]
-    columns = tuple(name for name in order if any(row[name] not in ("", None) for row in marked))
+    return PublishedTable(info, tuple(_columns(marked)), tuple(marked), related, tuple(on_all))
 
-    return PublishedTable(info, columns, tuple(marked), related, on_all)
+
+def _columns(rows: Sequence[PublishedRow]) -> Iterator[str]:
+    """The columns that hold anything, those of ``COLUMNS`` first."""
+    for name in dict.fromkeys((*COLUMNS, *rows[0])):
+        if name in rows[0] and name not in _HIDDEN and any(row[name] not in ("", None) for row in rows):
+            yield name
 
 
 PLOTTED_OVER_CE = "fig:diversity_multihop"
@@ -127,11 +139,11 @@ PLOTTED_OVER_CE = "fig:diversity_multihop"
 
 def _with_ratio(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     """The points of a figure with their other axis, the paraphrase ratio (CE), as printed."""
-    ratio = {
-        (row["method"], row["queries_per_doc"]): row["value_printed"]
-        for row in read("qd_metrics")
-        if row["table"] == PLOTTED_OVER_CE and row["metric"] == "CE"
-    }
+    ratio = {}
+    for row in read("qd_metrics"):
+        if row["table"] == PLOTTED_OVER_CE and row["metric"] == "CE":
+            ratio[row["method"], row["queries_per_doc"]] = row["value_printed"]
+
     return [{**row, "ce": ratio[row["method"], row["queries_per_doc"]]} for row in rows]
 
 
@@ -145,27 +157,33 @@ def wide(published: PublishedTable, rows: Sequence[PublishedRow] | None = None) 
     note on it. Of two numbers for one place (a conflict within the table) both are kept.
     """
     shown = published.rows if rows is None else rows
-    keys = [c for c in published.columns if c in COLUMNS and c not in ("dataset", "group", "eval_domain")]
-    keys = [c for c in keys if len({row[c] for row in published.rows}) > 1] or keys[:1]
-    for implied in ("train_data", "generator"):
-        others = [c for c in keys if c != implied]
-        if others and _lines(published.rows, others) == _lines(published.rows, keys):
-            keys = others
+    keys = _keys(published)
+    titles = list(dict.fromkeys(map(_place, shown)))
 
-    titles = list(dict.fromkeys(_place(row) for row in shown))
     lines: dict[tuple[Any, ...], PublishedRow] = {}
     for row in shown:
-        line = lines.setdefault(
-            tuple(row[c] for c in keys), {**{COLUMNS[c]: row[c] for c in keys}, **dict.fromkeys(titles, "")}
-        )
-        cell = printed(row)
-        title = _place(row)
+        condition = {COLUMNS[c]: row[c] for c in keys}
+        line = lines.setdefault(tuple(condition.values()), {**condition, **dict.fromkeys(titles, "")})
+        title, cell = _place(row), printed(row)
         line[title] = f"{line[title]} / {cell}" if line[title] else cell
 
     return [*(COLUMNS[c] for c in keys), *titles], list(lines.values())
 
 
+def _keys(published: PublishedTable) -> list[str]:
+    """The columns that tell the conditions of a table apart."""
+    columns = [c for c in published.columns if c in COLUMNS and c not in ("dataset", "group", "eval_domain")]
+    keys = [c for c in columns if _lines(published.rows, [c]) > 1] or columns[:1]
+    for implied in ("train_data", "generator"):
+        others = [c for c in keys if c != implied]
+        if others and _lines(published.rows, others) == _lines(published.rows, keys):
+            keys = others
+
+    return keys
+
+
 def _lines(rows: Sequence[PublishedRow], keys: Sequence[str]) -> int:
+    """How many conditions these columns tell apart."""
     return len({tuple(row[c] for c in keys) for row in rows})
 
 
@@ -176,6 +194,7 @@ def printed(row: PublishedRow) -> str:
 
 
 def _place(row: PublishedRow) -> str:
+    """The title of a number's column: its dataset, else its group."""
     if row["dataset"]:
         return str(row["dataset"])
     return f"{row['group']} average" if row["is_average"] else str(row["group"])
@@ -202,12 +221,13 @@ def read(name: str) -> tuple[PublishedRow, ...]:
 def _typed(row: Mapping[str, str]) -> PublishedRow:
     typed: PublishedRow = dict(row)
     for column, text in row.items():
-        if column in WHOLE:
-            typed[column] = int(text) if text else None
-        elif column in REAL:
-            typed[column] = float(text) if text else None
-        elif column in FLAGS:
+        if column in FLAGS:
             typed[column] = text == "true"
+        elif column in WHOLE or column in REAL:
+            typed[column] = None
+            if text:
+                typed[column] = int(text) if column in WHOLE else float(text)
+
     return typed
 
 
@@ -224,11 +244,16 @@ class Note:
 
     def concerns(self, row: Mapping[str, Any]) -> bool:
         """Whether the note is about this row: every field of one of its patterns fits."""
-        return any(all(_fits(row.get(field), wanted) for field, wanted in p.items()) for p in self.where)
+        return any(_matches(row, pattern) for pattern in self.where)
 
 
-def _fits(value: Any, wanted: Any) -> bool:
-    return value in wanted if isinstance(wanted, list) else value == wanted
+def _matches(row: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
+    for column, wanted in pattern.items():
+        options = wanted if isinstance(wanted, list) else [wanted]
+        if row.get(column) not in options:
+            return False
+
+    return True
 
 
 @lru_cache(maxsize=1)
@@ -240,19 +265,24 @@ def notes() -> tuple[Note, ...]:
 
 def list_tables() -> list[dict[str, Any]]:
     """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
-    made = {name: table(name) for name in TABLES}
-    return [
-        {"name": short_name(name), "title": info.title, "kind": info.kind, "numbers": len(made[name].rows),
-         "notes": len(made[name].related), "about": info.about}
-        for name, info in TABLES.items()
-    ]  # fmt: skip
+    listed = []
+    for name, info in TABLES.items():
+        made = table(name)
+        sizes = {"numbers": len(made.rows), "notes": len(made.related)}
+        listed.append({"name": short_name(name), "title": info.title, "kind": info.kind, **sizes, "about": info.about})
+
+    return listed
 
 
 def to_csv(published: PublishedTable) -> str:
     """The rows of a table as CSV: its columns, the value, as printed, marks and the numbers of the notes."""
     columns = [*published.columns, "mark", "notes"]
-    rows = ({**row, "notes": " ".join(map(str, row["notes"]))} for row in published.rows)
-    return csv_text(columns, ([row.get(name, "") for name in columns] for row in rows))
+    rows = []
+    for row in published.rows:
+        shown = {**row, "notes": " ".join(map(str, row["notes"]))}
+        rows.append([shown.get(name, "") for name in columns])
+
+    return csv_text(columns, rows)
 
 
 FILE = SHIPPED_DATA / "evidence" / "prior_work.csv"

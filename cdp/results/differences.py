@@ -114,14 +114,7 @@ def compare(
     ]
 
     compared = {row["retriever_id"] for row in selected}
-    whole = [row for row in selected if row["settings"].get("imported") != MEANS_ALONE]
-    scores: dict[str, dict[str, float]] = {row["id"]: {} for row in selected}
-    scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
-    for row in whole:
-        now = regraded.scores(workspace, row)
-        if now is not None:
-            scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
-
+    scores = query_scores(workspace, selected)
     rows = rows_of(workspace, selected, newest, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
@@ -145,6 +138,21 @@ def compare(
         scores={**scores, **means},
         evaluations=evaluations,
     )
+
+
+def query_scores(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return {evaluation: {query: NDCG@10 in [0, 1]}} by the grades as they are now; no queries where means alone were
+    imported."""
+    whole = [row for row in evaluations if row["settings"].get("imported") != MEANS_ALONE]
+    scores: dict[str, dict[str, float]] = {row["id"]: {} for row in evaluations}
+    scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
+
+    for row in whole:
+        now = regraded.scores(workspace, row)
+        if now is not None:
+            scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
+
+    return scores
 
 
 def _mean(of_runs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:

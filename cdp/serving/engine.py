@@ -6,7 +6,6 @@ same texts. Importing this loads no torch.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import threading
@@ -24,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdp.base.errors import CdpError, InputError, ModelError, WorkspaceError
+from cdp.base.memory import return_freed_memory
 from cdp.base.records import Document
 from cdp.base.text import Progress, silent
 from cdp.base.workspace import Workspace
@@ -276,8 +276,7 @@ class Cache:
                 evicted = len(self._items) < before
 
             if evicted:
-                with suppress(OSError, AttributeError):  # glibc returns freed memory to the system when asked
-                    ctypes.CDLL(None).malloc_trim(0)
+                return_freed_memory()
 
             return value
 

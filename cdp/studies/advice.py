@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,7 +45,7 @@ from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.gains import BySeed, read_scores
-from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, method_of
+from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, loop_of, method_of
 from cdp.studies.report import about_file, latest, plan_of, read_about
 from cdp.studies.target_queries import Profiled
 from cdp.synthesis import pricing
@@ -83,23 +84,28 @@ def answer_from(
     ``target`` are its queries, None where none are named; ``domain`` and ``task`` what they are for the published rule.
     """
     manifest = resolve_corpus(workspace, corpus) if corpus else None
-    published = target.recommend(domain=domain, task=task) if target is not None else None
-    benchmark = name_and_split(target.benchmark)[0] if target is not None else ""
+    published = None
+    language, unit, benchmark = "unknown", "document", ""
+    rule, unknown = "", "No target queries are named."
+
+    if target is not None:
+        published = target.recommend(domain=domain, task=task)
+        benchmark, _ = name_and_split(target.benchmark)
+        language, unknown = target.language, published.missing
+        if not published.scope.outside:
+            rule = published.level
+
+    if manifest is not None:
+        language, unit = manifest.main_language, manifest.unit
 
     evidence = _own(workspace, studies, manifest, benchmark, target is not None)
-    language = manifest.main_language if manifest else target.language if target is not None else "unknown"
     if not evidence and not _reads(DEFAULT_RETRIEVER, language):
         evidence.append(Evidence(Basis(retriever=DEFAULT_RETRIEVER, reads_language=False)))
     if published is not None and (prior := published.evidence()) is not None:
-        evidence.append(replace(prior, basis=replace(prior.basis, unit=manifest.unit if manifest else "document")))
+        evidence.append(replace(prior, basis=replace(prior.basis, unit=unit)))
 
-    asked = Task(
-        language=language,
-        domain=domain,
-        rule=published.level if published is not None and not published.scope.outside else "",
-        readers=[name for name in PRESETS if name != DEFAULT_RETRIEVER and _reads(name, language)],
-        unknown=published.missing if published is not None else "No target queries are named.",
-    )
+    readers = [name for name in PRESETS if name != DEFAULT_RETRIEVER and _reads(name, language)]
+    asked = Task(language=language, domain=domain, rule=rule, readers=readers, unknown=unknown)
     return principle.decide(evidence, asked)
 
 
@@ -124,16 +130,22 @@ def _own(
             load = partial(_of_study, workspace, view, about)
             question = ("evidence", str(view.state), RECORDS.digest(about_file(view.folder)))
             for e in ANSWERS.get(view.folder / records.FOLDER, question, load):
-                names = (e.basis.benchmark, whole_of(workspace, e.basis.benchmark)[0])
-                same_corpus, same_queries = corpus is not None and e.basis.corpus == corpus.id, benchmark in names
+                same_corpus = corpus is not None and e.basis.corpus == corpus.id
+                same_queries = benchmark in (e.basis.benchmark, whole_of(workspace, e.basis.benchmark)[0])
                 # Documents that were added again under their name are another corpus.
                 earlier = corpus is not None and not same_corpus and _corpus_name(workspace, e.basis) == corpus.name
-                if same_corpus or same_queries or earlier:
-                    elsewhere = "documents" if corpus is not None and not (same_corpus or earlier) else ""
-                    elsewhere = elsewhere or ("queries" if named and not same_queries else "")
-                    e = _now(workspace, e)
-                    present = _present(workspace, e, about, earlier)
-                    found.append(replace(e, basis=replace(e.basis, elsewhere=elsewhere, **present)))
+                if not (same_corpus or same_queries or earlier):
+                    continue
+
+                elsewhere = ""
+                if corpus is not None and not (same_corpus or earlier):
+                    elsewhere = "documents"
+                elif named and not same_queries:
+                    elsewhere = "queries"
+
+                e = _now(workspace, e)
+                present = _present(workspace, e, about, earlier)
+                found.append(replace(e, basis=replace(e.basis, elsewhere=elsewhere, **present)))
 
     return found
 
@@ -149,10 +161,10 @@ def stated(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) -> di
     found: dict[tuple[Any, ...], ArmDifference] = {}
     with suppress(CdpError, KeyError, TypeError):  # a study that cannot be read is no evidence
         for e in _of_study(workspace, view, about):
-            of = e.basis.benchmark, e.basis.split
-            found |= {
-                (*of, c.option.cell, c.against.cell): c for c in differences_of(_now(workspace, e)) if c.comparable
-            }
+            for c in differences_of(_now(workspace, e)):
+                if c.comparable:
+                    found[e.basis.benchmark, e.basis.split, c.option.cell, c.against.cell] = c
+
     return found
 
 
@@ -174,6 +186,7 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
     """The evidence with its scores by all that a model judged until now, where what the arms retrieved was kept."""
     if not _queries_of(e.arms):
         return e
+
     try:
         folder = resolve_benchmark(e.basis.benchmark, workspace)
         whole = judged.whole(folder)
@@ -184,17 +197,16 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
         return e
 
     def load() -> Evidence:
-        missing = judged.missing(qrels, *(run for arm in e.arms for run in arm.shown))
+        shown = [run for arm in e.arms for run in arm.shown]
+        missing = judged.missing(qrels, *shown)
         top = judged.all_relevant(qrels, missing)
-        arms = [
-            replace(
-                arm,
-                scores=np.array([_scored(run, qrels) for run in arm.shown]),
-                top=np.array([_scored(run, top) for run in arm.shown]),
-                unjudged=judged.unjudged_share(qrels, *arm.shown),
-            )
-            for arm in e.arms
-        ]
+
+        arms = []
+        for arm in e.arms:
+            scores = np.array([_scored(run, qrels) for run in arm.shown])
+            at_best = np.array([_scored(run, top) for run in arm.shown])
+            arms.append(replace(arm, scores=scores, top=at_best, unjudged=judged.unjudged_share(qrels, *arm.shown)))
+
         return replace(e, basis=replace(e.basis, unjudged=len(missing)), arms=tuple(arms))
 
     question = ("evidence now", e.basis, judged.version(folder, e.basis.split))
@@ -216,11 +228,16 @@ def _by_people(workspace: Workspace, e: Evidence) -> Evidence:
 
     def scored(run: Mapping[str, Sequence[str]]) -> list[float]:
         # A document that people did not grade leaves its query unlabelled.
-        known = {q: run[q] for q in queries if q in by.people and all(d in by.people[q] for d in run[q])}
-        scores = scores_of(known, by.people)
-        return [100 * scores[query] if query in known else math.nan for query in queries]
+        labelled = [query for query in queries if query in by.people and by.people[query].keys() >= set(run[query])]
+        scores = scores_of({query: run[query] for query in labelled}, by.people)
+        percent = {query: 100 * scores[query] for query in labelled}
+        return [percent.get(query, math.nan) for query in queries]
 
-    arms = [replace(arm, people=np.array([scored(run) for run in arm.shown])) for arm in e.arms]
+    arms = []
+    for arm in e.arms:
+        by_people = [scored(run) for run in arm.shown]
+        arms.append(replace(arm, people=np.array(by_people)))
+
     return replace(e, arms=tuple(arms))
 
 
@@ -233,8 +250,6 @@ def _queries_of(arms: Sequence[Arm]) -> list[str]:
 def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlier: bool) -> dict[str, Any]:
     """What depends on the data as they are now: what changed since, the corpus's size and the queries sampled from."""
     basis = e.basis
-    stale = ["documents"] if earlier else []
-
     facts: dict[str, Any] = {}
     with suppress(CdpError):
         manifest = load_manifest(workspace, basis.corpus)
@@ -248,19 +263,16 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
         with suppress(CdpError, OSError):
             facts["dev_shared"] = leakage.shared(workspace, (basis.benchmark, basis.split), (name, split))
 
-    measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
-    for source in about["sources"]:
-        with suppress(CdpError):
-            now = query_sets.load(workspace, source["query_set"]).content_hash
-            if measured.get(source["label"], now) != now and "training queries" not in stale:
-                stale.append("training queries")
+    stale = []
+    if earlier:
+        stale.append("documents")
+    if _training_queries_changed(workspace, about):
+        stale.append("training queries")
 
     with suppress(CdpError, OSError):
         info = describe(resolve_benchmark(basis.benchmark, workspace), workspace)
-        changed = (
-            b["name"] == info.name and b.get("hash") not in (None, info.content_hash) for b in about["benchmarks"]
-        )
-        if any(changed) and basis.unjudged < 0:
+        measured = {b.get("hash") for b in about["benchmarks"] if b["name"] == info.name}
+        if measured - {None, info.content_hash} and basis.unjudged < 0:
             stale.append("judged queries")
 
         whole, split = whole_of(workspace, basis.benchmark)
@@ -271,61 +283,94 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
     return {**facts, "stale": tuple(stale)}
 
 
+def _training_queries_changed(workspace: Workspace, about: Mapping[str, Any]) -> bool:
+    """Whether a query set that a study trained on has other queries now."""
+    measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
+    for source in about["sources"]:
+        with suppress(CdpError):
+            now = query_sets.load(workspace, source["query_set"]).content_hash
+            if measured.get(source["label"], now) != now:
+                return True
+
+    return False
+
+
 def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) -> list[Evidence]:
     """The evidence of a study: one for each benchmark, retriever and corpus that it trained on."""
-    found = []
     config, sources = plan_of(about)
     by_corpus: dict[str, list[StudySource]] = defaultdict(list)
     for source in sources:
         by_corpus[source.corpus or _corpus_of(workspace, source.query_set)].append(source)
 
     everything = latest(list(records.list_records(view.folder)))
-    labels = {b["place"]: b["place"] for b in about["benchmarks"]}
+    scores, behind = read_scores(everything, {b["place"]: b["place"] for b in about["benchmarks"]})
+    finished = [r for r in everything if not r.get("failure") and r["condition"]]
+    of_study: dict[str, Any] = {
+        "study": view.id,
+        "name": view.name,
+        "recorded": records.is_recorded(view.folder),
+        "finished": len(finished),
+        "planned": len(conditions(config, sources)),
+        "dev": config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
+    }
 
-    scores, behind = read_scores(everything, labels)
-    planned, finished = conditions(config, sources), [r for r in everything if not r.get("failure") and r["condition"]]
-    for facts in about["benchmarks"]:
-        for corpus, own in by_corpus.items():
-            for retriever in config.retrievers:
-                arms = list(_arms(scores, behind, facts["place"], retriever, own, config.held_equal))
-                trained = [arm for arm in arms if arm.trained]
-                if not trained:
-                    continue
+    found = []
+    for facts, (corpus, own), retriever in product(about["benchmarks"], by_corpus.items(), config.retrievers):
+        arms = list(_arms(scores, behind, facts["place"], retriever, own, config.held_equal))
+        if not any(arm.trained for arm in arms):
+            continue
 
-                steps = [arm.steps for arm in trained if not arm.fused]
-                training = [r["training"] for r in finished if r["retriever"] == retriever]
-                with_dev = [t.get("best_step") is not None for t in training]
-                language = facts.get("language") or "unknown"
-                basis = Basis(
-                    study=view.id,
-                    name=view.name,
-                    retriever=retriever,
-                    corpus=corpus,
-                    benchmark=facts["name"],
-                    split=facts["split"],
-                    documents=max(arm.documents for arm in trained),
-                    of_documents=max(arm.documents for arm in trained),
-                    judged_queries=arms[0].scores.shape[1],
-                    written_by=", ".join(dict.fromkeys(s.written_by for s in own if s.written_by)),
-                    language=language,
-                    reads_language=_reads(retriever, language),
-                    in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
-                    dev_chosen=all(with_dev),
-                    dev=config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
-                    recorded=records.is_recorded(view.folder),
-                    first_look=retriever in PRESETS and PRESETS[retriever].architecture == "static",
-                    similarities=retriever in PRESETS
-                    and PRESETS[retriever].kind == DENSE
-                    and PRESETS[retriever].similarity[config.protocol] != TRAINED_SIMILARITY,
-                    equal_steps=max(steps) <= SAME_STEPS * min(steps),
-                    finished=len(finished),
-                    planned=len(planned),
-                    queries=f"{facts['place']} {arms[0].scores.shape[1]}",
-                    **_judged(facts.get("source") or {}),
-                )
-                found.append(Evidence(basis, tuple(arms), query_ids=records.query_ids(everything, facts["place"])))
+        training = [r["training"] for r in finished if r["retriever"] == retriever]
+        basis = Basis(
+            **of_study,
+            **_of_benchmark(facts, own),
+            **_of_retriever(retriever, config.protocol),
+            trained_layers=loop_of(config, retriever).trained_layers or 0,
+            **_of_arms(arms),
+            corpus=corpus,
+            reads_language=_reads(retriever, facts.get("language") or "unknown"),
+            dev_chosen=all(t.get("best_step") is not None for t in training),
+            queries=f"{facts['place']} {arms[0].scores.shape[1]}",
+        )
+        found.append(Evidence(basis, tuple(arms), query_ids=records.query_ids(everything, facts["place"])))
 
     return found
+
+
+def _of_benchmark(facts: Mapping[str, Any], sources: Sequence[StudySource]) -> dict[str, Any]:
+    """What the basis says of the benchmark, and of the queries that were trained on."""
+    writers = dict.fromkeys(source.written_by for source in sources)
+    labels = {source.label for source in sources}
+    return {
+        "benchmark": facts["name"],
+        "split": facts["split"],
+        "language": facts.get("language") or "unknown",
+        "written_by": ", ".join(filter(None, writers)),
+        "in_domain": labels <= set(facts.get("in_domain_of", ())),
+        **_judged(facts.get("source") or {}),
+    }
+
+
+def _of_retriever(name: str, protocol: str) -> dict[str, Any]:
+    """What the basis says of the trained retriever, as far as it is a preset."""
+    preset = PRESETS.get(name)
+    if preset is None:
+        return {"retriever": name, "first_look": False, "similarities": False}
+
+    similarities = preset.kind == DENSE and preset.similarity[protocol] != TRAINED_SIMILARITY
+    return {"retriever": name, "first_look": preset.architecture == "static", "similarities": similarities}
+
+
+def _of_arms(arms: Sequence[Arm]) -> dict[str, Any]:
+    trained = [arm for arm in arms if arm.trained]
+    documents = max(arm.documents for arm in trained)
+    steps = [arm.steps for arm in trained if not arm.fused]
+    return {
+        "documents": documents,
+        "of_documents": documents,
+        "judged_queries": arms[0].scores.shape[1],
+        "equal_steps": max(steps) <= SAME_STEPS * min(steps),
+    }
 
 
 def _corpus_of(workspace: Workspace, query_set: str) -> str:
@@ -338,9 +383,8 @@ def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
     """Who judged a benchmark's queries, as its manifest says."""
     if source.get("judge"):
         writer = str(source.get("written_by") or PEOPLE)
-        return {
-            "judged_by": MODEL, "judge": str(source["judge"]), "queries_by": "" if writer == PEOPLE else writer,
-        }  # fmt: skip
+        by = "" if writer == PEOPLE else writer
+        return {"judged_by": MODEL, "judge": str(source["judge"]), "queries_by": by}
     return {"judged_by": TEMPLATE if source.get("queries") == "template" else PEOPLE}
 
 
@@ -353,8 +397,8 @@ def _arms(
     design: str,
 ) -> Iterator[Arm]:
     """The options of a study on one benchmark: this retriever's trainings with equal weights, BM25, and all untrained
-    retrievers with their fusions. A fusion that dev shows to bring nothing is none, nor a retriever that knows the
-    queries."""
+    retrievers with their fusions. Left out are fusions that bring nothing on dev, and retrievers that were trained on
+    the queries."""
     by_label = {source.label: source for source in sources}
     for cell, by_benchmark in scores.items():
         label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)
@@ -363,36 +407,61 @@ def _arms(
         if _leaked(behind[cell], place) or not _fusion_stands(cell, behind):
             continue
 
-        of: dict[str, Any] = {"api": api.parse(cell.retriever) is not None, "fused": cell.fused and per_doc > 0}
-        of |= {"retriever": "" if cell.retriever == bm25.NAME else cell.retriever, "cell": cell, "title": cell.name}
-        rows, shown = np.array([of_seed[seed] for seed in sorted(of_seed)]), _shown(behind[cell], place)
+        arm = Arm(
+            kind=label,
+            scores=np.array([of_seed[seed] for seed in sorted(of_seed)]),
+            shown=_shown(behind[cell], place),
+            api=api.parse(cell.retriever) is not None,
+            retriever=cell.retriever,
+            cell=cell,
+            title=cell.name,
+        )
+        if cell.retriever == bm25.NAME:
+            arm = replace(arm, kind=BM25, retriever="")
 
         if not per_doc:
-            yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows, shown=shown, **of)
+            yield arm
         elif label in by_label:
             training = [r["training"] for r in behind[cell] if r.get("training")]
-            yield Arm(
-                kind=label.partition(ON)[0] if method_of(label) in (DIVERSE, PARAPHRASE) else label,
-                scores=rows,
-                per_doc=per_doc,
-                # With a budget all is at equal pairs: the documents of one query each are more.
-                held=cell.held or (EQUAL_PAIRS if design == EQUAL_PAIRS and per_doc > 1 else ""),
-                documents=max((int(t.get("documents", 0)) for t in training), default=0),
-                pairs=max((int(t.get("pairs", 0)) for t in training), default=0),
-                steps=max((int(t.get("steps", 0)) for t in training), default=0),
-                seen=max((int(t.get("pairs_seen", 0)) for t in training), default=0),
-                seconds=max((float(t.get("seconds", 0)) for t in training), default=0.0),
-                query_set=by_label[label].query_set,
-                shown=shown,
-                **of,
-            )
+            yield _trained_arm(arm, cell, by_label[label].query_set, training, design)
+
+
+def _trained_arm(arm: Arm, cell: Cell, query_set: str, training: Sequence[Mapping[str, Any]], design: str) -> Arm:
+    """Return ``arm`` with the facts of its training: its queries, its size, and the longest time it took."""
+    kind, held = arm.kind, cell.held
+    if method_of(kind) in (DIVERSE, PARAPHRASE):
+        kind = kind.partition(ON)[0]
+    # With a budget all is at equal pairs: the documents of one query each are more.
+    if design == EQUAL_PAIRS and cell.per_doc > 1:
+        held = held or EQUAL_PAIRS
+
+    def most(name: str) -> float:
+        return max((float(t.get(name, 0)) for t in training), default=0.0)
+
+    return replace(
+        arm,
+        kind=kind,
+        per_doc=cell.per_doc,
+        held=held,
+        fused=cell.fused,
+        documents=int(most("documents")),
+        pairs=int(most("pairs")),
+        steps=int(most("steps")),
+        seen=int(most("pairs_seen")),
+        seconds=most("seconds"),
+        query_set=query_set,
+    )
 
 
 def _leaked(behind: Sequence[Mapping[str, Any]], place: str) -> bool:
     """Whether an untrained option's retriever was trained on queries of this benchmark."""
-    records = [record for record in behind if record.get("condition") is None]
-    counts = [(record["evaluations"].get(place) or {}).get("counts") or {} for record in records]
-    return any(count.get("leaked_queries") or count.get("leaked_training") for count in counts)
+    for record in behind:
+        evaluation = record["evaluations"].get(place) or {}
+        counts = evaluation.get("counts") or {}
+        if record.get("condition") is None and (counts.get("leaked_queries") or counts.get("leaked_training")):
+            return True
+
+    return False
 
 
 def _fusion_stands(cell: Cell, behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> bool:
@@ -404,9 +473,14 @@ def _fusion_stands(cell: Cell, behind: Mapping[Cell, Sequence[Mapping[str, Any]]
 
 def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[FirstTen]:
     """What each seed of an option retrieved, in the order of the seeds, where the study kept it."""
-    by_seed = sorted(behind, key=lambda record: (record.get("condition") or {}).get("seed", 0))
-    evaluations = [record["evaluations"].get(place) or {} for record in by_seed]
-    return [run for e in evaluations if e and (run := records.firsts(e)) is not None]
+    found = []
+    for record in sorted(behind, key=lambda record: (record.get("condition") or {}).get("seed", 0)):
+        evaluation = record["evaluations"].get(place)
+        run = records.firsts(evaluation) if evaluation else None
+        if run is not None:
+            found.append(run)
+
+    return found
 
 
 @dataclass(frozen=True)
@@ -448,6 +522,9 @@ def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | Non
         if basis.dev:
             settings["dev"] = basis.dev
 
+    if basis.trained_layers:
+        settings["trained_layers"] = basis.trained_layers
+
     why = f"train {name_of(choice)} per {basis.unit}."
     return Step("launch", "Train this", why, params, settings)
 
@@ -472,9 +549,13 @@ class Option:
 
     @property
     def price_text(self) -> str:
-        if not self.per_doc or self.held:
-            return "–" if self.held else "none"
-        return "not known" if self.price is None else "free" if not self.price else dollars(self.price)
+        if self.held:
+            return "–"
+        if not self.per_doc:
+            return "none"
+        if self.price is None:
+            return "not known"
+        return dollars(self.price) if self.price else "free"
 
     @property
     def training_text(self) -> str:
@@ -490,24 +571,28 @@ OFFERED = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
 def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[list[Option], str]:
     """Every option, the cheapest first, with price and time, and whose prices these are: the last generator's."""
     manifest = None
-    with suppress(CdpError):
-        manifest = load_manifest(workspace, corpus) if corpus else None
+    if corpus:
+        with suppress(CdpError):
+            manifest = load_manifest(workspace, corpus)
 
     # Without any queries yet, prices are those of the one endpoint that needs no address, with the paper's model.
     writer = SynthesisConfig.from_dict({"corpus": corpus, **(own_test.last_generator(workspace, corpus) or EXAMPLE)})
-    arms: Iterable[Arm] = answer.evidence.arms if answer.evidence else ()
-    measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
-    # No advice on queries before there is a retriever that reads them.
-    offered = OFFERED if answer.choice.kind != RETRIEVER else ()
     against = reference(answer)
-
     over = {id(c.option): c for c in answer.over(against)} if against else {}
-    known = measured or [Arm(kind, np.zeros((1, 2)), per_doc) for kind, per_doc in offered]
+
+    arms = answer.evidence.arms if answer.evidence else ()
+    measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
+    offered: list[Arm] = []
+    # No advice on queries before there is a retriever that reads them.
+    if answer.choice.kind != RETRIEVER:
+        offered = [Arm(kind, np.zeros((1, 2)), per_doc) for kind, per_doc in OFFERED]
+
     options = []
-    for arm in known:
+    for arm in measured or offered:
         price = None
         if manifest is not None and arm.kind in (DIVERSE, PARAPHRASE) and not arm.held:
             price = _price(workspace, manifest, arm.kind, arm.per_doc, writer)
+
         own = arm if measured else None
         options.append(Option(arm.name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
 

@@ -72,7 +72,7 @@ class Writer(EndpointSettings):
 
 
 class StudyConfig(Config):
-    """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
+    """The paper's experiment on one's own data: each combination is trained and evaluated. Commas separate lists."""
 
     benchmarks: tuple[str, ...] = option(
         REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmark",
@@ -154,7 +154,7 @@ class StudyConfig(Config):
     )  # fmt: skip
     bm25: bool = option(
         False, "Evaluate BM25 on the same benchmarks, as a row beside the retrievers.",
-        reason="Plans of before BM25 was a row stay as they were.",
+        reason="Off: earlier plans have no row for BM25.",
     )  # fmt: skip
     hybrid: bool = option(
         False, "Evaluate the fusion of BM25 and each untrained retriever, as a row beside them.",
@@ -174,7 +174,7 @@ class StudyConfig(Config):
     same_language: bool = option(
         False,
         "Evaluate what is trained on queries of one language on the benchmarks of that language alone. The untrained "
-        "retriever and BM25 are evaluated on all.", reason="Off: plans of before have no other evaluations.",
+        "retriever and BM25 are evaluated on all.", reason="Off: earlier plans evaluate on all benchmarks.",
         advanced=True,
     )  # fmt: skip
     criteria: str = option(
@@ -215,16 +215,23 @@ class StudyConfig(Config):
 
     def recorded(self) -> dict[str, Any]:
         """Return the settings that took part: a default must not read as the writer of queries that were there."""
-        # Those that came later stand in no plan of before.
-        own = StudyConfig.settings()
-        usual = {name: setting.default for name, setting in Loop.settings().items()}
-        usual |= {name: own[name].default for name in ("choose", "untrained", "layers", "fusion", "keep", "tracker")}
-        values = {name: value for name, value in self.to_dict().items() if name not in usual or value != usual[name]}
+        # Later settings stand in no earlier plan.
+        later = {**Loop.settings()}
+        later |= {
+            name: self.settings()[name] for name in ("choose", "untrained", "layers", "fusion", "keep", "tracker")
+        }
+
+        values = self.to_dict()
+        unused = {name for name, setting in later.items() if values.get(name) == setting.default}
         if self.losses == (INFONCE,):
-            del values["teacher"]
-        if self.methods and self.model_name:
-            return {**values, "model": self.model_name}
-        unused = {"model", "base_url"} if self.methods else {"corpus", "generator", "model", "base_url"}
+            unused.add("teacher")
+        if not self.methods:
+            unused |= {"corpus", "generator", "model", "base_url"}
+        elif self.model_name:
+            values["model"] = self.model_name
+        else:
+            unused |= {"model", "base_url"}
+
         return {name: value for name, value in values.items() if name not in unused}
 
     @property
@@ -233,8 +240,8 @@ class StudyConfig(Config):
         return self.design or ("equal documents" if self.budget is None else "equal pairs")
 
     def check(self) -> None:
-        problems = [f"{name!r} is empty" for name in ("benchmarks", "per_doc", "weightings", "retrievers", "seeds")
-                    if not getattr(self, name)]  # fmt: skip
+        needed = ("benchmarks", "per_doc", "weightings", "retrievers", "seeds")
+        problems = [f"{name!r} is empty" for name in needed if not getattr(self, name)]
         if not self.query_sets and not self.methods:
             problems.append("neither 'query_sets' nor 'methods' names anything to train on")
         if self.methods and not self.corpus:
@@ -255,7 +262,8 @@ class StudyConfig(Config):
             self.layers or (0,),
         )  # fmt: skip
         trainings = math.prod(map(len, compared)) * (len(self.query_sets) + len(self.methods))
-        trainings *= 2 if self.design == BOTH else 1
+        if self.design == BOTH:
+            trainings *= 2
         if trainings > MAX_TRAININGS:
             raise ConfigError(
                 f"The study would be {trainings:,} trainings, more than {MAX_TRAININGS:,}.",
@@ -272,7 +280,9 @@ AROUND = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 def grid(default: float) -> tuple[float, ...]:
     """The paper's grid where it holds a retriever's default rate, else one around that rate."""
-    return RATES if default in RATES else tuple(float(f"{factor * default:.3g}") for factor in AROUND)
+    if default in RATES:
+        return RATES
+    return tuple(float(f"{factor * default:.3g}") for factor in AROUND)
 
 
 def read_rates(text: str) -> list[float]:
@@ -298,11 +308,12 @@ class ReadyMade:
 
 def ready_made() -> list[ReadyMade]:
     """The plans in ``data/plans``, by name."""
+    return [RECORDS.get(file, "plan", partial(_ready_made, file)) for file in _plan_files()]
 
-    def describe(file: Path) -> ReadyMade:
-        return ReadyMade(file.stem, " ".join(str(_read(file).get("about", "")).split()), file)
 
-    return [RECORDS.get(file, "plan", partial(describe, file)) for file in _plan_files()]
+def _ready_made(file: Path) -> ReadyMade:
+    about = str(_read(file).get("about", ""))
+    return ReadyMade(file.stem, " ".join(about.split()), file)
 
 
 def _plan_files() -> list[Path]:
@@ -335,15 +346,18 @@ def stored(values: Mapping[str, Any]) -> StudyConfig:
     known = {name: value for name, value in values.items() if name in names and value is not None}
     if known.get("design") not in DESIGNS:
         known.pop("design", None)
-    # Of a further setting that the study itself decides nothing was trained.
-    entries = [entry for entry in str(known.pop("training", "")).split(",") if "=" in entry]
-    further = {name.strip(): value for name, _, value in (entry.partition("=") for entry in entries)}
-    known |= {name: value for name, value in further.items() if name in Loop.settings()}
+
+    # Earlier versions kept further settings as one text, "scale=50, epochs=2"; only the loop's had an effect.
+    for entry in str(known.pop("training", "")).split(","):
+        name, is_setting, value = entry.partition("=")
+        if is_setting and name.strip() in Loop.settings():
+            known[name.strip()] = value
+
     return StudyConfig.from_dict(known)
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The settings in a file: names with texts and lists. InputError for what is no such file."""
+    """The settings in a file: names with texts and lists. InputError for a file that is no plan."""
     import yaml
 
     try:
@@ -361,8 +375,10 @@ def _read(file: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read: {error}.", file=file) from error
     except (yaml.YAMLError, RecursionError) as error:
         where = getattr(error, "problem_mark", None)
+        line = where.line + 1 if where else None
         problem = getattr(error, "problem", None) or error
-        raise InputError(f"is not valid YAML: {problem}.", file=file, line=where.line + 1 if where else None) from error
+        raise InputError(f"is not valid YAML: {problem}.", file=file, line=line) from error
+
     if not isinstance(values, dict):
         raise InputError("is not a plan: it must hold settings as 'name: value' lines.", file=file)
     return values
@@ -403,7 +419,7 @@ class TrialConfig(Config):
     )  # fmt: skip
     documents: int | None = option(
         None, "So many documents, drawn at random. Empty: all, at most 1,000.",
-        reason="Gains of a thousand documents are told apart in minutes; more cost time and queries.",
+        reason="A thousand documents show a gain within minutes; more cost time and queries.",
         unit="documents", minimum=2,
     )  # fmt: skip
     queries: int = option(

@@ -35,7 +35,7 @@ SLOW = Speed(25.0, 60.0)
 
 
 def speed_key(retriever: str, layers: int | None) -> str:
-    """Under which name the speed of a training is kept: ``minilm``, or ``minilm/2`` with two trained layers."""
+    """Return the name under which the speed of a training is kept: ``minilm``, ``minilm/2`` with two trained layers."""
     return f"{retriever}/{layers}" if layers else retriever
 
 
@@ -47,11 +47,13 @@ def of_speed_key(key: str) -> tuple[str, int | None]:
 
 def speed_of(key: str, measured: Mapping[str, Speed]) -> Speed:
     """Return the speed of ``speed_key`` as ``measured`` here, else a guess."""
+    if key in measured:
+        return measured[key]
+
     name, layers = of_speed_key(key)
     whole = DEFAULT_SPEEDS.get(name, SLOW)
     # What two of six layers were measured to bring.
-    guess = Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second) if layers else whole
-    return measured.get(key) or guess
+    return Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second) if layers else whole
 
 
 # Where so many queries have no content word, the language is probably another one.
@@ -132,7 +134,8 @@ class StudyPlan:
     @property
     def trainings(self) -> int:
         """How many trainings will be run: where the study chooses, those of one retriever."""
-        return len(self.conditions) // (len(self.config.retrievers) if self.config.choose else 1)
+        n = len(self.conditions)
+        return n // len(self.config.retrievers) if self.config.choose else n
 
     @property
     def requests(self) -> int:
@@ -142,13 +145,20 @@ class StudyPlan:
     @property
     def cost(self) -> float | None:
         """What they cost in US dollars; None where a price is not known."""
-        costs = [generation.cost for generation in self.generations]
-        return None if None in costs else sum(cost or 0.0 for cost in costs)
+        total = 0.0
+        for generation in self.generations:
+            if generation.cost is None:
+                return None
+            total += generation.cost
+
+        return total
 
     @property
     def price(self) -> str:
         """``free``, ``$1.20`` or ``not known``."""
-        return "free" if not self.requests else "not known" if self.cost is None else dollars(self.cost)
+        if not self.requests:
+            return "free"
+        return "not known" if self.cost is None else dollars(self.cost)
 
     def to_dict(self) -> dict[str, Any]:
         plain = ("seconds", "measured", "pairs", "steps", "benchmarks", "notes")
@@ -179,37 +189,41 @@ def estimate(
     planned = conditions(config, sources)
     by_label = {source.label: source for source in sources}
     pairs = {str(c): pairs_of(c, by_label[c.cell.source]) for c in planned}
-    steps = (
-        {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()} if planned else {}
-    )
-    texts = sum(map(_texts, benchmarks)) + (dev_texts if config.choose or config.fusion else 0)
-    names = config.retrievers
-    keys = {c: speed_key(name, loop_of(config, name, c.cell.layers).trained_layers) for c in planned
-            for name in (c.cell.retriever,)}  # fmt: skip
-    alone = {cell.retriever for cell in untrained(config)} - {bm25.NAME}
+    steps: dict[str, int] = {}
+    if planned:
+        steps = {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()}
 
+    keys: dict[Condition, str] = {}
+    for c in planned:
+        loop = loop_of(config, c.cell.retriever, c.cell.layers)
+        keys[c] = speed_key(c.cell.retriever, loop.trained_layers)
+
+    texts = sum(map(_texts, benchmarks))
+    if config.choose or config.fusion:
+        texts += dev_texts
+
+    alone = {cell.retriever for cell in untrained(config)} - {bm25.NAME}
     work = {UNTRAINED: STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in alone)}
+
     # What the frozen layers give is computed once for all trainings.
     once = max(pairs.values(), default=0) + sum(s.n_documents for s in sources) + dev_texts + texts
-    for name in {c.cell.retriever for c, key in keys.items() if key != c.cell.retriever}:
-        work[name] = speed_of(name, speeds).encoding_seconds(once)
+    for c, key in keys.items():
+        if key != c.cell.retriever:
+            work[c.cell.retriever] = speed_of(c.cell.retriever, speeds).encoding_seconds(once)
 
-    searched = {place.rpartition(":")[0] or place for place in config.dev}
-    for condition in planned:
-        speed = speed_of(keys[condition], speeds)
-        judged = evaluated_on(config, by_label[condition.cell.source], [str(b.get("language", "")) for b in benchmarks])
-        # Documents that the dev split shares have the vectors of the best checkpoint already.
-        encoded = sum(
-            _texts(b) - (int(b["n_documents"]) if b["name"] in searched else 0)
-            for b, there in zip(benchmarks, judged, strict=True)
-            if there
-        )
-        batch = min(settings[condition.cell.retriever].loop.batch_size or 1, pairs[str(condition)])
-        took = speed.training_seconds(steps[condition.cell.retriever] * batch)
+    for c in planned:
+        name = c.cell.retriever
+        speed = speed_of(keys[c], speeds)
+        batch = min(settings[name].loop.batch_size or 1, pairs[str(c)])
+        encoded = _encoded(config, by_label[c.cell.source], benchmarks)
+
+        took = speed.training_seconds(steps[name] * batch)
         took += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
-        work[condition.cell.retriever] = work.get(condition.cell.retriever, 0.0) + took
+        work[name] = work.get(name, 0.0) + took
 
-    of_trainings = [seconds for name, seconds in work.items() if name != UNTRAINED]
+    of_trainings = [seconds for name, seconds in work.items() if name != UNTRAINED] or [0.0]
+    training = max(of_trainings) if config.choose else sum(of_trainings)
+    used = dict.fromkeys([*keys.values(), *config.retrievers])
     plan = StudyPlan(
         config=config,
         sources=tuple(sources),
@@ -218,25 +232,42 @@ def estimate(
         pairs=pairs,
         steps=steps,
         generations=tuple(generations),
-        seconds=work[UNTRAINED] + (max if config.choose else sum)(of_trainings or [0.0]),
-        measured={*keys.values(), *names} <= speeds.keys(),
+        seconds=work[UNTRAINED] + training,
+        measured=used.keys() <= speeds.keys(),
         work=work,
-        speed_keys=tuple(dict.fromkeys([*keys.values(), *names])),
+        speed_keys=tuple(used),
     )
 
     return replace(plan, notes=tuple(_notes(plan)))
 
 
+def _encoded(config: StudyConfig, source: StudySource, benchmarks: Sequence[Mapping[str, Any]]) -> int:
+    """How many texts a training on a source is evaluated on."""
+    judged = evaluated_on(config, source, [str(b.get("language", "")) for b in benchmarks])
+    searched = {place.rpartition(":")[0] or place for place in config.dev}
+
+    texts = 0
+    for b, there in zip(benchmarks, judged, strict=True):
+        if there:
+            # Documents that the dev split shares have the vectors of the best checkpoint already.
+            texts += int(b["n_queries"]) if b["name"] in searched else _texts(b)
+
+    return texts
+
+
 def only(plan: StudyPlan, retrievers: Sequence[str]) -> StudyPlan:
     """The plan with these of the retrievers that a study may choose to train; the others are evaluated untrained."""
     others = [name for name in plan.config.retrievers if name not in retrievers]
-    config = plan.config.replace(retrievers=retrievers, untrained=[*plan.config.untrained, *others])
-    kept = {name: took for name, took in plan.work.items() if name == UNTRAINED or name in retrievers}
-    slowest = max((took for name, took in kept.items() if name != UNTRAINED), default=0.0)
-    conditions = tuple(c for c in plan.conditions if c.cell.retriever in retrievers)
-    steps = {name: n for name, n in plan.steps.items() if name in retrievers}
+    kept = {name: took for name, took in plan.work.items() if name in retrievers}
+    fixed = plan.work[UNTRAINED]
+
     return replace(
-        plan, config=config, conditions=conditions, work=kept, steps=steps, seconds=kept[UNTRAINED] + slowest
+        plan,
+        config=plan.config.replace(retrievers=retrievers, untrained=[*plan.config.untrained, *others]),
+        conditions=tuple(c for c in plan.conditions if c.cell.retriever in retrievers),
+        steps={name: n for name, n in plan.steps.items() if name in retrievers},
+        work={UNTRAINED: fixed, **kept},
+        seconds=fixed + max(kept.values(), default=0.0),
     )
 
 
@@ -258,7 +289,7 @@ class Remaining:
         self._least = math.inf
 
     def done(self, kind: str, seconds: float | None) -> None:
-        """A step of a kind is done; ``seconds`` is None where it was found done."""
+        """Count a step of a kind as done; ``seconds`` is None where its result was there already."""
         self._left[kind] -= 1
         if seconds is not None:
             self._took.setdefault(kind, []).append(seconds)
@@ -290,11 +321,14 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         name = speed_key(str(record["retriever"]), settings.get("trained_layers"))
         epochs = settings.get("epochs") or 1
         pairs_seen = training.get("pairs_seen") or epochs * training["pairs"]
-        took = [sum(e["seconds"].values()) for e in evaluations]
-        n = sum(e["n_texts"] - _reused(e.get("counts", {})) for e in evaluations)
+        took, n = 0.0, 0
+        for e in evaluations:
+            took += sum(e["seconds"].values())
+            n += e["n_texts"] - _reused(e.get("counts", {}))
+
         # Records hold whole milliseconds, of which a tiny study may take none.
         pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
-        texts.setdefault(name, []).append(n / max(sum(took), 0.001))
+        texts.setdefault(name, []).append(n / max(took, 0.001))
 
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
 
@@ -310,7 +344,9 @@ def _notes(plan: StudyPlan) -> Iterator[str]:
     for b in benchmarks:
         if b.get("empty", 0.0) >= DOUBTFUL:
             yield f"{b['name']}: {b['empty']:.0%} of the queries have no content word when counted as {b['language']}."
+
     yield from limits_of_design(config, plan.sources)
+
     if plan.generations and (config.budget is not None or config.max_documents is not None):
         seed = config.seeds[0]
         yield (

@@ -80,8 +80,11 @@ class Gain:
 
     @property
     def significant(self) -> bool:
-        """More than chance over ten clusters or more and the seeds, on all seeds in the same direction."""
-        shown = self.low > 0 or self.high < 0 if self.stated else self.p_holm < SIGNIFICANT
+        """True for a difference beyond chance over ten or more clusters and the seeds, with one sign on all seeds."""
+        shown = self.p_holm < SIGNIFICANT
+        if self.stated:
+            shown = self.low > 0 or self.high < 0
+
         return shown and self.seeds_agree and self.n_clusters >= FEWEST_CLUSTERS
 
     @property
@@ -103,18 +106,20 @@ def gains(
     """
     compared: list[Gain] = []
     clusters = units or {}
-    for cell in scores:
+    for cell, of_cell in scores.items():
         for comparison, control in controls(cell, scores):
-            of_benchmarks = [
-                _gain(
-                    comparison, cell, name, cw[name], scores[cell][name], scores[control][name], clusters.get(name, ())
-                )
-                for name in scores[cell]
-                if name in scores[control]
-            ]
-            family = [gain for gain in of_benchmarks if gain is not None]
+            family: list[Gain] = []
+            for name, by_seed in of_cell.items():
+                against = scores[control].get(name)
+                if against is None:
+                    continue
+                gain = _gain(comparison, cell, name, cw[name], by_seed, against, clusters.get(name, ()))
+                if gain is not None:
+                    family.append(gain)
+
             corrected = holm([gain.p for gain in family])
             compared += [replace(gain, p_holm=p) for gain, p in zip(family, corrected, strict=True)]
+
     order = list(TITLES)
 
     def shown_order(g: Gain) -> tuple[int, str, str, bool, str, str, str, int, float]:
@@ -126,7 +131,7 @@ def gains(
 
 
 def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
-    """What a condition is compared with, as far as it is there."""
+    """The controls of a condition that the study has."""
     if cell.source in (UNTRAINED, HYBRID) or cell.fused:
         return []
 
@@ -136,12 +141,12 @@ def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     if control := paraphrase_of(cell.source):
         wanted.append((PARAPHRASE, cell._replace(source=control)))
 
+    name = cell.weighting.partition("@")[0]
     if cell.weighting != "none":
-        by_cw = cell.weighting.partition("@")[0] == "cw"
-        wanted.append((WEIGHTING if by_cw else WEIGHED, cell._replace(weighting="none")))
-
-    if cell.weighting.partition("@")[0] == "ri-cw":
+        wanted.append((WEIGHTING if name == "cw" else WEIGHED, cell._replace(weighting="none")))
+    if name == "ri-cw":
         wanted.append((CW_BESIDE_RI, cell._replace(weighting="ri")))
+
     if cell.loss != INFONCE:
         wanted.append((LOSS, cell._replace(loss=INFONCE)))
     if cell.query_source != QUERY_ONLY:
@@ -168,7 +173,8 @@ def _gain(
     points = float(per_query.mean())
     spread = has_spread(by_seed)
     alone = paired_test(per_query, clusters)
-    low, high, p = alone.low, alone.high, 1.0 if alone.p_t is None else alone.p_t
+    low, high = alone.low, alone.high
+    p = 1.0 if alone.p_t is None else alone.p_t
 
     if spread and len(per_query) > 1:
         tested = two_level_test(differences, clusters=clusters)
@@ -207,32 +213,39 @@ def read_scores(
         if record.get("failure"):
             continue
 
-        about = record["condition"]
-        if about is None:
-            cell, seed = Cell(str(record["retriever"]), HYBRID if record.get("hybrid") else UNTRAINED), 0
-        else:
-            cell, seed = Cell(**{name: about[name] for name in Cell._fields if name in about}), int(about["seed"])
-
+        cell, seed = _cell_of(record)
         found = [(cell, record)]
-
         if fused := record.get("fused"):
             found.append((cell._replace(fused=True), {**record, "evaluations": fused["evaluations"]}))
 
         for of, scored in found:
+            behind.setdefault(of, []).append(scored)
             for key, name in name_of.items():
                 evaluation = scored["evaluations"].get(key)
                 if evaluation is not None:
-                    order = np.argsort(np.asarray(evaluation["query_ids"]), kind="stable")
-                    values = 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]
-                    scores.setdefault(of, {}).setdefault(name, {})[seed] = values
-            behind.setdefault(of, []).append(scored)
+                    scores.setdefault(of, {}).setdefault(name, {})[seed] = _ordered(evaluation)
 
     best = _best_on_dev(behind)
-    for cell in [cell for cell in behind if cell.fused and cell.per_doc and cell not in best]:
-        scores.pop(cell, None)
-        del behind[cell]
+    for cell in list(behind):
+        if cell.fused and cell.per_doc and cell not in best:
+            scores.pop(cell, None)
+            del behind[cell]
 
     return scores, behind
+
+
+def _cell_of(record: Mapping[str, Any]) -> tuple[Cell, int]:
+    """(what a record is of, its seed); 0 is the seed of what is not trained."""
+    about = record["condition"]
+    if about is None:
+        return Cell(str(record["retriever"]), HYBRID if record.get("hybrid") else UNTRAINED), 0
+    return Cell(**{name: about[name] for name in Cell._fields if name in about}), int(about["seed"])
+
+
+def _ordered(evaluation: Mapping[str, Any]) -> NDArray[np.float64]:
+    """NDCG@10 in percent of each query, in the order of their ids."""
+    order = np.argsort(np.asarray(evaluation["query_ids"]), kind="stable")
+    return 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]
 
 
 def _best_on_dev(behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> set[Cell]:
@@ -241,9 +254,13 @@ def _best_on_dev(behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> set[Cell
     for cell, records in behind.items():
         if not cell.fused or not cell.per_doc:
             continue
-        curves = [(record.get("training") or {}).get("evaluations") or [] for record in records]
-        best = [max((float(e["ndcg@10"]) for e in curve), default=0.0) for curve in curves]
+
+        best = []
+        for record in records:
+            curve = (record.get("training") or {}).get("evaluations") or []
+            best.append(max((float(e["ndcg@10"]) for e in curve), default=0.0))
         on_dev[cell.retriever][cell] = float(np.mean(best))
+
     return {max(cells, key=lambda cell: cells[cell]) for cells in on_dev.values()}
 
 
@@ -266,7 +283,7 @@ COVARIATES = {"cw": "content words", "words": "words of a query", "overlap": "wo
 class Observation:
     """The gain of a condition on a benchmark (points) with its variance. ``by_seed`` the gains of the single seeds,
     ``covariates`` numbers by name; ``family`` is what was judged, ``corpus`` what was trained on: observations of one
-    family, and of one corpus, hang together."""
+    family, and of one corpus, are not independent."""
 
     study: str
     family: str
@@ -301,27 +318,23 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
     """The mean gain, and its slopes on the covariates ``names``. A covariate that is not known for an observation takes
     the observation out."""
     known = [o for o in observations if all(np.isfinite(o.covariates.get(name, np.nan)) for name in names)]
-    families = [o.family for o in known]
-    shape: dict[str, Any] = {
-        "n": len(known),
-        "n_datasets": len({o.benchmark for o in known}),
-        "n_families": len(set(families)),
-    }
-
     if not known:
         return Pooled(title, problem="there is no observation.")
 
+    families = [o.family for o in known]
+    n_datasets = len({o.benchmark for o in known})
+    pooled = Pooled(title, n=len(known), n_datasets=n_datasets, n_families=len(set(families)))
+
     y = np.array([o.points for o in known])
+    variances = np.array([o.variance for o in known])
     columns: dict[str, Floats] = {}
     for name in names:
         values = np.array([o.covariates[name] for o in known])
         if np.ptp(values) > 1e-9:
             columns[name] = values
 
-    between = _between(y, np.array([o.variance for o in known]), families, columns)
-    in_family = {name: families.count(name) for name in set(families)}
-    mean_variance = {name: np.mean([o.variance for o in known if o.family == name]) for name in in_family}
-    weights = np.array([1 / (in_family[f] * (mean_variance[f] + between**2)) for f in families])
+    between = _between(y, variances, families, columns)
+    weights = _weights(variances, families, between)
     centred = {name: values - np.average(values, weights=weights) for name, values in columns.items()}
 
     try:
@@ -330,9 +343,19 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
             extra={MEAN: _of_seeds(known, weights)}, crossed=[o.corpus for o in known],
         )  # fmt: skip
     except InputError as error:
-        return Pooled(title, problem=error.message, **shape)
+        return replace(pooled, problem=error.message)
 
-    return Pooled(title, tuple(terms), between=between, **shape)
+    return replace(pooled, terms=tuple(terms), between=between)
+
+
+def _weights(variances: Floats, families: Sequence[str], between: float) -> Floats:
+    """How much each observation counts: by its family's mean variance, in equal parts among its members."""
+    by_family: dict[str, list[float]] = defaultdict(list)
+    for family, variance in zip(families, variances, strict=True):
+        by_family[family].append(variance)
+
+    each = {family: 1 / (len(members) * (np.mean(members) + between**2)) for family, members in by_family.items()}
+    return np.array([each[family] for family in families])
 
 
 def _between(y: Floats, variances: Floats, families: Sequence[str], columns: Mapping[str, Floats]) -> float:
@@ -360,8 +383,10 @@ def _of_seeds(known: Sequence[Observation], weights: Floats) -> tuple[float, flo
         seeds = min(len(o.by_seed) for o, _ in members)
         if seeds < 2:
             continue
-        share = sum(weight for _, weight in members) / total
-        means = np.average([o.by_seed[:seeds] for o, _ in members], axis=0, weights=[w for _, w in members])
+
+        own = [weight for _, weight in members]
+        share = sum(own) / total
+        means = np.average([o.by_seed[:seeds] for o, _ in members], axis=0, weights=own)
         part = share**2 * float(means.var(ddof=1)) / seeds
         variance += part
         degrees += part**2 / (seeds - 1)

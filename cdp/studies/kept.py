@@ -45,7 +45,7 @@ _CANDIDATE = fields(
 
 
 def folder_of(job: Path, query_set: str, per_doc: int, held: str) -> Path:
-    """Return where the candidate of an option lies."""
+    """Return the folder of an option's candidate."""
     return job / FOLDER / slug(f"{query_set} {per_doc} {held}", length=110)
 
 
@@ -84,7 +84,7 @@ def offer(
 
 
 def title_of(job: Job) -> str:
-    """Return what the kept model is called."""
+    """Return the name of the kept model."""
     return f"Winner of {job.spec.get('name') or job.id}"  # as ``results.naming`` calls it
 
 
@@ -104,10 +104,11 @@ def winner(job: Job, corpus: str) -> tuple[Arm, bool] | None:
     view = _View(job.id, str(job.spec.get("name") or job.id), "finished", job.folder)
     answer = answer_from(job.workspace, [view], corpus=corpus)
     trained = [arm for arm in answer.options if arm.trained]
-    if not trained:
-        return None
-    choice = next((arm for arm in trained if Choice.of(arm) == answer.choice), None)
-    return (choice, True) if choice is not None else (max(trained, key=lambda arm: arm.mean), False)
+    for arm in trained:
+        if Choice.of(arm) == answer.choice:
+            return arm, True
+
+    return (max(trained, key=lambda arm: arm.mean), False) if trained else None
 
 
 def settle(job: Job, config: StudyConfig, corpus: str, train: Callable[[str, int, str], None]) -> None:
@@ -116,12 +117,16 @@ def settle(job: Job, config: StudyConfig, corpus: str, train: Callable[[str, int
     found = winner(job, corpus)
     if found is None:
         return
+
     arm, chosen = found
-    halves = ("", EQUAL_PAIRS) if arm.held == EQUAL_PAIRS else ("",)
-    held = next((h for h in reversed(halves) if folder_of(job.folder, arm.query_set, arm.per_doc, h).is_dir()), None)
-    if held is None:
-        held = halves[-1] if config.design != EQUAL_PAIRS else ""
+    # An option at equal pairs: of a plan with a budget the condition does not say so.
+    there = [held for held in (arm.held, "") if folder_of(job.folder, arm.query_set, arm.per_doc, held).is_dir()]
+    if there:
+        held = there[0]
+    else:
+        held = "" if config.design == EQUAL_PAIRS else arm.held
         train(arm.query_set, arm.per_doc, held)
+
     folder = folder_of(job.folder, arm.query_set, arm.per_doc, held)
     about = whole(_CANDIDATE, folder / ABOUT)
     if about is None:

@@ -24,6 +24,7 @@ from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
+from cdp.principle.evidence import trained_name
 from cdp.query_sets import QuerySet
 from cdp.retrievers import DENSE, PRESETS, api, in_cache, leakage, sending
 from cdp.retrievers.resolve import has_model
@@ -95,7 +96,7 @@ class JudgedBy:
 def to_be_judged(
     manifest: CorpusManifest, name: str, queries: Sequence[str], n: int, judge: str, config: TrialConfig
 ) -> JudgedBy:
-    """What decides a test once ``judge`` judged ``n`` queries, of which ``queries`` are known: split as then."""
+    """What will decide a test after ``judge`` judged ``n`` queries, of which ``queries`` are known. Splits as then."""
     n_dev = max(1, min(planning.MAX_DEV, int(n * planning.DEV_SHARE)))
     n_test = max(1, min(config.queries, n - n_dev))
     splits = Splits(name, n_test, n_dev, min(manifest.n_documents, MAX_DOCUMENTS))
@@ -112,15 +113,12 @@ def judged_by(
 
     human = _human(workspace, manifest)
     if human is not None:
-        return _made(
-            workspace,
-            manifest,
-            HUMAN,
-            min(human.n_documents, config.queries + planning.MAX_DEV),
-            of=human.id,
-            note=f"No judged queries are there: people's queries in {human.name} are split off and decide. Do not "
-            "train on them later.",
+        n = min(human.n_documents, config.queries + planning.MAX_DEV)
+        note = (
+            f"No judged queries are there: people's queries in {human.name} are split off and decide. Do not train on "
+            "them later."
         )
+        return _made(workspace, manifest, HUMAN, n, of=human.id, note=note)
 
     held_out = min(config.queries, int(manifest.n_documents * HELD_OUT))
     if held_out < 3:
@@ -129,15 +127,11 @@ def judged_by(
             hint="Bring a benchmark, or queries that people wrote for these documents.",
         )
 
-    return _made(
-        workspace,
-        manifest,
-        TEMPLATE,
-        held_out,
-        held_out=held_out,
-        note=f"No judged queries and no human queries: template queries of {held_out:,} held-out documents decide. "
-        "They reuse the documents' own words, so the test shows that training works, and little about real queries.",
+    note = (
+        f"No judged queries and no human queries: template queries of {held_out:,} held-out documents decide. They "
+        "reuse the documents' own words, so the test shows that training works, and little about real queries."
     )
+    return _made(workspace, manifest, TEMPLATE, held_out, held_out=held_out, note=note)
 
 
 def _named(workspace: Workspace, name: str) -> BenchmarkInfo:
@@ -149,12 +143,12 @@ def _named(workspace: Workspace, name: str) -> BenchmarkInfo:
 
 def best_of(manifest: CorpusManifest, own: Sequence[BenchmarkInfo]) -> BenchmarkInfo | None:
     """The benchmark of a corpus's project that has a dev split, else its first; None where only tests made some."""
-    made = {_name(manifest, kind) for kind in (HUMAN, TEMPLATE)}
-    # People's judgments come before a model's.
-    by_model = {info.name for info in own if is_judged(Path(info.folder))}
-    ranked = sorted(own, key=lambda info: (info.name in made, info.name in by_model, "dev" not in info.splits))
     # What was made for a test is no reason to pass over people's queries that came later.
-    return next((info for info in ranked if info.name not in made), None)
+    made = (_name(manifest, HUMAN), _name(manifest, TEMPLATE))
+    brought = [info for info in own if info.name not in made]
+
+    # People's judgments come before a model's.
+    return min(brought, key=lambda info: (is_judged(Path(info.folder)), "dev" not in info.splits), default=None)
 
 
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
@@ -173,8 +167,10 @@ def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -
 
 
 def _human(workspace: Workspace, manifest: CorpusManifest) -> QuerySet | None:
-    sets = query_sets.list_query_sets(workspace)
-    return next((q for q in sets if q.corpus_id == manifest.id and q.kind == "human" and q.n_documents > 1), None)
+    for q in query_sets.list_query_sets(workspace):
+        if q.corpus_id == manifest.id and q.kind == "human" and q.n_documents > 1:
+            return q
+    return None
 
 
 def _name(manifest: CorpusManifest, kind: str) -> str:
@@ -197,8 +193,10 @@ def _made(
     judged = JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
     # Some documents give no query: what is said is what the benchmark will hold.
     n = queries if judged.there else len(queries_of(workspace, manifest, judged))
+    if n != queries:
+        return _made(workspace, manifest, kind, n, note=note, of=of, held_out=held_out)
 
-    return judged if n == queries else _made(workspace, manifest, kind, n, note=note, of=of, held_out=held_out)
+    return judged
 
 
 def facts(
@@ -209,10 +207,13 @@ def facts(
         return None
     if judged.kind == BENCHMARK:
         return planning.planned_facts(workspace, study, judged.splits)
+
+    n = judged.splits.n_test
     if judged.kind == TO_JUDGE:  # of queries that a model will write, the number is known
-        texts = list(judged.queries) or [manifest.name] * judged.splits.n_test
+        texts = list(judged.queries) or [manifest.name] * n
     else:
-        texts = [text for _, text in queries_of(workspace, manifest, judged)[: judged.splits.n_test]]
+        texts = [text for _, text in queries_of(workspace, manifest, judged)[:n]]
+
     place = f"{judged.benchmark}/test/{study.protocol}"
     language = manifest.counted_language
     return planning.benchmark_facts(judged.benchmark, "test", place, texts, judged.splits.n_documents, language)
@@ -233,16 +234,19 @@ def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets
 
 def queries_of(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> list[tuple[str, str]]:
     """(document, query) of a benchmark that is to be made, one query of a document, in an order drawn by hash."""
+    written: list[tuple[str, str]] = []
     if judged.kind == HUMAN:
-        lines = ((line["document_id"], line["queries"]) for line in query_sets.iter_lines(workspace, judged.of))
-        written = [(identifier, str(queries[-1])) for identifier, queries in lines if queries]
+        for line in query_sets.iter_lines(workspace, judged.of):
+            if line["queries"]:
+                written.append((line["document_id"], str(line["queries"][-1])))
     else:
         generator = TemplateGenerator(SEED)
         order = permutation(manifest.n_documents, DRAW)[manifest.n_documents - judged.held_out :]
-        held_out, written = frozenset(order.tolist()), []
+        held_out = frozenset(order.tolist())
         for position, document in enumerate(iter_documents(workspace, manifest.id)):
             if position in held_out and (queries := generator.generate("", document, METHODS["diverse"], 1).queries):
                 written.append((document.id, queries[0]))
+
     written.sort(key=lambda pair: shuffle_key(pair[0]))
     return written[: judged.splits.n_test + judged.splits.n_dev]
 
@@ -278,10 +282,13 @@ class Trial:
     def trained(self) -> str:
         """What is trained, or among what the test chooses: ``static-minilm or minilm, the best untrained on dev``."""
         study = self.plan.config
-        layers = f" (upper {study.training.trained_layers} layers)" if study.training.trained_layers else ""
-        static = {preset.name for preset in PRESETS.values() if preset.architecture == "static"}
-        named = [name if name in static else f"{name}{layers}" for name in study.retrievers]
-        return " or ".join(named) + (", the best untrained on dev" if study.choose else "")
+        named = []
+        for name in study.retrievers:
+            layers = 0 if _is_static(name) else study.training.trained_layers
+            named.append(trained_name(name, layers or 0))
+
+        text = " or ".join(named)
+        return f"{text}, the best untrained on dev" if study.choose else text
 
     @property
     def beside(self) -> str:
@@ -292,9 +299,15 @@ class Trial:
     def told(self) -> dict[str, Any]:
         """What the test takes, in words by name; empty ones do not apply."""
         plan, splits = self.plan, self.judged.splits
-        basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
-        fewer = f", or test on fewer documents: --documents {self.fitting}" if self.fitting else ""
         steps = " or ".join(f"{n:,}" for n in dict.fromkeys(plan.steps.values()))
+        basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
+
+        price, problem = self.price, self.problem
+        if plan.requests:
+            price += f" for {plan.requests:,} requests"
+        if problem:
+            fewer = f", or test on fewer documents: --documents {self.fitting}" if self.fitting else ""
+            problem += f" Allow more with --minutes or --spend{fewer}."
 
         return {
             "overlap": splits.shared_note,
@@ -307,8 +320,8 @@ class Trial:
             "reported on": f"{self.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
             f"{splits.n_documents:,} documents",
             "time": f"about {duration(plan.seconds)} ({basis})",
-            "price": f"{self.price}{f' for {plan.requests:,} requests' if plan.requests else ''}",
-            "problem": self.problem and f"{self.problem} Allow more with --minutes or --spend{fewer}.",
+            "price": price,
+            "problem": problem,
             "note": self.notes,
         }
 
@@ -316,7 +329,9 @@ class Trial:
         """For ``--json``."""
         splits = self.judged.splits
         return {
-            **{name: getattr(self.plan, name) for name in ("seconds", "measured", "requests")},
+            "seconds": self.plan.seconds,
+            "measured": self.plan.measured,
+            "requests": self.plan.requests,
             "cost": self.cost,
             "trained": self.trained,
             "documents": self.documents,
@@ -374,52 +389,67 @@ def plan_test(
 
     if study.choose:
         study_plan = only(study_plan, _allowed(study_plan, config.minutes))
-
-    study = study_plan.config
-    sent = _sendings(workspace, manifest, study, judged)
-    seconds, cost = study_plan.seconds, _together([study_plan.cost, *(s.cost for s in sent)])
-    notes = [*_foreign(manifest, study.retrievers[0]), *_first_look(study), *judged.notes, *note]
-    notes += [s.sentence for s in sent]
-
-    if study_plan.cost is None:
-        notes.append(
-            f"The price of {study.model_name} is not known here, so no budget can be kept: see the price table."
-        )
-
-    if study_plan.requests:
-        notes.append("The time of the endpoint's answers comes on top.")
-    if config.endpoint.generator == "template":
-        notes.append("The template generator stands in for an LLM: what a model's queries would gain may differ.")
-
-    problem = ""
-
-    if seconds > 60 * config.minutes:
-        problem = f"The test takes about {duration(seconds)} here, more than the {config.minutes:g} minutes allowed."
-    elif cost is not None and cost > config.spend:
-        what = "queries and vectors" if sent else "queries"
-        problem = f"The {what} cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
-
     if same := alike(workspace, study_plan.sources, max(study.per_doc)):
         raise ConfigError(same, hint="Have an LLM write them (generator openai), or import sets that differ.")
 
-    over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
-    # What does not depend on the documents keeps its time, so the number that fits is found by their share.
-    fixed = study_plan.work[UNTRAINED]
-    room = 60 * config.minutes - fixed
-    fitting = 0 if over <= 1 else max(0, int(0.95 * documents * min(room / max(1.0, seconds - fixed), 1 / over)))
+    study = study_plan.config
+    sent = _sendings(workspace, manifest, study, judged)
+    cost = _together([study_plan.cost, *(s.cost for s in sent)])
+    notes = [*_foreign(manifest, study.retrievers[0]), *_first_look(study), *judged.notes, *note]
+    notes += [s.sentence for s in sent]
+    notes += _of_generator(config, study_plan)
+    notes += _of_queries(workspace, manifest, judged, study_plan)
 
     return Trial(
         config=config,
         judged=judged,
         plan=study_plan,
-        notes=(*notes, *_of_queries(workspace, manifest, judged, study_plan)),
+        notes=tuple(notes),
         documents=documents,
         documents_there=available,
         unit=manifest.unit,
         cost=cost,
-        problem=problem,
-        fitting=fitting if fitting >= 20 else 0,
+        problem=_problem(config, study_plan.seconds, cost, "queries and vectors" if sent else "queries"),
+        fitting=_fitting(config, study_plan, cost, documents),
     )
+
+
+def _of_generator(config: TrialConfig, study_plan: StudyPlan) -> Iterator[str]:
+    """What has to be known of the model that writes missing queries."""
+    if study_plan.cost is None:
+        name = study_plan.config.model_name
+        yield f"The price of {name} is not known here, so no budget can be kept: see the price table."
+    if study_plan.requests:
+        yield "The time of the endpoint's answers comes on top."
+    if config.endpoint.generator == "template":
+        yield "The template generator stands in for an LLM: what a model's queries would gain may differ."
+
+
+def _problem(config: TrialConfig, seconds: float, cost: float | None, what: str) -> str:
+    """Why a test is not started: it takes longer or costs more than allowed; empty where it does not."""
+    if seconds > 60 * config.minutes:
+        return f"The test takes about {duration(seconds)} here, more than the {config.minutes:g} minutes allowed."
+    if cost is not None and cost > config.spend:
+        return f"The {what} cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
+    return ""
+
+
+# A test on fewer documents shows nothing.
+FEWEST_DOCUMENTS = 20
+
+
+def _fitting(config: TrialConfig, study_plan: StudyPlan, cost: float | None, documents: int) -> int:
+    """The number of documents that time and money allow; 0 where all are allowed, or too few."""
+    seconds = study_plan.seconds
+    over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
+    if over <= 1:
+        return 0
+
+    # What does not depend on the documents keeps its time, so the number that fits is found by their share.
+    fixed = study_plan.work[UNTRAINED]
+    share = min((60 * config.minutes - fixed) / max(1.0, seconds - fixed), 1 / over)
+    fitting = int(0.95 * documents * share)
+    return fitting if fitting >= FEWEST_DOCUMENTS else 0
 
 
 # Trained layers of a test without a GPU.
@@ -432,16 +462,25 @@ MAX_OWN = 3
 def at_hand(workspace: Workspace, manifest: CorpusManifest) -> list[str]:
     """The retrievers that a test can load without a download: presets that read the language (without one, those that
     come with the installation), then the newest trained on the corpus's queries."""
-    dense = [p for p in PRESETS.values() if p.kind == DENSE]
-    here = [p for p in dense if p.embedded or Path(p.source).is_dir() or in_cache(p.source)]
-    reading = [p for p in here if not p.languages or manifest.main_language in (*p.languages, "unknown")]
-    own = []
+    reading: list[str] = []
+    embedded: list[str] = []
+    for preset in PRESETS.values():
+        there = preset.embedded or Path(preset.source).is_dir() or in_cache(preset.source)
+        if preset.kind != DENSE or not there:
+            continue
+        if preset.embedded:
+            embedded.append(preset.name)
+        if not preset.languages or manifest.main_language in (*preset.languages, "unknown"):
+            reading.append(preset.name)
+
+    own: list[str] = []
     for folder in sorted(workspace.jobs.glob("training-*"), reverse=True):
         config = (whole(JOB_FACTS, folder / "spec.json") or {}).get("config") or {}
         with suppress(CdpError):
             if has_model(folder) and query_sets.load(workspace, config["query_set"]).corpus_id == manifest.id:
                 own.append(folder.name)
-    return [p.name for p in reading or [p for p in here if p.embedded]] + own[:MAX_OWN]
+
+    return (reading or embedded) + own[:MAX_OWN]
 
 
 def _allowed(study_plan: StudyPlan, minutes: float) -> list[str]:
@@ -453,12 +492,21 @@ def _allowed(study_plan: StudyPlan, minutes: float) -> list[str]:
 
 def _together(costs: Sequence[float | None]) -> float | None:
     """Return the sum of costs; None where one is not known."""
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+
+    return total
+
+
+def _is_static(retriever: str) -> bool:
+    return retriever in PRESETS and PRESETS[retriever].architecture == "static"
 
 
 def _first_look(study: StudyConfig) -> Iterator[str]:
-    if all(name in PRESETS and PRESETS[name].architecture == "static" for name in study.retrievers):
+    if all(map(_is_static, study.retrievers)):
         yield f"A first look: {study.retrievers[0]} is made for trying things out, and answers for no other retriever."
 
 
@@ -468,10 +516,12 @@ def _sendings(
     """What goes to retrievers behind an API: the documents and queries of both splits, of what decides or will."""
     if not any(map(api.parse, study.untrained)):
         return []
+
     splits = judged.splits
-    if judged.there or judged.kind == BENCHMARK:
-        of = splits.benchmark if judged.there else splits.of
-        documents = sending.of_benchmark(workspace, resolve_benchmark(of, workspace))
+    if judged.there:
+        documents = sending.of_benchmark(workspace, resolve_benchmark(splits.benchmark, workspace))
+    elif judged.kind == BENCHMARK:
+        documents = sending.of_benchmark(workspace, resolve_benchmark(splits.of, workspace))
     else:
         documents = sending.of_corpus(workspace, manifest.id)
 
@@ -483,8 +533,8 @@ def _trained_human(
     workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, documents: int
 ) -> tuple[str, tuple[str, ...]]:
     """(the query set of people to train on beside what a model writes, notes): one that covers the test's documents."""
-    human = _human(workspace, manifest) if judged.kind != HUMAN else None
-    if human is None:
+    human = _human(workspace, manifest)
+    if human is None or judged.kind == HUMAN:
         return "", ()
     if human.n_documents >= manifest.n_documents - judged.held_out and documents <= human.n_documents:
         return human.id, ()
@@ -498,9 +548,11 @@ def _of_queries(
     workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, study_plan: StudyPlan
 ) -> Iterator[str]:
     """What has to be known of the queries that are trained on: which documents they are for, and what is left out."""
-    told = ("has queries for the first", "are left out of the training")
-    yield from (note for note in study_plan.notes if any(words in note for words in told))
-    there = [source.query_set for source in study_plan.sources if source.query_set]
+    for note in study_plan.notes:
+        if "has queries for the first" in note or "are left out of the training" in note:
+            yield note
+
+    there = planning.stored_sets(study_plan.sources)
     if not judged.there:
         yield from map(planning.left_out, leaks(workspace, manifest, judged, there))
     if judged.held_out and there:
@@ -515,13 +567,16 @@ def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
     preset = PRESETS.get(retriever)
     if preset is None or not preset.languages or manifest.main_language in (*preset.languages, "unknown"):
         return
-    known, here = (
-        LANGUAGES[code].name if code in LANGUAGES else code for code in (preset.languages[0], manifest.main_language)
-    )
+
     yield (
-        f"{retriever} was trained on {known} text alone and these documents are {here}: its scores will be low "
-        "whatever it is trained on. For an answer that holds, choose a retriever that knows the language."
+        f"{retriever} was trained on {_language(preset.languages[0])} text alone and these documents are "
+        f"{_language(manifest.main_language)}: its scores will be low in any training. For an answer that holds, "
+        "choose a retriever that knows the language."
     )
+
+
+def _language(code: str) -> str:
+    return LANGUAGES[code].name if code in LANGUAGES else code
 
 
 def study_of_test(
@@ -533,8 +588,11 @@ def study_of_test(
     ``human`` are query sets of people that are trained on too; ``priced`` says that the model has a price, so that the
     budget can be kept. ``beside`` are the retrievers at hand: the study chooses among the presets where none is named.
     """
-    choosing = [name for name in beside if name in PRESETS] or [DEFAULT]
-    trained = [config.retriever] if config.retriever else choosing
+    trained = [name for name in beside if name in PRESETS] or [DEFAULT]
+    if config.retriever:
+        trained = [config.retriever]
+
+    further = dict.fromkeys((*beside, *config.untrained))
     changes = {
         "benchmarks": f"{splits.benchmark}:{splits.test}",
         "dev": f"{splits.benchmark}:{splits.dev}",
@@ -545,7 +603,7 @@ def study_of_test(
         "max_documents": documents,
         "retrievers": trained,
         "choose": len(trained) > 1,
-        "untrained": [n for n in dict.fromkeys((*beside, *config.untrained)) if n not in trained],
+        "untrained": [name for name in further if name not in trained],
         "trained_layers": config.trained_layers or None,
         "seeds": (*range(config.seeds),),
         "spend": config.spend if priced else None,

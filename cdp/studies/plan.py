@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple, Self
@@ -46,8 +47,7 @@ LEAST_STEPS = 90
 
 
 class Cell(NamedTuple):
-    """What tells a way of training from the others of a study but for the seed; the defaults are those of a retriever
-    that is not trained.
+    """A way of training within a study, without the seed; the defaults are those of a retriever that is not trained.
 
     ``held`` tells the two halves of the design ``BOTH`` apart: empty for equal documents, and in every other design.
     ``rate`` is the peak learning rate where the study names some; None for the retriever's own. ``layers`` are the
@@ -154,7 +154,7 @@ class Condition:
 
 
 def flat(holder: Any) -> dict[str, Any]:
-    """Return the values of what holds a cell, as records and ``--json`` have them: the cell's own in its place."""
+    """Return the fields of an object, those of a cell in the cell's place, as records and ``--json`` have them."""
     values: dict[str, Any] = {}
     for name, value in asdict(holder).items():
         values |= value._asdict() if isinstance(value, Cell) else {name: value}
@@ -209,12 +209,16 @@ def _sizes(config: StudyConfig, source: StudySource, per_doc: int) -> list[tuple
 def pairs_held(config: StudyConfig, source: StudySource) -> int:
     """The pairs of ``BOTH``'s equal half: one of each document, as far as the set has so many."""
     documents = config.max_documents or source.n_documents
-    return min(documents, source.n_with(1)) if source.counts else documents
+    if source.counts:
+        documents = min(documents, source.n_with(1))
+    return documents
 
 
 def documents_at(config: StudyConfig, per_doc: int) -> int | None:
     """How many documents a Q/Doc takes: those that the budget needs, else at most ``max_documents``. None: all."""
-    return config.max_documents if config.budget is None else max(2, -(-config.budget // per_doc))
+    if config.budget is None:
+        return config.max_documents
+    return max(2, -(-config.budget // per_doc))
 
 
 def evaluated_on(config: StudyConfig, source: StudySource, languages: Sequence[str]) -> list[bool]:
@@ -311,28 +315,34 @@ def loop_of(config: StudyConfig, retriever: str, layers: int | None = None) -> L
 
 
 def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
-    """The training that a condition is, but for its steps (``steps_of``)."""
-    weighting, kappa = with_kappa(condition.cell.weighting)
-    given = config.training.hard_negatives
-    negatives = MAX_NEGATIVES if given is None else given
+    """Return the settings of a condition's training, except its steps (``steps_of``)."""
+    cell = condition.cell
+    weighting, kappa = with_kappa(cell.weighting)
     values: dict[str, Any] = {
-        "loop": loop_of(config, condition.cell.retriever, condition.cell.layers),
+        "loop": loop_of(config, cell.retriever, cell.layers),
         "query_set": query_set,
-        "retriever": condition.cell.retriever,
+        "retriever": cell.retriever,
         "weighting": weighting,
         "kappa": kappa,
-        "reasoning": reasoning if condition.needs_reasoning else None,
-        "query_source": condition.cell.query_source,
-        "per_doc": condition.cell.per_doc,
+        "query_source": cell.query_source,
+        "per_doc": cell.per_doc,
         "max_documents": config.max_documents,
         "pairs": condition.budget,
         "seed": condition.seed,
-        "learning_rate": condition.cell.rate,
-        # What a plan sets of the two is for the conditions of that loss alone.
-        "hard_negatives": negatives if condition.cell.loss != INFONCE else 0,
-        "distil": (config.training.distil or 1.0) if condition.cell.loss == DISTIL else 0.0,
+        "learning_rate": cell.rate,
+        "hard_negatives": 0,
+        "distil": 0.0,
         "gpus": config.gpus,
     }
+
+    if condition.needs_reasoning:
+        values["reasoning"] = reasoning
+    # What a plan sets of the two is for the conditions of that loss alone.
+    if cell.loss != INFONCE:
+        given = config.training.hard_negatives
+        values["hard_negatives"] = MAX_NEGATIVES if given is None else given
+    if cell.loss == DISTIL:
+        values["distil"] = config.training.distil or 1.0
 
     return TrainingConfig.from_dict({name: value for name, value in values.items() if value is not None})
 
@@ -343,9 +353,9 @@ def places(config: StudyConfig, field: str = "benchmarks") -> list[tuple[str, st
 
 
 def dev_of(source: StudySource, languages: Sequence[str]) -> int:
-    """The number of the dev benchmark, by their languages, for trainings on a source: one of its language, else the
-    first."""
-    return next((n for n, language in enumerate(languages) if language == source.language), 0)
+    """Return which dev benchmark (of these ``languages``) chooses for trainings on a source: one of its language, else
+    the first."""
+    return languages.index(source.language) if source.language in languages else 0
 
 
 # A condition, or what is evaluated untrained: a retriever, BM25 or a hybrid, by its cell.
@@ -359,11 +369,13 @@ def untrained(config: StudyConfig) -> list[Cell]:
     """What is evaluated without training, in the order of the report."""
     # In this order a choice among the retrievers, which puts the others before it, changes nothing.
     names = dict.fromkeys((*config.untrained, *config.retrievers))
-    return [
-        *([Cell(bm25.NAME)] if config.bm25 else []),
-        *map(Cell, names),
-        *(Cell(name, HYBRID) for name in names if config.hybrid or config.fusion),
-    ]
+    cells = list(map(Cell, names))
+    if config.bm25:
+        cells.insert(0, Cell(bm25.NAME))
+    if config.hybrid or config.fusion:
+        cells += [Cell(name, HYBRID) for name in names]
+
+    return cells
 
 
 # What a study writes of its choice among its retrievers: ``results/chosen.json``.
@@ -377,7 +389,7 @@ def after_choice(config: StudyConfig, chosen: str) -> StudyConfig:
 
 
 def written(workspace: Workspace, source: StudySource) -> StudySource:
-    """A source whose query set is there, found by the job that wrote it if need be, with the counts of its queries."""
+    """Return the source with its query set, found by the job that wrote it, and the counts of its queries."""
     if not source.query_set:
         listed = query_sets.list_query_sets(workspace)
         # A copy with fewer queries names the job too: it is not what the job wrote.
@@ -393,19 +405,17 @@ MAX_ALIKE = 0.1
 
 
 def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) -> str:
-    """Return why diverse queries and paraphrases cannot be told apart, in a sentence; empty where they can.
+    """Return why diverse queries and paraphrases cannot be compared, in a sentence; empty where they can.
 
     Two sets coincide on a document whose first ``per_doc`` queries are the same in both, in any order.
     """
-    kept: dict[tuple[str, str], dict[str, frozenset[str]]] = {}
+    kept: dict[str, dict[str, dict[str, frozenset[str]]]] = {"diverse": {}, "paraphrase": {}}
     for source in sources:
-        if source.query_set and source.kind in ("diverse", "paraphrase"):
-            lines = query_sets.iter_lines(workspace, source.query_set)
-            texts = {str(x["document_id"]): frozenset(map(str.casefold, x["queries"][:per_doc])) for x in lines}
-            kept[source.kind, source.corpus] = texts
+        if source.query_set and source.kind in kept:
+            kept[source.kind][source.corpus] = _first_queries(workspace, source.query_set, per_doc)
 
-    for (kind, corpus), diverse in kept.items():
-        paraphrase = kept.get(("paraphrase", corpus), {}) if kind == "diverse" else {}
+    for corpus, diverse in kept["diverse"].items():
+        paraphrase = kept["paraphrase"].get(corpus, {})
         both = [document for document in diverse if paraphrase.get(document)]
         same = sum(diverse[document] == paraphrase[document] for document in both)
         if same > MAX_ALIKE * len(both):
@@ -417,16 +427,34 @@ def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) ->
     return ""
 
 
+def _first_queries(workspace: Workspace, query_set: str, per_doc: int) -> dict[str, frozenset[str]]:
+    """{document: its first queries, without regard to case}."""
+    found = {}
+    for line in query_sets.iter_lines(workspace, query_set):
+        found[str(line["document_id"])] = frozenset(map(str.casefold, line["queries"][:per_doc]))
+
+    return found
+
+
 def common_documents(workspace: Workspace, sources: Sequence[StudySource]) -> dict[str, frozenset[str]]:
     """{corpus: the documents that have a query in every source on it}, of corpora with several sources."""
+    sets: dict[str, set[str]] = defaultdict(set)
+    for source in sources:
+        if source.query_set:
+            sets[source.corpus].add(source.query_set)
+
     common: dict[str, frozenset[str]] = {}
-    for corpus in {source.corpus for source in sources}:
-        sets = dict.fromkeys(s.query_set for s in sources if s.corpus == corpus and s.query_set)
-        if len(sets) > 1:
-            lines = ({str(line["document_id"]) for line in query_sets.iter_lines(workspace, name) if line["queries"]}
-                     for name in sets)  # fmt: skip
-            common[corpus] = frozenset.intersection(*map(frozenset, lines))
+    for corpus, names in sets.items():
+        if len(names) > 1:
+            asked = [_asked_documents(workspace, name) for name in names]
+            common[corpus] = frozenset.intersection(*asked)
+
     return common
+
+
+def _asked_documents(workspace: Workspace, query_set: str) -> frozenset[str]:
+    lines = query_sets.iter_lines(workspace, query_set)
+    return frozenset(str(line["document_id"]) for line in lines if line["queries"])
 
 
 def cut_to_common(workspace: Workspace, sources: Sequence[StudySource]) -> list[StudySource]:
@@ -513,13 +541,14 @@ class Inputs:
 
     @classmethod
     def of(cls, job: Job) -> Self:
-        """Read them. CdpError where something is missing."""
+        """Read the inputs of a job. CdpError where something is missing."""
         config = StudyConfig.from_dict(job.config)
         chosen = read_json_or_none(job.results / f"{CHOSEN}.json")
         if config.choose and isinstance(chosen, dict):
             config = after_choice(config, str(chosen["retriever"]))
-        sources = [written(job.workspace, StudySource.of(source)) for source in job.spec["inputs"]["sources"]]
-        sources = cut_to_common(job.workspace, sources)
+
+        given = map(StudySource.of, job.spec["inputs"]["sources"])
+        sources = cut_to_common(job.workspace, [written(job.workspace, source) for source in given])
         planned = conditions(config, sources)
         job.progress("reading benchmarks", 0, 0, "")
         benchmarks = [read_benchmark(job.workspace, *place) for place in places(config)]

@@ -6,7 +6,8 @@ Nothing is started. A learning-rate sweep is such a study as well.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,45 +48,56 @@ from cdp.training.weightings import WEIGHTINGS
 
 def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
     """What is trained on, and what has to be written for it first."""
-    sources: list[StudySource] = []
-    sets: list[QuerySet | None] = []
-    for name in config.query_sets:
-        query_set = query_sets.resolve_query_set(workspace, name)
-        kind = "human" if query_set.kind == "human" else query_set.method
-        label = query_set.name if kind in ("", "imported") else kind  # which would tell two of them from nothing
-        reasoning = _reasoning(workspace, config, query_set)
+    found: list[tuple[StudySource, QuerySet | None]] = []
+    found += [_named_source(workspace, config, name) for name in config.query_sets]
+    if config.methods:
+        for corpus in config.corpus:
+            found += _method_sources(workspace, config, corpus)
 
-        source = counted(workspace, StudySource(label, kind, query_set.id, reasoning=reasoning))
-        if not source.n_documents:
-            raise InputError(f"The query set {query_set.name} has no queries to train on.")
-
-        sources.append(source)
-        sets.append(query_set)
-
-    most = max(config.per_doc)
-    for corpus in config.corpus if config.methods else ():
-        manifest = resolve_corpus(workspace, corpus)
-        n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
-        for method in config.methods:
-            get_method(method)
-            existing_set = _existing_set(workspace, manifest.id, method, config, most)
-            sets.append(existing_set)
-
-            if existing_set is not None:
-                reasoning = _reasoning(workspace, config, existing_set)
-                sources.append(counted(workspace, StudySource(method, method, existing_set.id, reasoning=reasoning)))
-            else:
-                if needs_reasoning(config):
-                    raise ConfigError(
-                        "RI and training on reasoned forms need reasoned forms of queries that are there.",
-                        hint="Write the queries and their reasoned forms first, and name both as query sets.",
-                    )
-
-                language = manifest.counted_language
-                sources.append(StudySource(method, method, "", "", n_documents, language=language, corpus=manifest.id))
-
-    told = _disambiguate(workspace, config, cut_to_common(workspace, sources), sets)
+    sources = cut_to_common(workspace, [source for source, _ in found])
+    told = _disambiguate(workspace, config, sources, [query_set for _, query_set in found])
     return told, [_generation(workspace, config, source) for source in told if not source.query_set]
+
+
+def _named_source(workspace: Workspace, config: StudyConfig, name: str) -> tuple[StudySource, QuerySet]:
+    """A query set that the plan names, as a source."""
+    query_set = query_sets.resolve_query_set(workspace, name)
+    kind = "human" if query_set.kind == "human" else query_set.method
+    label = query_set.name if kind in ("", "imported") else kind  # which would tell two of them from nothing
+    reasoning = _reasoning(workspace, config, query_set)
+
+    source = counted(workspace, StudySource(label, kind, query_set.id, reasoning=reasoning))
+    if not source.n_documents:
+        raise InputError(f"The query set {query_set.name} has no queries to train on.")
+
+    return source, query_set
+
+
+def _method_sources(
+    workspace: Workspace, config: StudyConfig, corpus: str
+) -> Iterator[tuple[StudySource, QuerySet | None]]:
+    """What each method writes for a corpus, with its query set where that is written already."""
+    manifest = resolve_corpus(workspace, corpus)
+    n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
+
+    for method in config.methods:
+        get_method(method)
+        existing_set = _existing_set(workspace, manifest.id, method, config, max(config.per_doc))
+
+        if existing_set is not None:
+            reasoning = _reasoning(workspace, config, existing_set)
+            source = StudySource(method, method, existing_set.id, reasoning=reasoning)
+            yield counted(workspace, source), existing_set
+            continue
+
+        if needs_reasoning(config):
+            raise ConfigError(
+                "RI and training on reasoned forms need reasoned forms of queries that are there.",
+                hint="Write the queries and their reasoned forms first, and name both as query sets.",
+            )
+
+        language = manifest.counted_language
+        yield StudySource(method, method, "", "", n_documents, language=language, corpus=manifest.id), None
 
 
 def _disambiguate(
@@ -93,55 +105,72 @@ def _disambiguate(
 ) -> list[StudySource]:
     """The sources with labels of their own: with the corpus where there are several, with the generator where a method
     is there by several, and by name or id where that is not enough. ``sets`` are their query sets as far as there."""
-    several = len({source.corpus for source in sources}) > 1
-    names = {source.corpus: resolve_corpus(workspace, source.corpus).name for source in sources} if several else {}
-    written_by = [config.endpoint.generator if q is None else "" if q.imported else q.generator for q in sets]
-    labels = [source.label for source in sources]
-    clashing = {
-        label
-        for label in labels
-        if len({by for own, by in zip(labels, written_by, strict=True) if own == label and by}) > 1
-    }
+    corpora = {source.corpus for source in sources}
+    written_by = [_generator_of(query_set, config) for query_set in sets]
+    generators: dict[str, set[str]] = defaultdict(set)
+    for source, by in zip(sources, written_by, strict=True):
+        if by:
+            generators[source.label].add(by)
 
     used: set[str] = set()
     told = []
     for source, query_set, by in zip(sources, sets, written_by, strict=True):
-        label = f"{source.label}{BY}{by}" if source.label in clashing and by else source.label
-        label = f"{label}{ON}{names[source.corpus]}" if several else label
+        label = source.label
+        if by and len(generators[source.label]) > 1:
+            label += f"{BY}{by}"
+        if len(corpora) > 1:
+            label += f"{ON}{resolve_corpus(workspace, source.corpus).name}"
         if label in used and query_set is not None:
-            label = query_set.name if query_set.name not in used else query_set.id
+            label = query_set.id if query_set.name in used else query_set.name
+
         used.add(label)
         told.append(dataclasses.replace(source, label=label))
 
     return told
 
 
+def _generator_of(query_set: QuerySet | None, config: StudyConfig) -> str:
+    """The generator that wrote a set, or will write one that is missing; empty for an imported one."""
+    if query_set is None:
+        return config.endpoint.generator
+    return "" if query_set.imported else query_set.generator
+
+
 def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -> str:
     """The set of reasoned forms for a set to train on, where a weighting needs one; ConfigError where none fits."""
     if not needs_reasoning(config):
         return ""
+
     named = [query_sets.resolve_query_set(workspace, name) for name in config.reasoning]
-    reasoned = [q for q in named if q.parameters.get("source") == query_set.id]
-    fitting = reasoned or [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
-    if len(fitting) != 1 or fitting[0].id == query_set.id:
-        problem = "no query set" if not fitting else "the set itself" if len(fitting) == 1 else "several"
+    fitting = [q for q in named if q.parameters.get("source") == query_set.id]
+    if not fitting:  # imported ones do not say which set they are of
+        fitting = [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
+
+    problem = ""
+    if not fitting:
+        problem = "no query set"
+    elif len(fitting) > 1:
+        problem = "several"
+    elif fitting[0].id == query_set.id:
+        problem = "the set itself"
+    if problem:
         raise ConfigError(
             f"The plan needs the reasoned forms of {query_set.name}, and 'reasoning' names {problem} for it.",
             hint="Name one set for each query set: written with the method reasoning from it, or imported.",
         )
+
     check_reasoned(TrainingConfig(query_set=query_set.id, weighting="ri", reasoning=fitting[0].id), query_set.method)
     return fitting[0].id
 
 
 def _generation(workspace: Workspace, config: StudyConfig, source: StudySource) -> PlannedGeneration:
     """What it takes to have the queries of a source written, counted on a sample of the documents."""
-    if not GENERATORS[config.endpoint.generator].endpoint:
-        return PlannedGeneration(source.label, config.endpoint.generator)
-    cost_estimate = pricing.estimate(workspace, synthesis_of(config, source))
-    same = ("requests", "input_tokens", "output_tokens", "cost")
-    return PlannedGeneration(
-        source.label, config.endpoint.generator, **{name: getattr(cost_estimate, name) for name in same}
-    )
+    generator = config.endpoint.generator
+    if not GENERATORS[generator].endpoint:
+        return PlannedGeneration(source.label, generator)
+
+    e = pricing.estimate(workspace, synthesis_of(config, source))
+    return PlannedGeneration(source.label, generator, e.requests, e.input_tokens, e.output_tokens, e.cost)
 
 
 def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
@@ -227,20 +256,27 @@ def splits_of(
     """Test and dev of a benchmark: its own, else drawn from the one split, by a hash of the queries' ids. At most so
     many test ``queries`` and ``documents``. InputError where there are too few queries to split."""
     test = choose_split(info, split or reported_split(info.splits))
-    dev = next((name for name in DEV_SPLITS if name in info.splits and name != test), "")
     judged = info.judged[test]
     whole, n_documents = min(judged, queries or judged), min(info.n_documents, documents or info.n_documents)
     source = info.name if Path(info.folder).parent == workspace.benchmarks else info.folder
-    shared = leakage.shared(workspace, (source, dev), (source, test)) if dev else 0
-    left = max(0, info.judged[dev] - shared) if dev else 0
 
-    if dev and not shared and (whole, n_documents) == (judged, info.n_documents):
-        return Splits(info.name, judged, info.judged[dev], info.n_documents, test, dev)
+    dev = next((name for name in DEV_SPLITS if name in info.splits and name != test), "")
+    shared = left = 0
+    if dev:
+        shared = leakage.shared(workspace, (source, dev), (source, test))
+        left = max(0, info.judged[dev] - shared)
+        if not shared and (whole, n_documents) == (judged, info.n_documents):
+            return Splits(info.name, judged, info.judged[dev], info.n_documents, test, dev)
 
-    dev = dev if left else ""
+    # Fewer than were judged: a query without a relevant document neither reports nor chooses.
     answered, _ = subsets.sizes(workspace, source, queries=judged, split=test)
-    n_dev = min(MAX_DEV, left if dev else int(answered * DEV_SHARE))
-    n_test = min(whole, answered if dev else answered - n_dev)
+    if left:
+        n_dev = min(MAX_DEV, left)
+        n_test = min(whole, answered)
+    else:
+        dev = ""
+        n_dev = min(MAX_DEV, int(answered * DEV_SHARE))
+        n_test = min(whole, answered - n_dev)
 
     if n_dev:
         n_test, n_dev = subsets.sizes(
@@ -254,9 +290,7 @@ def splits_of(
         )
 
     called = subsets.name_of(info.name, n_test, n_documents, test, dev=n_dev)
-    there = (workspace.benchmarks / called).is_dir()
-    of = "" if there else source
-
+    of = "" if (workspace.benchmarks / called).is_dir() else source
     return Splits(called, n_test, n_dev, n_documents, of=of, test_from=test, dev_from=dev, shared=shared)
 
 
@@ -280,14 +314,17 @@ def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, li
     """A plan that names its dev splits; with the splits of its first benchmarks where they were found here."""
     if config.dev:
         return config, []
-    entries = config.benchmarks
+
+    # One dev split for each language; else that of the first benchmark chooses for all.
+    needing = places(config) if config.same_language else places(config)[:1]
     found = []
-    for name, split in places(config)[: len(entries) if config.same_language else 1]:
+    for name, split in needing:
         info = describe(resolve_benchmark(name, workspace), workspace)
         found.append(splits_of(workspace, info, split))
+
     test = [f"{splits.benchmark}:{splits.test}" for splits in found]
     dev = [f"{splits.benchmark}:{splits.dev}" for splits in found]
-    return config.replace(benchmarks=[*test, *entries[len(found) :]], dev=dev), found
+    return config.replace(benchmarks=[*test, *config.benchmarks[len(found) :]], dev=dev), found
 
 
 def planned_facts(workspace: Workspace, config: StudyConfig, splits: Splits) -> dict[str, Any]:
@@ -317,27 +354,22 @@ def plan(
     sources, missing = sources_of(workspace, config)
     config, splits = with_dev(workspace, config)
     drawn = {each.benchmark: each for each in splits if each.of}
-    benchmarks = [
-        known if known is not None and known["name"] == name
-        else planned_facts(workspace, config, drawn[name]) if name in drawn
-        else _benchmark(workspace, config, name, split)
-        for name, split in places(config)
-    ]  # fmt: skip
+    benchmarks = _planned_benchmarks(workspace, config, drawn, known)
+    stored = not known and not drawn  # everything that judges is in the workspace
 
     benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(benchmark_splits)) < len(benchmark_splits):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
     if splits:
         dev_texts = max(each.n_dev + each.n_documents for each in splits)
-    if not known and not drawn:
+    if stored:
         dev_texts = _dev_texts(workspace, config, benchmark_splits)
 
-    for weighting in config.weightings:
-        able = [name for name, known in WEIGHTINGS.items() if known.needs != "column"]
-        if with_kappa(weighting)[0] not in able:
-            raise NotFoundError("weighting", weighting, known=able)
-
-    retrievers = {name: resolve(name, workspace) for name in config.retrievers}
+    _check_weightings(config)
+    settings = {}
+    for name in config.retrievers:
+        training = TrainingConfig(query_set="any", loop=loop_of(config, name))
+        settings[name] = complete(training, resolve(name, workspace))
 
     for source in sources:
         problem = problems_of_budget(config, source)
@@ -348,33 +380,56 @@ def plan(
         config,
         sources,
         benchmarks,
-        settings={
-            name: complete(TrainingConfig(query_set="any", loop=loop_of(config, name)), retriever)
-            for name, retriever in retrievers.items()
-        },
+        settings=settings,
         speeds=measured,
         generations=missing,
         dev_texts=dev_texts,
     )
 
-    notes = [text for each in splits if (text := each.shared_note)]
-
-    if not known and not drawn:
+    notes = [each.shared_note for each in splits]
+    if stored:
         notes += _overlaps(workspace, config, benchmark_splits)
 
     notes += incomplete
-    notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
-    notes += [
-        f"No dev split: {each.n_dev:,} judged queries of {each.of} choose the checkpoints, and {each.n_test:,} others "
-        f"are reported ({each.benchmark})."
-        for each in drawn.values()
-    ]
+    notes += [_of_first_documents(workspace, source) for source in sources]
+    notes += map(_drawn_note, drawn.values())
 
-    if not known and not drawn:
+    if stored:
         written = [source for source in sources if _written(config, source)]
-        notes += [left_out(leak) for leak in leaks_of(workspace, config, stored_sets(written))]
+        notes += map(left_out, leaks_of(workspace, config, stored_sets(written)))
 
-    return dataclasses.replace(study_plan, notes=(*notes, *study_plan.notes))
+    return dataclasses.replace(study_plan, notes=(*filter(None, notes), *study_plan.notes))
+
+
+def _planned_benchmarks(
+    workspace: Workspace, config: StudyConfig, drawn: Mapping[str, Splits], known: Mapping[str, Any] | None
+) -> list[Mapping[str, Any]]:
+    """The facts of each benchmark: as ``known``, of one that is still to be ``drawn``, or of one that is there."""
+    benchmarks: list[Mapping[str, Any]] = []
+    for name, split in places(config):
+        if known is not None and known["name"] == name:
+            benchmarks.append(known)
+        elif name in drawn:
+            benchmarks.append(planned_facts(workspace, config, drawn[name]))
+        else:
+            benchmarks.append(_benchmark(workspace, config, name, split))
+
+    return benchmarks
+
+
+def _check_weightings(config: StudyConfig) -> None:
+    able = [name for name, weighting in WEIGHTINGS.items() if weighting.needs != "column"]
+    for weighting in config.weightings:
+        name, _ = with_kappa(weighting)
+        if name not in able:
+            raise NotFoundError("weighting", weighting, known=able)
+
+
+def _drawn_note(splits: Splits) -> str:
+    return (
+        f"No dev split: {splits.n_dev:,} judged queries of {splits.of} choose the checkpoints, and {splits.n_test:,} "
+        f"others are reported ({splits.benchmark})."
+    )
 
 
 def _of_first_documents(workspace: Workspace, source: StudySource) -> str:
@@ -399,7 +454,7 @@ def _written(config: StudyConfig, source: StudySource) -> bool:
 
 
 def stored_sets(sources: Sequence[StudySource]) -> list[str]:
-    return [name for source in sources if (name := source.query_set)]
+    return [source.query_set for source in sources if source.query_set]
 
 
 def left_out(leak: leakage.Leak) -> str:
@@ -442,8 +497,9 @@ def _dev_texts(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequ
 
 def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
     """The judged queries among those of ``sets``; without these, of the query sets that the plan names."""
-    names = config.query_sets if sets is None else sets
-    return leakage.find_leaks(workspace, names, places(config) + places(config, "dev"))
+    if sets is None:
+        sets = config.query_sets
+    return leakage.find_leaks(workspace, sets, places(config) + places(config, "dev"))
 
 
 def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) -> StudyConfig:
@@ -466,8 +522,13 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
         splits = {"dev": f"{name}:{config.dev.split}", "benchmarks": f"{name}:{reported_split(others)}"}
 
     query_set = counted(workspace, StudySource("", "", query_sets.resolve_query_set(workspace, config.query_set).id))
-    capped = "" if config.kappa == config.settings()["kappa"].default else f"@{config.kappa:g}"
+    weighting = config.weighting
+    if config.kappa != config.settings()["kappa"].default:
+        weighting += f"@{config.kappa:g}"
+
     loss = HARD_NEGATIVES if config.loop.hard_negatives else INFONCE
+    if config.loop.distil:
+        loss = DISTIL
 
     return StudyConfig.from_dict(
         {
@@ -475,8 +536,8 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
             "query_sets": config.query_set,
             "retrievers": config.retriever,
             "per_doc": config.per_doc or max(1, len(query_set.counts)),
-            "weightings": f"{config.weighting}{capped}",
-            "losses": DISTIL if config.loop.distil else loss,
+            "weightings": weighting,
+            "losses": loss,
             "query_sources": config.query_source,
             "seeds": config.seed,
             "learning_rate": sorted(rates),
@@ -506,6 +567,6 @@ def benchmark_facts(
 ) -> dict[str, Any]:
     """Return what a plan needs of a benchmark: sizes, language, mean CW, and the share of queries without any."""
     cw = count_content_words(queries, language)
-    share = {"cw": float(cw.mean()), "empty": float((cw == 0).mean())} if len(cw) else {"cw": 0.0, "empty": 0.0}
+    mean, empty = (float(cw.mean()), float((cw == 0).mean())) if len(cw) else (0.0, 0.0)
     sizes = {"n_queries": len(cw), "n_documents": n_documents}
-    return {"name": name, "split": split, "place": place, **sizes, "language": language, **share}
+    return {"name": name, "split": split, "place": place, **sizes, "language": language, "cw": mean, "empty": empty}

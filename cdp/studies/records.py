@@ -48,7 +48,7 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
                    "epochs", "tracker")  # fmt: skip
 
 
-# Settings that came later. Empty ones are left out, so that the results of before are found.
+# Settings that came later. Empty ones are left out, so that earlier results are found.
 CAME_LATER = ("trained_layers", "beside")
 
 # Of a condition: left out of its record where they say nothing.
@@ -71,14 +71,14 @@ def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, 
         "similarity": TRAINED_SIMILARITY,
         "dev": dev,
     }
-    # Trainings of before were evaluated five times, in a short one at other steps.
+    # Earlier trainings were evaluated five times, short ones at other steps.
     if dev and settings.loop.eval_steps is None and (steps := settings.loop.steps or 0) < 5 * MAX_BETWEEN:
         facts["eval_steps"] = eval_steps_of(settings, steps)
     return key_of(facts)
 
 
 def evaluation_key(benchmark_hash: str, split: str, protocol: str) -> str:
-    """Under which name a condition keeps its scores on one split of a benchmark."""
+    """Return the name under which a condition keeps its scores on one split of a benchmark."""
     return f"{benchmark_hash}/{split}/{protocol}"
 
 
@@ -94,7 +94,7 @@ _TRAINING = fields(
     {"pairs": Count, "documents": Count, "seconds": Real}, steps=Count, steps_per_epoch=Count,
     pairs_seen=Count | None, best_step=Count | None, evaluations=list[dict[str, Real | None]],
 )  # fmt: skip
-# The first ten of each query by their place among the distinct ``ids``; of before as ids themselves.
+# The first ten of each query by their place among the distinct ``ids``; in earlier records as ids themselves.
 _FIRST_TEN = fields({"ids": list[str], "of": list[list[Count]]})
 _EVALUATION = fields(
     {"query_ids": list[str], "ndcg@10": list[Real]}, **{"p@1": list[Count]},
@@ -113,7 +113,7 @@ _RECORD = fields(
 
 
 def load(job_folder: Path, key: str) -> dict[str, Any] | None:
-    """A condition's record, if it is there and whole."""
+    """Return a condition's record; None where it is missing or damaged."""
     return _read(path_of(job_folder, key))
 
 
@@ -122,14 +122,22 @@ def _read(path: Path) -> dict[str, Any] | None:
     record: Any = whole(_RECORD, path)
     if record is None:
         return None
+
     fused = (record.get("fused") or {}).get("evaluations") or {}
     scored = [*(record.get("evaluations") or {}).values(), *fused.values()]
-    lengths = [{len(e["query_ids"]), len(e["ndcg@10"]), len(_listed(e) or e["query_ids"])} for e in scored]
     kind = "failed" if record.get("failure") else "evaluations"
-    if kind not in record or any(len(length) > 1 or 0 in length for length in lengths):
+    if kind not in record or not all(map(_is_whole, scored)):
         _log.warning("%s has no %s, or not a score for each query.", path, kind)
         return None
+
     return cleaned(record) if kind == "failed" else record  # what earlier versions wrote may hold keys
+
+
+def _is_whole(evaluation: Mapping[str, Any]) -> bool:
+    """Whether each of its queries has a score, and what was retrieved for it if that was kept."""
+    n = len(evaluation["query_ids"])
+    listed = _listed(evaluation)
+    return n > 0 and len(evaluation["ndcg@10"]) == n and (not listed or len(listed) == n)
 
 
 def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | None:
@@ -137,10 +145,15 @@ def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | N
     own = load(job_folder, key)
     if own is not None and not own.get("failure"):
         return own
-    for folder in sorted(folder for kind in STUDIES for folder in workspace.jobs.glob(f"{kind}-*")):
-        record = load(folder, key) if folder != job_folder and not is_recorded(folder) else None
+
+    folders = [folder for kind in STUDIES for folder in workspace.jobs.glob(f"{kind}-*")]
+    for folder in sorted(folders):
+        if folder == job_folder or is_recorded(folder):
+            continue
+        record = load(folder, key)
         if record is not None and not record.get("failure"):
             return {**record, "reused_from": record.get("reused_from") or folder.name}
+
     return None
 
 
@@ -150,7 +163,8 @@ RECORDED = "recorded"
 
 def is_recorded(job_folder: Path) -> bool:
     """Return True for a study that ran elsewhere and came with the installation: to repeat it is to run it here."""
-    return bool(((whole(JOB_FACTS, job_folder / "spec.json") or {}).get("inputs") or {}).get(RECORDED))
+    spec = whole(JOB_FACTS, job_folder / "spec.json") or {}
+    return bool((spec.get("inputs") or {}).get(RECORDED))
 
 
 def save(job_folder: Path, key: str, condition: Condition | None, record: dict[str, Any]) -> None:
@@ -160,7 +174,11 @@ def save(job_folder: Path, key: str, condition: Condition | None, record: dict[s
     """
     about = None
     if condition is not None:
-        about = {n: v for n, v in flat(condition).items() if n not in CELL_LATER or not (v is None or v is False)}
+        about = flat(condition)
+        for name in CELL_LATER:
+            if about[name] is None or about[name] is False:
+                del about[name]
+
     path = path_of(job_folder, key)
     first = read_json_or_none(path)
     if about is not None and isinstance(first, dict) and (other := first.get("condition")) and other != about:
@@ -178,14 +196,17 @@ def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:
 
 def numbered(first: Sequence[Sequence[str]]) -> dict[str, Any]:
     """The first documents of each query in the form that records keep: every id once, and each query's places."""
-    place = {name: i for i, name in enumerate(dict.fromkeys(name for row in first for name in row))}
-    return {"ids": list(place), "of": [[place[name] for name in row] for row in first]}
+    place: dict[str, int] = {}
+    of = [[place.setdefault(name, len(place)) for name in row] for row in first]
+    return {"ids": list(place), "of": of}
 
 
 def firsts(evaluation: Mapping[str, Any]) -> FirstTen | None:
     """What a record's evaluation retrieved, by query; None where it was not kept."""
     listed = _listed(evaluation)
-    return None if listed is None else dict(zip(evaluation["query_ids"], listed, strict=True))
+    if listed is None:
+        return None
+    return dict(zip(evaluation["query_ids"], listed, strict=True))
 
 
 def _listed(evaluation: Mapping[str, Any]) -> list[list[str]] | None:
@@ -198,8 +219,12 @@ def _listed(evaluation: Mapping[str, Any]) -> list[list[str]] | None:
 
 def query_ids(found: Iterable[Mapping[str, Any]], place: str) -> tuple[str, ...]:
     """Return the queries that these records were scored on, in the order of ``gains.read_scores``."""
-    evaluations = (r["evaluations"][place] for r in found if place in (r.get("evaluations") or {}))
-    return tuple(sorted(next(iter(evaluations), {"query_ids": ()})["query_ids"]))
+    for record in found:
+        evaluations = record.get("evaluations") or {}
+        if place in evaluations:
+            return tuple(sorted(evaluations[place]["query_ids"]))
+
+    return ()
 
 
 def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
@@ -210,14 +235,20 @@ def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
         folder = benchmark.parent / name
         return folder.is_dir() and judged.whole(folder) == benchmark
 
+    found: list[FirstTen] = []
     result, own = read_result(job_folder), first_ten(job_folder)
-    found = [own] if own is not None and result is not None and about(str(result["benchmark"]["name"])) else []
+    if own is not None and result is not None and about(str(result["benchmark"]["name"])):
+        found.append(own)
+
     for record in list_records(job_folder):
-        evaluations = (record.get("evaluations") or {}).values()
-        kept = [firsts(e) for e in evaluations if about(e.get("benchmark", ""))]
-        found += [run for run in kept if run is not None]
+        for evaluation in (record.get("evaluations") or {}).values():
+            run = firsts(evaluation) if about(evaluation.get("benchmark", "")) else None
+            if run is not None:
+                found.append(run)
+
     if not found:
         raise NotFoundError("evaluation or study", f"{job_folder.name} on {benchmark.name}")
+
     return found
 
 
@@ -228,10 +259,12 @@ def judged_now(
     fused, scored = record.get("fused"), dict(record.get("evaluations") or {})
     for facts in benchmarks:
         e = scored.get(facts["place"])
+        if not e or (run := firsts(e)) is None:
+            continue
+
         with suppress(CdpError, KeyError, OSError):
             folder = resolve_benchmark(facts["name"], workspace)
-            run = firsts(e) if e else None
-            if e and run is not None and judged.is_judged(judged.whole(folder)):
+            if judged.is_judged(judged.whole(folder)):
                 now = scores_of(run, judged.grades_now(folder, facts["split"]))
                 scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
 
@@ -249,7 +282,9 @@ _KEPT = fields({"query_set": str, "per_doc": Count, "held": str, "option": str, 
 def kept(job_folder: Path) -> dict[str, Any] | None:
     """Return which option's model a study's job has: ``option`` in words, ``query_set``, ``per_doc``, whether it was
     ``chosen`` by the answer. None where it has none."""
-    return whole(_KEPT, job_folder / "results" / f"{KEPT}.json") if has_model(job_folder) else None
+    if not has_model(job_folder):
+        return None
+    return whole(_KEPT, job_folder / "results" / f"{KEPT}.json")
 
 
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scipy", "bm25s", "nltk", "jieba", "fugashi",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -159,7 +159,7 @@ class StudyReport:
         return [gain for gain in self.gains if gain.comparison == comparison]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, with plain values."""
+        """Return the report as plain values, for JSON."""
         values = asdict(self)
         values["config"] = self.config.recorded()
         values["rows"] = [flat(row) for row in self.rows]
@@ -182,8 +182,12 @@ def _findings(report: StudyReport) -> Iterator[str]:
 def _rates(report: StudyReport) -> Iterator[str]:
     """The learning rate that the dev split chooses, for each retriever whose trainings differ in it alone."""
     tried = [value for value in report.config.rates if value is not None]
-    for retriever in report.config.retrievers if len(tried) > 1 else ():
-        of_retriever = (row for row in report.rows if row.cell.retriever == retriever)
+    if len(tried) < 2:
+        return
+
+    at_end = {min(tried): "lower", max(tried): "higher"}
+    for retriever in report.config.retrievers:
+        of_retriever = [row for row in report.rows if row.cell.retriever == retriever]
         rows = [row for row in of_retriever if row.cell.rate is not None and row.best_dev]
         if len({row.cell._replace(rate=None) for row in rows}) != 1:
             continue
@@ -196,8 +200,6 @@ def _rates(report: StudyReport) -> Iterator[str]:
 
         if others:
             text += f", {(first.best_dev or 0.0) - (others[0].best_dev or 0.0):.2f} points ahead of the next"
-
-        at_end = {min(tried): "lower", max(tried): "higher"}
         if first.cell.rate in at_end and report.finished == report.planned:
             text += f". It is at the end of the grid: a {at_end[first.cell.rate]} one may be better"
 
@@ -206,75 +208,96 @@ def _rates(report: StudyReport) -> Iterator[str]:
 
 def _best(report: StudyReport) -> Iterator[str]:
     """The best training of each retriever, and what is above it without a training."""
-    complete = [row for row in report.rows if row.average is not None]
-    plain = [row for row in complete if row.cell.source in (UNTRAINED, HYBRID)]
+    plain: list[StudyRow] = []
+    trained: dict[str, list[StudyRow]] = defaultdict(list)
+    for row in report.rows:
+        if row.average is None:
+            continue
+        if row.cell.source in (UNTRAINED, HYBRID):
+            plain.append(row)
+        else:
+            trained[row.cell.retriever].append(row)
+
     out, within = domains(report.benchmarks)
     domain = f" {OUT}" if out and within else ""
     over = f"on average over {counted(len(out or within), 'benchmark')}{domain}"
 
-    for retriever in dict.fromkeys(row.cell.retriever for row in complete if row not in plain):
-        rows = [row for row in complete if row.cell.retriever == retriever and row not in plain]
-        # Scores on several dev splits, one for each language, are not comparable.
-        on_dev = [row for row in rows if row.best_dev is not None and len(report.config.dev) == 1]
-        best = max(on_dev or rows, key=lambda row: (row.best_dev if on_dev else row.average) or 0.0)
+    for rows in trained.values():
+        best, on_dev = _best_of(rows, one_dev=len(report.config.dev) == 1)
         what = "Best training, chosen on dev and reported" if on_dev else "Best training"
-        score = best.average or 0.0
+        yield f"{what} {over}: {best.name}, NDCG@10 {best.average:.2f}{_against(best, plain)}."
 
-        start = next((row.average for row in plain if row.cell == Cell(retriever)), None)
-        against = "" if start is None else f", {signed(score - start)} against the untrained one"
-        above = max(plain, key=lambda row: row.average or 0.0, default=None)
-        if above is not None and (above.average or 0.0) > score:
-            against += f"; {above.name} has {above.average:.2f} without a training"
-        yield f"{what} {over}: {best.name}, NDCG@10 {score:.2f}{against}."
+
+def _best_of(rows: Sequence[StudyRow], *, one_dev: bool) -> tuple[StudyRow, bool]:
+    """(the best of a retriever's trainings, whether dev chose it), else by the reported scores."""
+    # Scores on several dev splits, one for each language, are not comparable.
+    on_dev = [row for row in rows if row.best_dev is not None and one_dev]
+    if on_dev:
+        return max(on_dev, key=lambda row: row.best_dev or 0.0), True
+    return max(rows, key=lambda row: row.average or 0.0), False
+
+
+def _against(best: StudyRow, plain: Sequence[StudyRow]) -> str:
+    """How a training compares with its untrained retriever, and what scores higher without a training."""
+    score = best.average or 0.0
+    text = ""
+
+    start = next((row.average for row in plain if row.cell == Cell(best.cell.retriever)), None)
+    if start is not None:
+        text += f", {signed(score - start)} against the untrained one"
+
+    above = max(plain, key=lambda row: row.average or 0.0, default=None)
+    if above is not None and (above.average or 0.0) > score:
+        text += f"; {above.name} has {above.average:.2f} without a training"
+
+    return text
 
 
 def _compared(comparison: str, group: Sequence[Gain]) -> str:
     """One comparison in a sentence: how many gain and lose, and the values at its highest Q/Doc."""
-    up = [g for g in group if g.significant and g.points > 0]
-    down = [g for g in group if g.significant and g.points < 0]
-    most = max(g.cell.per_doc for g in group)
-    listed = ", ".join(
-        f"{signed(g.points)}{'*' if g.significant else ''} (95% {signed(g.low)} to {signed(g.high)}) on {g.benchmark} "
-        f"(CW {g.cw:.1f})"
-        for g in sorted((g for g in group if g.cell.per_doc == most), key=lambda g: g.cw)
-    )
+    most = max(gain.cell.per_doc for gain in group)
+    at_most = [gain for gain in group if gain.cell.per_doc == most]
+    listed = ", ".join(map(_figures, sorted(at_most, key=lambda gain: gain.cw)))
 
     who = group[0].condition
     if len(group) == 1:
         return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
 
+    significant = [gain for gain in group if gain.significant]
+    up = sum(gain.points > 0 for gain in significant)
+    down = sum(gain.points < 0 for gain in significant)
     return (
-        f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {len(up)} gain and {len(down)} lose "
+        f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {up} gain and {down} lose "
         f"significantly. At Q/Doc {most}: {listed}."
     )
+
+
+def _figures(gain: Gain) -> str:
+    """``+1.25* (95% +0.50 to +2.00) on scifact (CW 8.6)``."""
+    star = "*" if gain.significant else ""
+    interval = f"(95% {signed(gain.low)} to {signed(gain.high)})"
+    return f"{signed(gain.points)}{star} {interval} on {gain.benchmark} (CW {gain.cw:.1f})"
 
 
 def missing(report: StudyReport) -> Iterator[str]:
     """What was planned and is not there, in sentences."""
     n = report.planned - report.finished
     if n:
-        failed = [f for f in report.failures if not f[0].startswith(UNTRAINED)]
-        why = f", {len(failed)} of them because they failed" if failed else ""
+        failed = sum(not condition.startswith(UNTRAINED) for condition, _ in report.failures)
+        why = f", {failed} of them because they failed" if failed else ""
         yield (
             f"{n} of {counted(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
             "and means are over the seeds that are there."
         )
-    yield from (f"Failed: {condition}. {reason}" for condition, reason in report.failures)
+
+    for condition, reason in report.failures:
+        yield f"Failed: {condition}. {reason}"
 
 
 def _limits(report: StudyReport) -> Iterator[str]:
     still = [row for row in report.rows if row.n_seeds > 1 and not row.spread]
     if still:
-        why = (
-            "each step saw all pairs in one batch, so the seed only changes their order"
-            if all(row.steps_per_epoch == 1 for row in still)
-            else "nothing that the seed decides changed the result"
-        )
-        names = ", ".join(row.name for row in still[:3]) + (f" and {len(still) - 3} more" if len(still) > 3 else "")
-        yield (
-            f"No spread over the seeds of {names}: {why}. These are repetitions of one "
-            "training, not a spread of 0; a smaller batch gives one."
-        )
+        yield _without_spread(still)
 
     yield from limits_of_design(report.config, report.sources)
 
@@ -282,8 +305,24 @@ def _limits(report: StudyReport) -> Iterator[str]:
         yield "The untrained retriever was not evaluated, so gains from training are unknown."
 
 
+def _without_spread(rows: Sequence[StudyRow]) -> str:
+    """Why all seeds of these trainings gave the same scores."""
+    names = ", ".join(row.name for row in rows[:3])
+    if len(rows) > 3:
+        names += f" and {len(rows) - 3} more"
+
+    why = "the seed's choices did not change the result"
+    if all(row.steps_per_epoch == 1 for row in rows):
+        why = "each step saw all pairs in one batch, so the seed only changes their order"
+
+    return (
+        f"No spread over the seeds of {names}: {why}. These are repetitions of one "
+        "training, not a spread of 0; a smaller batch gives one."
+    )
+
+
 def _counted_singly(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What a study of before did not write down, and its benchmark no longer tells."""
+    """Say where the clusters of queries are not known: an earlier study without them, whose benchmark has changed."""
     names = [facts["name"] for facts in benchmarks if "units_of" not in facts]
     if names:
         on = "" if len(names) == len(benchmarks) else f" on {', '.join(names)}"
@@ -309,7 +348,9 @@ def build(
     config, sources = plan_of(about)
     read = read_study(study_id, about, records)
     records = latest(records)
+    failed = [r for r in records if r.get("failure")]
     finished = [r for r in records if not r.get("failure") and r["condition"] is not None]
+
     report = StudyReport(
         id=study_id,
         name=name,
@@ -321,8 +362,8 @@ def build(
         gains=tuple(_as_stated(gain, read, about["benchmarks"], stated) for gain in read.gains),
         planned=len(conditions(config, sources)),
         finished=len(finished),
-        reused=sum(1 for record in finished if record.get("reused_from")),
-        failures=tuple((str(r["failed"]), str(r["failure"]["message"])) for r in records if r.get("failure")),
+        reused=sum(bool(record.get("reused_from")) for record in finished),
+        failures=tuple((str(r["failed"]), str(r["failure"]["message"])) for r in failed),
         pooled=tuple(pool(read)),
         leaks=tuple(leaks),
     )
@@ -343,7 +384,9 @@ def _as_stated(
     at = next(facts for known, facts in zip(read.benchmarks, about, strict=True) if known.name == gain.benchmark)
     control = dict(controls(gain.cell, read.scores)).get(gain.comparison)
     c = stated.get((at["name"], at["split"], gain.cell, control))
-    return gain if c is None else replace(gain, points=c.points, low=c.low, high=c.high, stated=True)
+    if c is None:
+        return gain
+    return replace(gain, points=c.points, low=c.low, high=c.high, stated=True)
 
 
 _BENCHMARK = fields(
@@ -365,12 +408,12 @@ _ABOUT = fields(
 
 
 def read_about(job_folder: Path) -> dict[str, Any] | None:
-    """Return what a study's worker says of it; None where there is nothing whole."""
+    """Return the study as its worker described it; None where the file is missing or damaged."""
     return whole(_ABOUT, about_file(job_folder))
 
 
 def about_file(job_folder: Path) -> Path:
-    """Return where a study's worker says what it is of."""
+    """Return the path of the file in which a study's worker describes the study."""
     return job_folder / "results" / "about.json"
 
 
@@ -401,26 +444,35 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
 
 def _facts(about: Mapping[str, Any], name: str) -> BenchmarkFacts:
     """A benchmark as the study's worker described it, under its ``name`` in the report."""
-    queries = about.get("facts_of", {}).values()
-    values = {fact: [q[fact] for q in queries if q.get(fact) is not None] for fact in COVARIATES}
+    facts: dict[str, float] = {}
+    for fact in COVARIATES:
+        values = [of_query.get(fact) for of_query in about.get("facts_of", {}).values()]
+        known = [value for value in values if value is not None]
+        if known:
+            facts[fact] = float(np.mean(known))
+
     plain = ("split", "n_queries", "n_documents", "cw", "language", "family", "in_domain")
     return BenchmarkFacts(
         name=name,
         **{field: about[field] for field in plain if field in about},
         cw_interval=tuple(about["cw_interval"]),
         in_domain_of=tuple(about.get("in_domain_of", ())),
-        facts={fact: float(np.mean(known)) for fact, known in values.items() if known},
+        facts=facts,
     )
 
 
 def _units(benchmarks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[int]]:
     """{benchmark: the cluster of each query in the order of their ids}, as the study's worker wrote it down."""
-    written = {name: about.get("units_of", {}) for about, name in zip(benchmarks, names, strict=True)}
-    return {name: [units[query] for query in sorted(units)] for name, units in written.items() if units}
+    written: dict[str, list[int]] = {}
+    for about, name in zip(benchmarks, names, strict=True):
+        if units := about.get("units_of"):
+            written[name] = [units[query] for query in sorted(units)]
+
+    return written
 
 
 def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of several finished records of one condition the newest: a resumed study may hold an earlier way of scoring."""
+    """Return the newest finished record of each condition: a resumed study may hold earlier ways of scoring."""
     newest: dict[str, Mapping[str, Any]] = {}
     for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
         finished = not record.get("failure")
@@ -433,53 +485,87 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of the benchmarks; with the split where two have the same name."""
-    plain = [b["name"] for b in benchmarks]
-    return [b["name"] if plain.count(b["name"]) == 1 else f"{b['name']} {b['split']}" for b in benchmarks]
+    times = Counter(b["name"] for b in benchmarks)
+    return [b["name"] if times[b["name"]] == 1 else f"{b['name']} {b['split']}" for b in benchmarks]
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
-    trained = dict.fromkeys(c.cell for c in conditions(config, sources))
+    """Every cell as the report shows it: by retriever, each followed by its fusion."""
     names = [*dict.fromkeys((bm25.NAME, *config.retrievers, *config.untrained))]
-    cells = [cell._replace(fused=fused) for cell in (*untrained(config), *trained) for fused in (False, True)]
+    trained = [condition.cell for condition in conditions(config, sources)]
+
+    cells: list[Cell] = []
+    for cell in (*untrained(config), *dict.fromkeys(trained)):
+        cells += [cell._replace(fused=False), cell._replace(fused=True)]
+
     return sorted(cells, key=lambda cell: names.index(cell.retriever))
 
 
 def _row(
     cell: Cell,
-    by_benchmark: Mapping[str, Mapping[int, Any]],
+    by_benchmark: Mapping[str, BySeed],
     records: Sequence[Mapping[str, Any]],
     benchmarks: Sequence[BenchmarkFacts],
 ) -> StudyRow:
-    names = [b.name for b in benchmarks]
-    means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
-    training = [record["training"] for record in records if record.get("training")]
-    first: Mapping[str, Any] = training[0] if training else {}
-    sizes: dict[str, Any] = {n: int(first.get(n, 0)) for n in ("pairs", "documents", "steps", "steps_per_epoch")}
-    curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
-    shared = sorted(set.intersection(*map(set, curves))) if curves else []  # steps that every seed was evaluated at
-    out, within = domains(benchmarks)
+    of_seeds: dict[str, list[float]] = {}
+    for b in benchmarks:
+        if b.name in by_benchmark:
+            of_seeds[b.name] = [float(values.mean()) for values in by_benchmark[b.name].values()]
 
-    def mean_over(some: Sequence[str]) -> float | None:
-        there = [float(np.mean(means[name])) for name in some if name in means]
-        return float(np.mean(there)) if there and len(there) == len(some) else None
+    means = {name: float(np.mean(values)) for name, values in of_seeds.items()}
+    spread = {name: float(np.std(values, ddof=1)) for name, values in of_seeds.items() if has_spread(values)}
+    out, within = domains(benchmarks)
+    trainings = [record["training"] for record in records if record.get("training")]
 
     return StudyRow(
         cell=cell,
-        n_seeds=max(len(values) for values in means.values()),
-        scores={name: float(np.mean(values)) for name, values in means.items()},
-        spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
-        average=mean_over(out or within),
-        average_in_domain=mean_over(within) if out else None,
-        **sizes,
-        seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
-        dev=tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared),
+        n_seeds=max(map(len, of_seeds.values())),
+        scores=means,
+        spread=spread,
+        average=_mean_over(means, out or within),
+        average_in_domain=_mean_over(means, within) if out else None,
+        **_sizes(trainings),
+        dev=_dev_curve(trainings),
     )
+
+
+def _mean_over(means: Mapping[str, float], names: Sequence[str]) -> float | None:
+    """The mean over these benchmarks; None unless each of them has a score."""
+    if not names or not means.keys() >= set(names):
+        return None
+    return float(np.mean([means[name] for name in names]))
+
+
+def _sizes(trainings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What one of the trainings took; 0 where it was not written down, or nothing was trained."""
+    names = ("pairs", "documents", "steps", "steps_per_epoch")
+    if not trainings:
+        return {**dict.fromkeys(names, 0), "seconds": 0.0}
+
+    sizes = {name: int(trainings[0].get(name, 0)) for name in names}
+    return {**sizes, "seconds": float(np.mean([training["seconds"] for training in trainings]))}
+
+
+def _dev_curve(trainings: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, float], ...]:
+    """(step, mean NDCG@10 on dev) of the steps that every seed was evaluated at."""
+    by_step: dict[int, list[float]] = defaultdict(list)
+    for training in trainings:
+        # Of two evaluations at one step, as after a resume, the later counts.
+        for step, score in {int(e["step"]): float(e["ndcg@10"]) for e in training.get("evaluations", ())}.items():
+            by_step[step].append(score)
+
+    shared = sorted(step for step, scores in by_step.items() if len(scores) == len(trainings))
+    return tuple((step, float(np.mean(by_step[step]))) for step in shared)
 
 
 def domains(benchmarks: Sequence[BenchmarkFacts]) -> tuple[list[str], list[str]]:
     """The names of the benchmarks that are out of domain for all training documents, and of the others."""
-    within = [b.name for b in benchmarks if b.in_domain or b.in_domain_of]
-    return [b.name for b in benchmarks if b.name not in within], within
+    out: list[str] = []
+    within: list[str] = []
+    for b in benchmarks:
+        (within if b.in_domain or b.in_domain_of else out).append(b.name)
+
+    return out, within
 
 
 def pool(study: StudyScores) -> list[Pooled]:
@@ -500,16 +586,12 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
     groups: dict[tuple[str, str, str], list[Observation]] = defaultdict(list)
     benchmarks = {b.name: b for b in study.benchmarks}
     methods = {method_of(g.cell.source) for g in study.gains if g.comparison == SCALING} - {PARAPHRASED}
+
     for g in study.gains:
-        cell = g.cell
-        # What training gains or loses is a question of the loss, whatever it was trained on.
-        if method_of(cell.source) == PARAPHRASED and g.comparison not in (TRAINING, LOSS):
-            continue
-        if cell.weighting != "none" and g.comparison not in (WEIGHTING, WEIGHED, CW_BESIDE_RI):
-            continue
-        if cell.query_source != QUERY_ONLY and g.comparison != REASONED:
+        if not _pooled(g):
             continue
 
+        cell, facts = g.cell, benchmarks[g.benchmark]
         own = {WEIGHTING: cell.weighting, WEIGHED: cell.weighting, REASONED: cell.query_source}
         loss = "" if cell.loss == INFONCE else f", {cell.loss}"
         label = f", {own.get(g.comparison, cell.held or study.design)}{loss}"
@@ -518,24 +600,40 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
         if g.comparison == SCALING and len(methods) > 1:
             labels.append(f"{label}, {method_of(cell.source)} queries")
 
-        facts = benchmarks[g.benchmark]
-
         domain = IN if facts.in_domain or cell.source in facts.in_domain_of else OUT
-        observation = Observation(
-            study=study.study,
-            family=facts.family or facts.name,
-            benchmark=g.benchmark,
-            points=g.points,
-            variance=max(1e-6, ((g.high - g.low) / (2 * 1.96)) ** 2),
-            by_seed=g.by_seed,
-            covariates={**facts.facts, "cw": facts.cw},
-            corpus=study.corpus_of.get(cell.source, ""),
-        )
+        observation = _observation(study, g, facts)
         for label in labels:
             groups[g.comparison, label, domain].append(observation)
 
     order = (*PRINCIPLE, TRAINING)
-    return {
-        f"{TITLES[comparison]}{label}, {domain}": groups[comparison, label, domain]
-        for comparison, label, domain in sorted(groups, key=lambda key: (order.index(key[0]), key[2] == IN, key[1]))
-    }
+    keys = sorted(groups, key=lambda key: (order.index(key[0]), key[2] == IN, key[1]))
+    return {f"{TITLES[comparison]}{label}, {domain}": groups[comparison, label, domain]
+            for comparison, label, domain in keys}  # fmt: skip
+
+
+def _pooled(gain: Gain) -> bool:
+    """Whether a gain is an observation of its comparison: it differs from the usual training in that alone."""
+    cell, comparison = gain.cell, gain.comparison
+
+    # What training gains or loses is a question of the loss; the kind of queries does not matter.
+    if method_of(cell.source) == PARAPHRASED and comparison not in (TRAINING, LOSS):
+        return False
+    if cell.weighting != "none" and comparison not in (WEIGHTING, WEIGHED, CW_BESIDE_RI):
+        return False
+
+    return cell.query_source == QUERY_ONLY or comparison == REASONED
+
+
+def _observation(study: StudyScores, gain: Gain, facts: BenchmarkFacts) -> Observation:
+    # 1.96 standard errors to each side of the interval.
+    variance = ((gain.high - gain.low) / (2 * 1.96)) ** 2
+    return Observation(
+        study=study.study,
+        family=facts.family or facts.name,
+        benchmark=gain.benchmark,
+        points=gain.points,
+        variance=max(1e-6, variance),
+        by_seed=gain.by_seed,
+        covariates={**facts.facts, "cw": facts.cw},
+        corpus=study.corpus_of.get(gain.cell.source, ""),
+    )

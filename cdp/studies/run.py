@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
+from cdp.base.memory import return_freed_memory
 from cdp.base.text import Progress
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
@@ -97,40 +99,47 @@ class Study:
     trained, only the trainings are left. ``tracker`` is its run on a tracker, if any."""
 
     def __init__(self, job: Job, inputs: Inputs, first: Study | None = None, tracker: Tracker | None = None) -> None:
+        from cdp.retrievers.static import TokenMemo
+
         self.job, self.config = job, inputs.config
         self.tracker, self.steps_before = tracker or Tracker(), 0  # of the trainings that are done
         self.sources = {source.label: source for source in inputs.sources}
         self._common = common_documents(job.workspace, inputs.sources)
         self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
-        self.keys, self.dev_keys = (
-            [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in splits]
-            for splits in (self.benchmarks, self.dev)
-        )
+        self.keys, self.dev_keys = self._keys(self.benchmarks), self._keys(self.dev)
 
         self.store = EmbeddingStore(job.workspace)
-        from cdp.retrievers.static import TokenMemo
-
-        self._memo: TokenMemo = TokenMemo() if first is None else first._memo
-        self.steps = inputs.steps if first is None else list(inputs.conditions)
-        self.done: int = 0 if first is None else first.done
-        self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0) if first is None else first.counts
+        self.steps = inputs.steps
+        self.done = 0
+        self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0)
+        self._memo = TokenMemo()
+        self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
+        self._lexical: dict[str, Evaluation] = {}
         self._data: _Data | None = None
-        promised = job.spec.get("inputs", {}).get("promised", {}).get("work", {})
-        kinds = [kind_of(step) for step in self.steps]
+        self._negatives: dict[str, tuple[Mined, Labels]] = {}
+
+        if first is not None:
+            self.steps = list(inputs.conditions)
+            self.done, self.counts = first.done, first.counts
+            self._memo, self._base, self._lexical = first._memo, first._base, first._lexical
+
+        given = job.spec.get("inputs", {})
+        promised = given.get("promised", {}).get("work", {})
+        kinds = list(map(kind_of, self.steps))
 
         if self.config.choose:  # the trainings that follow: of the slowest that may be chosen
             slowest = max(self.config.retrievers, key=lambda name: promised.get(name, 0.0))
             kinds += [slowest] * (len(conditions(self.config, inputs.sources)) // len(self.config.retrievers))
 
         # Counted are trainings, as the plan counts them: what is not trained takes part in the time alone.
-        self._remaining, self.total = Remaining(kinds, promised), sum(kind != UNTRAINED for kind in kinds)
+        self._remaining, self.total = Remaining(kinds, promised), len(kinds) - kinds.count(UNTRAINED)
         self._began: tuple[str, float] = ("", 0.0)
-        self._base: dict[str, tuple[ResolvedRetriever, str]] = {} if first is None else first._base
-        self._negatives: dict[str, tuple[Mined, Labels]] = {}
-        self._lexical: dict[str, Evaluation] = {} if first is None else first._lexical
         judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *self.dev]]
         self._judged = np.unique(np.concatenate(judged))
-        self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
+        self._leak_allowed = bool(given.get(leakage.LEAKAGE))
+
+    def _keys(self, benchmarks: Sequence[Benchmark]) -> list[str]:
+        return [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in benchmarks]
 
     def execute(self) -> None:
         """Evaluate what is not trained, then train and evaluate each condition. Returns early on a stop.
@@ -139,6 +148,7 @@ class Study:
         """
         for step in self.steps:
             self.do(step)
+            return_freed_memory()
             if self.job.stop_requested():
                 return
 
@@ -195,15 +205,18 @@ class Study:
         return self._base[name]
 
     def chosen(self) -> str:
-        """The retriever that is best untrained on dev, the first of equal ones; of those that could be evaluated."""
+        """Return the retriever with the best untrained score on dev, in a tie the first, among those evaluated."""
         scores = {name: self._dev_score(name) for name in self.config.retrievers}
         return max(scores, key=lambda name: scores[name])
 
     def _dev_score(self, name: str) -> float:
         key = records.untrained_key(self.base(name)[1], self.config.training.max_length)
         record = records.find(self.job.workspace, self.job.folder, key)
-        scores = [record["evaluations"][place]["measures"]["ndcg@10"] for place in self.dev_keys] if record else []
-        return sum(scores) / len(scores) if scores else -1.0
+        if record is None or not self.dev_keys:
+            return -1.0
+
+        scores = [record["evaluations"][place]["measures"]["ndcg@10"] for place in self.dev_keys]
+        return float(sum(scores) / len(scores))
 
     def _untrained(self, cell: Cell) -> None:
         """BM25, an untrained retriever, or the fusions of both, on every benchmark that no study has its scores on."""
@@ -224,16 +237,18 @@ class Study:
             facts["base_hash"] = base_hash
 
         if hybrid:
-            chosen_by = {"dev": self.dev_keys} if self.config.fusion else {}
-            key = records.key_of({"hybrid": base_hash, "max_length": length, **chosen_by})
+            determining: dict[str, Any] = {"hybrid": base_hash, "max_length": length}
+            if self.config.fusion:
+                determining["dev"] = self.dev_keys
+            key = records.key_of(determining)
             named = combined.title(retriever.title, True, "")
             facts |= {"run": combined.retriever_id(name, True, ""), "hybrid": True, "title": named}
 
         stored = records.find(self.job.workspace, self.job.folder, key)
-        evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
+        evaluations: dict[str, Any] = {} if stored is None else dict(stored["evaluations"])
         ranked: dict[str, Evaluation] = {}
 
-        if all(place in evaluations for place, _ in judged):
+        if evaluations.keys() >= {place for place, _ in judged}:
             judged = []
 
         for place, benchmark in judged:
@@ -244,8 +259,9 @@ class Study:
                 # The embeddings are kept: every study needs the untrained retriever again.
                 ranked[place] = self._evaluated(model, benchmark, base_hash, watch)
                 ranked[place].counts.update(leakage.counts(self.job.workspace, name, benchmark))
-
-            found = ranked[place] if base_hash else self._by_words(benchmark, watch)
+                found = ranked[place]
+            else:
+                found = self._by_words(benchmark, watch)
 
             if hybrid:
                 found = combined.hybrid(benchmark, found, self._by_words(benchmark, watch))
@@ -256,8 +272,9 @@ class Study:
                 evaluations[place]["settings"]["hybrid"] = True
 
         if stored is None or judged:
-            fused = self._fused(self._dev_beside(), ranked) if hybrid and self.config.fusion else None
-            stored = {**facts, "evaluations": evaluations, "created": now(), **({"fused": fused} if fused else {})}
+            stored = {**facts, "evaluations": evaluations, "created": now()}
+            if hybrid and self.config.fusion and (fused := self._fused(self._dev_beside(), ranked)):
+                stored["fused"] = fused
 
         records.save(self.job.folder, key, None, stored)
 
@@ -280,21 +297,28 @@ class Study:
 
     def _dev_beside(self, source: StudySource | None = None) -> tuple[str, Benchmark] | None:
         """The dev split, with its place, that trainings on a source are chosen by; without a source the first."""
-        languages = [dev.counted_language for dev in self.dev]
-        number = dev_of(source, languages) if source is not None else 0
-        return (self.dev_keys[number], self.dev[number]) if self.dev else None
+        if not self.dev:
+            return None
+
+        number = 0
+        if source is not None:
+            number = dev_of(source, [dev.counted_language for dev in self.dev])
+        return self.dev_keys[number], self.dev[number]
 
     def _fused(self, dev: tuple[str, Benchmark] | None, ranked: Mapping[str, Evaluation]) -> dict[str, Any] | None:
         """The fusion with BM25 on the reported splits, by the weight that is best on ``dev``; None without dev."""
         if dev is None:
             return None
+
         watch = partial(self._watch, "fusion with BM25")
         place, benchmark = dev
         weight, score = combined.best_weight(benchmark, ranked[place], self._by_words(benchmark, watch))
-        reported = [(at, b) for at, b in zip(self.keys, self.benchmarks, strict=True) if at in ranked]
+
         evaluations = {}
-        for at, b in reported:
-            evaluations[at] = self._scores(b, combined.weighted(b, ranked[at], self._by_words(b, watch), weight))
+        for at, b in zip(self.keys, self.benchmarks, strict=True):
+            if at in ranked:
+                evaluations[at] = self._scores(b, combined.weighted(b, ranked[at], self._by_words(b, watch), weight))
+
         return {"weight": weight, "dev": round(score, 6), "evaluations": evaluations}
 
     def _trained(self, condition: Condition) -> None:
@@ -305,12 +329,10 @@ class Study:
         place = "" if dev is None else records.evaluation_key(dev.hash, dev.split, "paper")
         key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place)
         record = records.find(self.job.workspace, self.job.folder, key)
-        languages = [b.counted_language for b in self.benchmarks]
-        there = evaluated_on(self.config, source, languages)
 
-        judged = [(at, b) for at, b, wanted in zip(self.keys, self.benchmarks, there, strict=True) if wanted]
+        judged = self._judged_by(source)
         fused = self._dev_beside(source) if self.config.fusion else None
-        lacks = record is None or not all(place in record["evaluations"] for place, _ in judged)
+        lacks = record is None or not record["evaluations"].keys() >= {place for place, _ in judged}
         if record is None or lacks or (fused and not record.get("fused")):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
@@ -347,6 +369,11 @@ class Study:
         self.job.metric(self.done + 1, ndcg_at_10=score, condition=str(condition))
         self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{condition}/final")
 
+    def _judged_by(self, source: StudySource) -> list[tuple[str, Benchmark]]:
+        """The benchmarks, with their places, that trainings on a source are evaluated on."""
+        there = evaluated_on(self.config, source, [b.counted_language for b in self.benchmarks])
+        return list(compress(zip(self.keys, self.benchmarks, strict=True), there))
+
     def _settings(self, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet) -> TrainingConfig:
         """The whole settings of a training on these pairs."""
         source, dev = self.sources[condition.cell.source], self._dev(condition)
@@ -354,8 +381,9 @@ class Study:
         settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
         if dev is not None:
             settings = settings.replace(benchmark=dev.name, split=dev.split)
-        negatives = pairs.negatives
-        return settings.replace(hard_negatives=0 if negatives is None else negatives.shape[1])
+
+        n_negatives = 0 if pairs.negatives is None else pairs.negatives.shape[1]
+        return settings.replace(hard_negatives=n_negatives)
 
     def train_for_keeps(self, query_set: str, per_doc: int, held: str) -> None:
         """Train an option once more, with its first seed, for its model: its scores were there already."""
@@ -371,7 +399,9 @@ class Study:
                 return
 
     def _pairs(self, condition: Condition) -> _Data:
-        drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
+        # All documents are the same for every seed.
+        whole = condition.max_documents is None and condition.budget is None
+        drawn = None if whole else condition.seed
         ri = weighs_reasoning(condition.cell.weighting)
         cell = condition.cell._replace(weighting="", held="", rate=None, layers=None)  # they take the same pairs
 
@@ -400,9 +430,12 @@ class Study:
         """``pairs`` with hard negatives, for ``distil`` also with soft labels: the query set's own, else mined."""
         distil = condition.cell.loss == DISTIL
         wanted = training_config(self.config, condition, "any").loop.hard_negatives
-        parameters = pairs.query_set.parameters
-        own = pairs.query_set.hard_negatives and (not distil or parameters.get("teacher"))
-        mined, labels = (None, None) if own else self._mined(self.sources[condition.cell.source])
+        query_set = pairs.query_set
+
+        mined = labels = None
+        if not query_set.hard_negatives or (distil and not query_set.parameters.get("teacher")):
+            mined, labels = self._mined(self.sources[condition.cell.source])
+
         pairs = with_negatives(pairs, self.job.workspace, wanted, mined)
         return with_teacher(pairs, self.job.workspace, labels) if distil else pairs
 
@@ -410,8 +443,10 @@ class Study:
         """The teacher's hard negatives of a source's queries, and its scores of them."""
         if source.label not in self._negatives:
             workspace, widest = self.job.workspace, max(self.config.per_doc)
-            lines = query_sets.read_queries(workspace, source.query_set)
-            pairs = [(text.strip(), line.document_id) for line in lines for text in line.queries[:widest]]
+            pairs: list[tuple[str, str]] = []
+            for line in query_sets.read_queries(workspace, source.query_set):
+                pairs += [(text.strip(), line.document_id) for text in line.queries[:widest]]
+
             contents = {d.id: d.content for d in iter_documents(workspace, source.corpus) if d.content.strip()}
             self._report(f"loading {self.config.teacher}", next_within_s=LOADING_S)
             watch = partial(self._watch, f"hard negatives of {source.label}")
@@ -419,6 +454,7 @@ class Study:
             beside = load_manifest(workspace, source.corpus).neighbours(contents)
             mined = mine(pairs, contents, teacher, beside=beside, negatives=MAX_NEGATIVES).negatives
             self._negatives[source.label] = mined, similarities(pairs, contents, mined, teacher)
+
         return self._negatives[source.label]
 
     def _train(
@@ -461,15 +497,16 @@ class Study:
         if self.config.keep != NONE and condition.cell.usual:
             kept.offer(self.job, condition, retriever, data.pairs, data.stores[1], trained, model)
 
+        vectors = None
         # Not after a resume whose best step came before it.
-        at_best = evaluate is not None and evaluate.best == trained.outcome.best_score
-        vectors = evaluate.vectors if evaluate is not None and at_best else None
+        if evaluate is not None and evaluate.best == trained.outcome.best_score:
+            vectors = evaluate.vectors
 
         return model, _facts(data.pairs, trained.order, trained.outcome), vectors
 
     def _dev(self, condition: Condition) -> Benchmark | None:
-        languages = [dev.counted_language for dev in self.dev]
-        return self.dev[dev_of(self.sources[condition.cell.source], languages)] if self.dev else None
+        found = self._dev_beside(self.sources[condition.cell.source])
+        return None if found is None else found[1]
 
     def _evaluate(
         self, model: SentenceTransformer, condition: Condition, judged: Sequence[tuple[str, Benchmark]],
@@ -480,7 +517,7 @@ class Study:
         queries = np.union1d(leakage.keys(pairs.queries), leakage.seen(workspace, name))
         documents = leakage.hashes(pairs.documents[: pairs.n_documents])
         documents = np.union1d(documents, leakage.seen(workspace, name, leakage.DOCUMENTS))
-        evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
+        evaluations: dict[str, Any] = {} if stored is None else dict(stored["evaluations"])
         ranked: dict[str, Evaluation] = {}
         for place, benchmark in judged:
             if place in evaluations:
@@ -534,7 +571,7 @@ def kind_of(step: Step) -> str:
 
 
 class _Hooks:
-    """What the training loop tells and asks."""
+    """The callbacks of the training loop."""
 
     def __init__(self, study: Study, condition: Condition) -> None:
         self.study, self.condition = study, condition

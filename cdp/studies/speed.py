@@ -17,20 +17,21 @@ from typing import Any
 import numpy as np
 
 from cdp.base.config import TrainingConfig
+from cdp.base.memory import keep_freed_memory
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.retrievers import DENSE, resolve
 from cdp.retrievers.encode import Encoding, embed, precision_for
 from cdp.retrievers.load import kind_of
 from cdp.studies.estimate import of_speed_key
-from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine, keep_freed_memory
+from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
 from cdp.training.loop import adamw, base_model, loss_for
 from cdp.training.lower_layers import LowerLayers, freeze_below
 from cdp.training.plan import Speed, complete
 from cdp.training.tokens import tokenise
 
 # Texts of a timed step of a transformer: seconds where minilm's test takes minutes. A static retriever takes a batch of
-# its own size: most of its step is the table's, whatever it holds.
+# its own size: most of its step is the table's, at any batch.
 TEXTS = 32
 
 # A step is repeated for so long, and at least so often, and the median counts: on a busy machine the fastest one

@@ -69,7 +69,8 @@ def read_queries(path: str | Path, column: str = "") -> list[str]:
         if size > MAX_BYTES:
             problem = f"It holds more than {len(queries):,} queries, too many to hold in memory ({MAX_BYTES:,} bytes)."
             raise InputError(problem, file=file, hint="Give a sample of them.")
-        queries += [query] if (query := line.strip()) else []
+        if query := line.strip():
+            queries.append(query)
 
     if not queries:
         raise InputError("It holds no query.", file=file, hint=PLAIN)
@@ -92,12 +93,15 @@ def _lines(file: Path, column: str) -> Iterator[str]:
 
 def _query(file: Path, column: str, row: Row | BadRow) -> str:
     values = row.values if isinstance(row, Row) else {}
-    wanted = columns_named(tuple(values), (column.strip().lower(),) if column else FIELDS)
-    query = next(filter(None, (values[name] for name in wanted)), "")
+    names = tuple(values)
+    wanted = columns_named(names, (column.strip().lower(),) if column else FIELDS)
+    query = next((values[name] for name in wanted if values[name]), "")
+
     if not wanted or not isinstance(query, str):
-        hint = f"Choose the column with the queries among {listed(tuple(values))}." if values else PLAIN
+        hint = f"Choose the column with the queries among {listed(names)}." if values else PLAIN
         named = f"called {column!r}" if column else "query, text or question"
         raise InputError(f"no text in a field {named}.", file=file, line=row.line, hint=hint)
+
     return query
 
 

@@ -8,10 +8,8 @@ the loss; the result is that of embedding the whole batch at once.
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -444,32 +442,16 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
 
 
 def broadcast_parameters(model: nn.Module) -> None:
-    """Give every process the first process's weights, so that they start equal whatever was initialised at random."""
+    """Give every process the first process's weights, so that all start equal: new layers are random."""
     broadcast([tensor.data for tensor in (*model.parameters(), *model.buffers())])
-
-
-def keep_freed_memory() -> bool:
-    """Tell glibc to keep freed blocks instead of returning each large one to the kernel. True if it took it.
-
-    Training on a CPU frees and asks for the same large tensors in every step; giving them back each time means that
-    the kernel maps and zeroes the same pages over and over, which can cost more than the arithmetic.
-    """
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-        m_trim_threshold, m_mmap_max = -1, -4
-        return bool(libc.mallopt(m_mmap_max, 0)) and bool(libc.mallopt(m_trim_threshold, 2**31 - 1))
-    except (OSError, AttributeError):
-        return False
 
 
 @contextmanager
 def repeatable(device: torch.device) -> Iterator[None]:
     """On a CPU: the same data, seed and number of threads give the same weights, bit for bit.
 
-    Without this torch adds up the gradients of a document that stands in several pairs in whatever order its threads
-    arrive. On a GPU it is left alone: there several libraries' sums would have to be ordered, at a price in speed.
+    Without this torch adds up the gradients of a document that stands in several pairs in the order of its threads. On
+    a GPU it is left alone: there several libraries' sums would have to be ordered, at a price in speed.
     """
     if device.type != "cpu":
         yield

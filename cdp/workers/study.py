@@ -9,7 +9,7 @@ the conditions that are there and tries those again that had failed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import Device, JobKind
+from cdp.base.memory import keep_freed_memory
 from cdp.base.worker import Job, Stopped, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import Benchmark, manifests, registry
@@ -99,7 +100,6 @@ def conducted(job: Job, study: Study) -> Counter[str]:
     Of tasks the study's tracker gets the scores alone.
     """
     from cdp.studies.run import TRAININGS
-    from cdp.training.engine import keep_freed_memory
 
     if job.pool is None:
         keep_freed_memory()
@@ -139,7 +139,6 @@ class _Task(Job):
 @lru_cache(1)
 def _study(folder: str, chosen: bool) -> Study:
     from cdp.studies.run import Study
-    from cdp.training.engine import keep_freed_memory
 
     keep_freed_memory()
     job = _Task(Path(folder))
@@ -225,11 +224,14 @@ def kinship(
 ) -> list[tuple[str, list[str]]]:
     """(family, the sources that it is in-domain for) of each benchmark, as its origin and documents tell; in-domain
     also where the plan says so."""
-    trained = {
-        corpus: {hash(document.content.strip()) for document in iter_documents(workspace, corpus)}
-        for corpus in {source.corpus for source in sources}
-    }
-    documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
+
+    def hashes(texts: Iterable[str]) -> set[int]:
+        return {hash(text.strip()) for text in texts}
+
+    trained = {}
+    for corpus in {source.corpus for source in sources}:
+        trained[corpus] = hashes(document.content for document in iter_documents(workspace, corpus))
+    documents = {str(i): hashes(b.documents) for i, b in enumerate(benchmarks)}
     family = families({str(i): origin_of(b) for i, b in enumerate(benchmarks)}, documents)
     told = set(config.in_domain)
 

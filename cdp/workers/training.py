@@ -18,6 +18,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import QUERY_SET, Device, JobKind, PreparedJob
+from cdp.base.memory import keep_freed_memory
 from cdp.base.text import public
 from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.base.workspace import Workspace
@@ -65,7 +66,6 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     from cdp.evaluation.evaluate import dev_evaluation, length_of
     from cdp.retrievers.static import TokenMemo
     from cdp.training.checkpoint import write_folder
-    from cdp.training.engine import keep_freed_memory
     from cdp.training.loop import States, base_model, make_retriever
     from cdp.training.tokens import stores_of
 
