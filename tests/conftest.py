@@ -201,6 +201,12 @@ def jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdp.jobs._start_supervisor", supervise)
 
 
+@pytest.fixture
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainings of a study take the steps of their few pairs, not the 90 that a real one takes at least."""
+    monkeypatch.setattr("cdp.studies.plan.LEAST_STEPS", 1)
+
+
 @pytest.fixture(autouse=True)
 def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page under AppTest becomes ``__main__``, which a process that a later test spawns would run again: put back."""

@@ -34,6 +34,11 @@ def plain(value: Any, **more: Any) -> Any:
     return {**made, **plain(more)} if more else made
 
 
+def picked(record: object, names: Sequence[str]) -> dict[str, Any]:
+    """Return these fields of a record."""
+    return {name: getattr(record, name) for name in names}
+
+
 def shown(answer: Any, columns: Sequence[str] = (), empty: str = "") -> str:
     """Return an answer as text: rows as a table of these columns, a mapping as ``name: value`` lines.
 
@@ -43,13 +48,23 @@ def shown(answer: Any, columns: Sequence[str] = (), empty: str = "") -> str:
         return answer
     if isinstance(answer, Sequence):
         return table(answer, columns, empty)
+
     lines = []
     for name, value in plain(answer).items():
-        texts = isinstance(value, list) and any(isinstance(item, str) and " " in item for item in value)
-        for item in value if texts else () if value in (None, "", [], {}) else [value]:
+        for item in _items(value):
             text = item if isinstance(item, str) else value_cell(item, 4)
-            lines.append(f"{_title(name)}:{'' if text.startswith(chr(10)) else ' '}{text}")
+            space = "" if text.startswith("\n") else " "
+            lines.append(f"{_title(name)}:{space}{text}")
     return "\n".join(lines)
+
+
+def _items(value: Any) -> Sequence[Any]:
+    """Return what stands on lines of its own: each text of a list, else the value, nothing of what is empty."""
+    if value in (None, "", [], {}):
+        return ()
+    if isinstance(value, list) and any(isinstance(item, str) and " " in item for item in value):
+        return value
+    return (value,)
 
 
 def _title(name: str) -> str:
@@ -80,20 +95,19 @@ def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, 
     if not rows:
         return empty
 
-    columns = columns or list(rows[0])
-    values = [[row[c] if isinstance(row, Mapping) else getattr(row, c) for c in columns] for row in rows]
-    cells = [[value_cell(v, digits, whole=c == "id") for v, c in zip(row, columns, strict=True)] for row in values]
-    numeric = [all(isinstance(row[i], (int, float)) or row[i] is None for row in values) for i in range(len(columns))]
-    heads = [_title(column) for column in columns]
-    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
-    lines = [heads, ["-" * width for width in widths], *cells]
+    drawn = [_column(rows, name, digits) for name in columns or list(rows[0])]
+    return "\n".join("  ".join(line).rstrip() for line in zip(*drawn, strict=True))
 
-    return "\n".join(
-        "  ".join(
-            c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True)
-        ).rstrip()
-        for line in lines
-    )
+
+def _column(rows: Sequence[Any], name: str, digits: int) -> list[str]:
+    """Return a column's heading, line and cells, all of one width; numbers stand at the right."""
+    values = [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
+    cells = [_title(name), *(value_cell(value, digits, whole=name == "id") for value in values)]
+
+    width = max(map(len, cells))
+    numeric = all(value is None or isinstance(value, (int, float)) for value in values)
+    align = str.rjust if numeric else str.ljust
+    return [align(cell, width) for cell in (cells[0], "-" * width, *cells[1:])]
 
 
 def first_of(n: int, lines: Sequence[str]) -> str:
@@ -287,7 +301,7 @@ class Run:
         self.piped = True
         path = self._temporary() / f"stdout{suffix}"
         yield str(path)
-        files = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
+        files = list(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
         if len(files) != 1:
             raise ConfigError("This format is a folder of several files.", hint="Name a folder with --out.")
         sys.stdout.flush()

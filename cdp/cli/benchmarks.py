@@ -24,18 +24,23 @@ Stored = Annotated[str, "a benchmark of the workspace"]
 def list_(run: Run) -> int:
     """The registry and the workspace's own benchmarks, with sizes, licences and CW."""
     names = ("name", "title", "documents", "queries", "text_bytes", "cw", "figures", "language", "licence", "groups")
-    rows = [
-        {**{name: getattr(item.entry, name) for name in names}, "stored": item.stored}
-        for item in benchmarks.list_registry(run.workspace)
-    ]
+    registry = benchmarks.list_registry(run.workspace)
+    rows = [{**answers.picked(item.entry, names), "stored": item.stored} for item in registry]
     own = benchmarks.list_own(run.workspace)
-    mine = [answers.plain(i, note=i.problem or (f"a subset of {i.subset_of}" if i.subset_of else "")) for i in own]
+    mine = [answers.plain(info, note=_remark(info)) for info in own]
+
     columns = ("name", "documents", "queries", "cw", "licence", "groups", "language", "stored")
     parts = [answers.table(rows, columns)]
     if own:
         parts.append(f"Of your own:\n{answers.table(mine, ('name', 'n_documents', 'n_queries', 'splits', 'note'))}")
     parts.append("CW: mean content words of a query. Details of one: benchmarks show NAME")
     return run.say({"registry": rows, "own": own}, "\n\n".join(parts))
+
+
+def _remark(info: BenchmarkInfo) -> str:
+    if info.subset_of and not info.problem:
+        return f"a subset of {info.subset_of}"
+    return info.problem
 
 
 @command("benchmarks show")
@@ -49,14 +54,13 @@ def show(run: Run, name: Annotated[str, "a benchmark of the registry or the work
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
+    documents = "documents not stated" if entry.documents is None else counted(entry.documents, "document")
+    queries = "queries not stated" if entry.queries is None else counted(entry.queries, "query", "queries")
     text = "size not stated" if entry.text_bytes is None else f"about {size(entry.text_bytes)} of text"
-    figures = [
-        counted(entry.documents, "document") if entry.documents is not None else "documents not stated",
-        counted(entry.queries, "query", "queries") if entry.queries is not None else "queries not stated",
-    ]
+
     return {
         entry.name: entry.title,
-        "size": f"{', '.join(figures)} ({entry.figures}), {text}",
+        "size": f"{documents}, {queries} ({entry.figures}), {text}",
         "CW": "not stated" if entry.cw is None else f"{entry.cw:.2f}",
         "language": entry.language,
         "split": entry.split,
@@ -71,13 +75,14 @@ def _stored(benchmark: BenchmarkDetails, info: BenchmarkInfo) -> dict[str, Any]:
     assert manifest is not None
     guessed = "" if manifest.language else " (guessed from its texts; benchmarks add PATH --language CODE sets it)"
     said = "" if benchmark.entry is None else benchmark.entry.note
+
     return {
         "in the workspace as": f"{info.name}: {counted(info.n_documents, 'document')}, {size(info.bytes)}",
         "judged queries": ", ".join(f"{split} {n:,}" for split, n in info.judged.items()),
         "language": f"{info.language or 'not detected, so its words are counted as English'}{guessed}",
         **({"licence": info.licence} if benchmark.entry is None else {}),
-        "read at": ", ".join(f"{repo} {commit}" for repo, commit in manifest.commits.items()),
-        "note": [text for text in (said, *manifest.notes, *info.warnings) if text],
+        "read at": ", ".join(map(" ".join, manifest.commits.items())),
+        "note": [*filter(None, [said, *manifest.notes, *info.warnings])],
     }
 
 
@@ -176,9 +181,10 @@ def label(
 def _label(run: Run, name: str, by: str) -> None:
     """Ask for one passage after the other on standard input until there is none, or the input ends."""
     words = {"u": "unsure", "n": labels.NOTHING, "b": labels.UNDO, **{str(g): str(g) for g in range(4)}}
+    task = labels.task(run.workspace, name, by)
     note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labels.MEANINGS.items()))
 
-    while (task := labels.task(run.workspace, name, by)) is not None:
+    while task is not None:
         passage = task.open[0]
         at = task.proposed - len(task.open) + 1
         note(f"\n{task.finished} of {task.total} · {task.text}", f"[{at}/{task.proposed}] {passage.title}",
@@ -193,3 +199,4 @@ def _label(run: Run, name: str, by: str) -> None:
             judging.answer(run.workspace, name, by, task, words[key])
         else:
             note(f"{key!r} is no key. {KEYS}")
+        task = labels.task(run.workspace, name, by)

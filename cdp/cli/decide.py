@@ -85,13 +85,16 @@ def cw_profile(run: Run, target: TargetQueries) -> int:
     p, language = profiled.profile, language_of(profiled.language)
     top = max(p.histogram)
     bars = [f"{cw:3} {'█' * round(40 * n / top)} {n}" for cw, n in enumerate(p.histogram[:31]) if cw >= p.minimum]
+    if more := sum(p.histogram[31:]):
+        bars.append(f"more: {more}")
+
     view = {
         profiled.name: f"{counted(p.n, 'query', 'queries')}, mean CW {p.mean:.2f} (95% {interval(p.interval)}), "
         f"median {p.median:g}, from {p.minimum} to {p.maximum}",
         "CW": f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
         "counted as": f"{language.name}: {language.tokenizer}; stopwords: {language.stopwords}",
         "note": profiled.doubt,
-        "queries by CW": "\n".join(["", *bars, *([f"more: {n}"] if (n := sum(p.histogram[31:])) else [])]),
+        "queries by CW": "\n".join(["", *bars]),
     }
     return run.say({**_counted_as(profiled), **answers.plain(p)}, view)
 
@@ -215,7 +218,7 @@ def published_show(
         texts = (("printed", remark.printed), ("computed", remark.computed))
         beside = "; ".join(f"{word}: {text}" for word, text in texts if text)
         where = "all rows" if number in made.on_all else str(number)
-        lines.append(f"[{where}] {remark.note}" + (f" ({beside})" if beside else ""))
+        lines.append(f"[{where}] {remark.note} ({beside})" if beside else f"[{where}] {remark.note}")
 
     value = {"name": made.info.name, "title": made.info.title, "rows": made.rows, "notes": list(made.related.values())}
     return run.say(value, "\n".join(lines))

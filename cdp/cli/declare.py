@@ -68,7 +68,9 @@ class Argument:
     def flag(self) -> str:
         """The text to type: ``--per-doc``, ``-k``, or the name of a word."""
         name = self.name.rstrip("_")
-        return name if self.word else f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+        if self.word:
+            return name
+        return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
 
     def add_to(self, parser: argparse.ArgumentParser) -> None:
         # Nothing has a default here: only what was typed is in the answer.
@@ -164,18 +166,23 @@ class Command:
 
     def _of_settings(self, config: type[Config]) -> Iterator[Argument]:
         for name, setting in config.settings().items():
-            filled = name in (self.project or ())
-            yield Argument(
+            argument = Argument(
                 name,
-                f"{setting.help.rstrip('.')}; the project's only one if left out." if filled else setting.help,
+                setting.help,
                 setting.kind,
                 word=name in self.places,
-                required=setting.required and not filled,
+                required=setting.required,
                 choices=() if setting.entries else setting.choices,
                 hidden=setting.advanced,
                 setting=True,
-                reads=Reads() if setting.holds == "path" and name in ("path", "file") else None,
             )
+            if name in (self.project or ()):
+                text = f"{setting.help.rstrip('.')}; the project's only one if left out."
+                argument = replace(argument, help=text, required=False)
+            if setting.holds == "path" and name in ("path", "file"):
+                argument = replace(argument, reads=Reads())
+
+            yield argument
 
     def parser(self, sets: Collection[str] = ()) -> Parser:
         """Return the parser; ``sets`` are settings that ``--set`` gives, so that none of them is required."""
@@ -443,7 +450,11 @@ def _in_one_line(text: str) -> str:
     """Return a message as one line of visible characters: names in it may hold line breaks, terminal escapes, or bytes
     that are no text."""
     line = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    return "".join(map(_visible, line))
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
 
 
 def completion_script(shell: str) -> str:

@@ -30,12 +30,17 @@ def show(run: Run, id: Id) -> int:
     job = jobs.show(run.workspace, id)
     failed = jobs.failed(run.workspace, job.id)
     bill = pricing.bill_of_job(run.workspace, job.id)
-    lines = [answers.job(job), *((bill.told, bill.unanswered) if bill else ())]
-    lines += [f"failed on the way: {answers.failed(failed)}"] if failed.n else []
     notes = jobs.outcome(run.workspace, job.id).get("notes", [])
+
+    lines = [answers.job(job)]
+    if bill:
+        lines += [bill.told, bill.unanswered]
+    if failed.n:
+        lines.append(f"failed on the way: {answers.failed(failed)}")
+
     value = {**job.to_dict(), "failed": failed, "cost": bill, "notes": notes}
     lines += [f"note: {note}" for note in notes]
-    return run.say(value, "\n".join(line for line in lines if line))
+    return run.say(value, "\n".join(filter(None, lines)))
 
 
 @command("jobs logs")

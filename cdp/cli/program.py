@@ -66,7 +66,9 @@ def search(
     }
 
     run.say(value, "\n\n".join(map(_hits, answered.answers)))
-    return FAILED if any(answer.problem for answer in answered.answers) else DONE
+
+    failed = any(answer.problem for answer in answered.answers)
+    return FAILED if failed else DONE
 
 
 def _hits(answer: SearchAnswer) -> str:
@@ -146,8 +148,11 @@ def demo_(run: Run) -> int:
 def doctor(run: Run) -> int:
     """Check this machine and the workspace."""
     checks = check(run.workspace)
-    run.say(checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))
-    return DONE if all(c.ok for c in checks) else FAILED
+    marks = {True: "ok  ", False: "BAD "}
+    run.say(checks, "\n".join(f"{marks[c.ok]} {c.name}: {c.text}" for c in checks))
+
+    healthy = all(c.ok for c in checks)
+    return DONE if healthy else FAILED
 
 
 @command("workspace path")

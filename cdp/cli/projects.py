@@ -42,14 +42,20 @@ def add(
         run.workspace, path, queries, name=name, project=project, options=options, reading=reading,
         passwords=_passwords(password), watch=answers.reading,
     )  # fmt: skip
+
+    problem = looking.problem(done.corpus)
+    documents = counted(done.corpus.n_documents, done.corpus.unit)
+    before = " (it was here)" if done.existed else ""
+    benchmark = ""
+    if done.benchmark is not None:
+        benchmark = f"{done.benchmark.name}: queries by split: {answers.value_cell(done.benchmark.judged)}"
+
     view = {
-        "problem": (problem := looking.problem(done.corpus)),
+        "problem": problem,
         "not read": done.not_read if problem else (),
         "project": done.project.id,
-        "corpus": f"{done.corpus.id}: {counted(done.corpus.n_documents, done.corpus.unit)}"
-        + (" (it was here)" if done.existed else ""),
-        "benchmark": done.benchmark
-        and f"{done.benchmark.name}: queries by split: {answers.value_cell(done.benchmark.judged)}",
+        "corpus": f"{done.corpus.id}: {documents}{before}",
+        "benchmark": benchmark,
         "query set": [f"{q.id}: {counted(q.n_queries, 'pair')}" for q in done.query_sets],
         "left out": [f"{reason}: {n:,}" for reason, n in done.left_out.items()],
         "note": done.stated,

@@ -49,7 +49,7 @@ def preview(
     document = doc or looking.page(run.workspace, corpus, 0, 1)[0].id
     names = [name.strip() for name in methods.split(",") if name.strip()]
     typed = {"per_doc": per_doc, "generator": generator}
-    options: dict[str, Any] = {**{name: value for name, value in typed.items() if value not in (None, "")}, **set}
+    options: dict[str, Any] = {name: value for name, value in typed.items() if value not in (None, "")} | set
     check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
 
     shown = queries.preview(run.workspace, corpus, document, methods=names, **options)
@@ -60,12 +60,16 @@ def preview(
         lines += ["", f"{item.method} ({bleu}CW {mean:.1f})" if item.queries or not item.error else item.method]
         numbered = enumerate(zip(item.queries, item.cw, strict=True), 1)
         lines += [f"{i:3}. [CW {cw:2}] {query}" for i, (query, cw) in numbered]
-        lines += [f"     needs this document and: {', '.join(item.together)}"] if item.together else []
+        if item.together:
+            lines.append(f"     needs this document and: {', '.join(item.together)}")
         lines += [f"     note: {problem}" for problem in item.problems]
-        lines += [f"     failed: {item.error}"] if item.error else []
+        if item.error:
+            lines.append(f"     failed: {item.error}")
 
     run.say({"document_id": document, "methods": shown}, "\n".join(lines))
-    return FAILED if all(one.error for one in shown.values()) else DONE
+
+    failed = all(one.error for one in shown.values())
+    return FAILED if failed else DONE
 
 
 @command("queries generate", project=("corpus",), job=True)
@@ -173,8 +177,10 @@ def export(
 
 
 def _written(run: Run, done: Any, what: str) -> str:
-    paths = [] if run.piped else [f"  {path}" for path in done.paths]
-    return "\n".join([counted(done.n, what, "queries" if what == "query" else ""), *paths])
+    lines = [counted(done.n, what, "queries" if what == "query" else "")]
+    if not run.piped:
+        lines += [f"  {path}" for path in done.paths]
+    return "\n".join(lines)
 
 
 # the sets
@@ -212,13 +218,11 @@ def show(run: Run, id: Id) -> int:
 
     failures = [f"{line.get('document_id') or line.get('line')}: {line['reason']}" for line in failed.first]
     note(*usable.q_doc_notes(run.workspace, [q]))
-    view = {
-        **_set(q),
-        "shared": usable.shared(q),
-        **{name: value[name] for name in ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note")},
-        "without queries or with too few, or rejected": answers.first_of(failed.n, failures),
-        **{f"\n{name}": "".join(f"\n{i:3}. {query}" for i, query in enumerate(texts, 1)) for name, texts in examples},
-    }
+    names = ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note")
+    view = _set(q) | {"shared": usable.shared(q)} | {name: value[name] for name in names}
+    view["without queries or with too few, or rejected"] = answers.first_of(failed.n, failures)
+    for document, texts in examples:
+        view[f"\n{document}"] = "".join(f"\n{i:3}. {query}" for i, query in enumerate(texts, 1))
 
     return run.say(value, view)
 
@@ -387,18 +391,15 @@ def _tuned(found: dict[str, Any]) -> str:
     rows = []
     for record in found["candidates"]:
         values = {v["name"]: v["value"] for v in record.get("measures", ())}
+        chosen = "→" if record["name"] == found["choice"] else " "
         inside, cost = record.get("inside"), record.get("corpus_cost")
-        rows.append(
-            {
-                "prompt": ("→ " if record["name"] == found["choice"] else "  ") + record["name"],
-                "distance": record.get("distance"),
-                "meets it": None if inside is None else f"{inside:.0%}",
-                **{title: values.get(name) for name, title in named.items()},
-                "corpus": None if cost is None else f"${cost:.2f}",
-                "queries": record.get("query_set", ""),
-                "note": record.get("error", ""),
-            }
-        )
+
+        row = {"prompt": f"{chosen} {record['name']}", "distance": record.get("distance")}
+        row["meets it"] = None if inside is None else f"{inside:.0%}"
+        row |= {title: values.get(name) for name, title in named.items()}
+        row["corpus"] = None if cost is None else f"${cost:.2f}"
+        row |= {"queries": record.get("query_set", ""), "note": record.get("error", "")}
+        rows.append(row)
 
     wanted = "different" if config.target == "ood" else "alike"
     lines = [

@@ -12,8 +12,10 @@ from cdp.cli.answers import Run, note, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.results import board, differences, paper
 from cdp.results import models as trained_models
+from cdp.results.board import ResultRow
 from cdp.results.differences import Comparison
 from cdp.results.models import TrainedModel
+from cdp.results.paper import TableCell
 from cdp.retrievers import sending
 from cdp.services import evaluation, jobs, models, training
 from cdp.training import plan as training_plan
@@ -37,23 +39,26 @@ def list_(
     evaluations = board.list_evaluations(run.workspace, run.scope)
     every = board.list_rows(run.workspace, evaluations)
     rows = [row for row in every if not benchmark or {row.place, row.benchmark} & {*benchmark}]
-    of_files = any(row.per_file is not None for row in rows)
-    shown = [
-        {
-            "NDCG@10": row.score,
-            **({"per file": row.per_file, "judged per": row.judged_per} if of_files else {}),
-            "recipe": row.retriever,
-            "seeds": row.seeds if row.trained else "",
-            "benchmark": row.place,
-            "read with": ", ".join(badge.word for badge in row.badges),
-            "start": row.start,
-            "id": row.retriever_id,
-        }
-        for row in rows
-    ]
+    columns = ["NDCG@10", "recipe", "seeds", "benchmark", "read with", "start", "id"]
+    if any(row.per_file is not None for row in rows):
+        columns[1:1] = ["per file", "judged per"]
 
     empty = "No row fits." if every else "No result yet: evaluate RETRIEVER --benchmark NAME"
-    return run.say([row.record() for row in rows], answers.table(shown, empty=empty))
+    return run.say([row.record() for row in rows], answers.table([*map(_cells, rows)], columns, empty))
+
+
+def _cells(row: ResultRow) -> dict[str, Any]:
+    return {
+        "NDCG@10": row.score,
+        "per file": row.per_file,
+        "judged per": row.judged_per,
+        "recipe": row.retriever,
+        "seeds": row.seeds if row.trained else "",
+        "benchmark": row.place,
+        "read with": ", ".join(badge.word for badge in row.badges),
+        "start": row.start,
+        "id": row.retriever_id,
+    }
 
 
 @command("results compare", project=())
@@ -90,38 +95,39 @@ def compare(
 def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
     """Return the table of a paper, then each difference with its tests, and the remarks."""
     table = paper.paper_table(comparison)
-    scores = [
-        {"NDCG@10": name, **dict(zip(table.columns, (cell.shown() for cell in cells), strict=True))}
-        for name, cells in table.rows
-    ]
+    heads = ("NDCG@10", *table.columns)
+    scores = [dict(zip(heads, (name, *map(TableCell.shown, cells)), strict=True)) for name, cells in table.rows]
+    parts = [answers.table(scores, heads, "no results to compare")]
 
-    marked = any(row.marks for row in comparison.rows)
-    rows = [
-        {
-            "benchmark": row.place,
-            "retriever": row.retriever,
-            "NDCG@10": row.score,
-            "difference": f"{signed(row.difference)}{'†' if row.significant else ''}",
-            "95% interval": "withheld" if row.withheld else interval((row.low, row.high), sign=True),
-            "p (t)": p_value(row.p_t),
-            "p (seeds)": p_value(row.p_seeds),
-            "p (Holm)": p_value(row.p_holm),
-            "queries": row.units,
-            **({"marks": row.marks} if marked else {}),
-        }
-        for row in comparison.rows
-        if row.difference is not None
-    ]
-
-    parts = [answers.table(scores, ["NDCG@10", *table.columns], "no results to compare")]
-
+    rows = [_difference(row) for row in comparison.rows if row.difference is not None]
     if rows:
-        parts.append(f"Differences from {comparison.baseline}:\n{answers.table(rows)}")
+        columns = [*rows[0]] if any(row.marks for row in comparison.rows) else [*rows[0]][:-1]
+        parts.append(f"Differences from {comparison.baseline}:\n{answers.table(rows, columns)}")
 
-    parts += [f"{'† ' if i == 0 else ''}{text}" for i, text in enumerate(table.notes)]
-    parts += ["\n".join(remarks)] if remarks else []
+    if table.notes:
+        parts += [f"† {table.notes[0]}", *table.notes[1:]]
+    if remarks:
+        parts.append("\n".join(remarks))
 
     return "\n\n".join(parts)
+
+
+def _difference(row: ResultRow) -> dict[str, Any]:
+    """Return the cells of a difference; the last, its marks, stand in a table where a row has any."""
+    assert row.difference is not None
+    dagger = "†" if row.significant else ""
+    return {
+        "benchmark": row.place,
+        "retriever": row.retriever,
+        "NDCG@10": row.score,
+        "difference": f"{signed(row.difference)}{dagger}",
+        "95% interval": "withheld" if row.withheld else interval((row.low, row.high), sign=True),
+        "p (t)": p_value(row.p_t),
+        "p (seeds)": p_value(row.p_seeds),
+        "p (Holm)": p_value(row.p_holm),
+        "queries": row.units,
+        "marks": row.marks,
+    }
 
 
 @command("results export")
@@ -190,20 +196,21 @@ Trained = Annotated[str, "a training job, by its id, name or a unique prefix of 
 
 def _value(model: TrainedModel) -> dict[str, Any]:
     names = ("id", "title", "base", "query_set", "licence", "bytes", "folder", "scores", "faults")
-    return {name: answers.plain(getattr(model, name)) for name in names}
+    return answers.plain(answers.picked(model, names))
 
 
 @command("models list")
 def models_list(run: Run) -> int:
     """The models that were trained here."""
     rows = [_value(model) for model in trained_models.list_models(run.workspace)]
-    view = [
-        {**row, "size": size(row["bytes"]), "evaluations": len(row["scores"]),
-         "faults": list(dict.fromkeys(fault["kind"] for fault in row["faults"]))}
-        for row in rows
-    ]  # fmt: skip
+    view = []
+    for row in rows:
+        kinds = dict.fromkeys(fault["kind"] for fault in row["faults"])
+        view.append({**row, "size": size(row["bytes"]), "evaluations": len(row["scores"]), "faults": [*kinds]})
+
     columns = ["id", "title", "base", "query_set", "size", "evaluations"]
-    columns += ["faults"] if any(row["faults"] for row in rows) else []
+    if any(row["faults"] for row in rows):
+        columns.append("faults")
     return run.say(rows, view, columns, "No model yet: train QUERY_SET")
 
 

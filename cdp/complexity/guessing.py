@@ -92,9 +92,9 @@ MIN_LEAD = 1.2
 def guess_language(text: str) -> str:
     """A two-letter ISO 639-1 code, or ``unknown``."""
     if text.isascii():  # as most are
-        words = _words_of(text, "Latin")
-        letters = sum(map(len, words)) - text.count("'")
-        return _by_function_words(words, "Latin") if letters >= MIN_LETTERS else UNKNOWN
+        words = text.encode("ascii").translate(_WORDS_OF_ASCII)
+        letters = len(words) - words.count(b" ") - words.count(b"'")
+        return _by_function_words(words.decode().split(), "Latin") if letters >= MIN_LETTERS else UNKNOWN
 
     by_script = Counter({"Latin": len(_NO_ASCII_LETTERS.sub("", text))})
     for letter, n in Counter(_ASCII.sub("", text)).items():
@@ -174,18 +174,19 @@ def script_letters(text: str, script: str) -> int:
 
 def _scores(found: list[str], script: str) -> dict[str, float]:
     """How much each language of a script has of its function words in a text; what several list is split."""
+    listed_by = _LISTED_BY[script]
     scores = dict.fromkeys(FUNCTION_WORDS[script], 0.0)
-    for word in found:
-        listed = _LISTED_BY[script].get(word, ())
+    for word, n in Counter(filter(listed_by.__contains__, found)).items():
+        listed = listed_by[word]
         for language in listed:
-            scores[language] += 1 / len(listed)
+            scores[language] += n / len(listed)
     return scores
 
 
 def _by_function_words(found: list[str], script: str) -> str:
     scores = _scores(found, script)
-    best, second = sorted(scores, key=lambda language: -scores[language])[:2]
-    n_best = sum(word in FUNCTION_WORDS[script][best] for word in found)
+    best, second = sorted(scores, key=scores.__getitem__, reverse=True)[:2]
+    n_best = sum(map(FUNCTION_WORDS[script][best].__contains__, found))
     if n_best < 2 or n_best < MIN_FUNCTION_WORD_SHARE * len(found) or scores[best] < MIN_LEAD * scores[second]:
         return UNKNOWN
 

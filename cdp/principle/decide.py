@@ -172,7 +172,7 @@ class Decision:
         if basis.judge:
             queries = f"{basis.judged_queries:,} queries judged by {basis.judge}"
 
-        parts = [f"{basis.name}: {basis.retriever}", counted(basis.documents, basis.unit)]
+        parts = [f"{basis.name}: {basis.trained}", counted(basis.documents, basis.unit)]
         parts.append(f"{queries} ({basis.benchmark} {basis.split})")
         if self.steps:
             parts.append(counted(self.steps, "step"))
@@ -701,6 +701,11 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         (
             b.unjudged > 0 and not 0 < unjudged <= MAX_UNJUDGED,
             f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0.",
+        ),
+        (
+            b.trained_layers > 0,
+            f"Only the upper {counted(b.trained_layers, 'layer')} were trained: training all moves scores more, and "
+            "can rank the options differently.",
         ),
         (bool(b.elsewhere), f"Measured on other {b.elsewhere} than yours."),
         (b.dev_shared > 0, f"{b.dev_shared:,} of the reported queries also chose the checkpoints."),

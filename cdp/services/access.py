@@ -42,10 +42,10 @@ def _mark(action: Action) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
             require(action)
             workspace = next((a for a in (*args, *kwargs.values()) if isinstance(a, Workspace)), Workspace.default())
 
-            # mypy cannot know that each value keeps its type.
-            values: Any = [checked(workspace, a) if isinstance(a, Config) else a for a in args]
-            named: Any = {k: checked(workspace, a) if isinstance(a, Config) else a for k, a in kwargs.items()}
-            return service(*values, **named)
+            def passed(value: Any) -> Any:
+                return checked(workspace, value) if isinstance(value, Config) else value
+
+            return service(*map(passed, args), **{name: passed(value) for name, value in kwargs.items()})
 
         guarded.__dict__["action"] = action
         return guarded

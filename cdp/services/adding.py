@@ -100,7 +100,8 @@ def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> I
             asked = [asked[0].rename(folder / asked[0].name)]
 
         alone = len(uploads) - len(asked) == 1
-        yield (files[0] if alone else documents), (asked[0] if len(asked) == 1 else None)
+        queries = asked[0] if len(asked) == 1 else None
+        yield files[0] if alone else documents, queries
 
 
 def _inside(name: str) -> Path:
@@ -233,8 +234,9 @@ def _beside(given: Path, source: Path) -> list[str]:
     """Return a sentence on the given folder's files outside of the folder that is read; none if there are none."""
     if given == source or not given.is_dir():
         return []
-    files = (path for path in sorted(given.rglob("*")) if path.is_file() and not path.is_relative_to(source))
-    names = [name for name in (path.relative_to(given).as_posix() for path in files) if not hidden(name)]
+    outside = (path for path in sorted(given.rglob("*")) if path.is_file() and not path.is_relative_to(source))
+    every = (path.relative_to(given).as_posix() for path in outside)
+    names = [name for name in every if not hidden(name)]
     if not names:
         return []
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
@@ -382,8 +384,11 @@ class _Import:
         self.left_out[f"queries of {split} that could not be stored"] += done.n_rejected
 
     def _make_benchmark(self, splits: Mapping[str, Answers], facts: Mapping[str, Any]) -> None:
-        ids = {text: f"q{n}" for n, text in enumerate(dict.fromkeys(t for texts in splits.values() for t in texts), 1)}
-        judged = {split: {ids[text]: grades for text, grades in texts.items()} for split, texts in splits.items()}
+        ids: dict[str, str] = {}
+        judged: dict[str, dict[str, Mapping[str, int]]] = {}
+        for split, texts in splits.items():
+            judged[split] = {ids.setdefault(text, f"q{len(ids) + 1}"): grades for text, grades in texts.items()}
+
         texts_by_id = {query: text for text, query in ids.items()}
         manifest = manifests.Manifest(source=dict(facts), notes=tuple(self.stated))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from cdp import jobs as room
@@ -52,10 +53,14 @@ class AnswerPlan:
     @property
     def cost(self) -> float | None:
         """US dollars at most for what a model writes and judges; None where its price is not known."""
-        plans = [self.test.plan.cost]
+        parts = [self.test.plan.cost]
         if self.judging is not None:
-            plans += [self.judging.cost, self.judging.writing.cost if self.judging.writing else 0.0]
-        return None if None in plans else sum(cost for cost in plans if cost is not None)
+            parts.append(self.judging.cost)
+            if self.judging.writing:
+                parts.append(self.judging.writing.cost)
+
+        known = [cost for cost in parts if cost is not None]
+        return sum(known) if len(known) == len(parts) else None
 
     @property
     def problem(self) -> str:
@@ -156,8 +161,10 @@ def _free_name(workspace: Workspace, corpus: str) -> str:
     unfinished = [view for view in room.list_jobs(workspace, [KIND, "judging"]) if view.state is not State.FINISHED]
     promised = {view.config.get("benchmark") or view.config.get("name") for view in unfinished}
     taken = {*library.list_names(workspace), *promised}
+
     stem = f"{slug(corpus, fallback='documents')}-judged"
-    return next(name for n in range(1, len(taken) + 2) if (name := stem if n == 1 else f"{stem}-{n}") not in taken)
+    names = chain([stem], (f"{stem}-{n}" for n in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 @access.runs

@@ -29,10 +29,12 @@ class ClusterReport:
     def words(self) -> str:
         """In one line."""
         kinds = ", ".join(sorted({kind for node in self.nodes for kind in node.accelerators}))
-        n, n_gpus = len(self.nodes), sum(node.gpus for node in self.nodes)
-        gpus = f"{n_gpus} GPUs{f' ({kinds})' if kinds else ''}" if n_gpus else "no GPU"
-        cpus, memory = sum(node.cpus for node in self.nodes), sum(node.memory for node in self.nodes)
-        has = f"{counted(n, 'node')}, {cpus:g} CPUs, {gpus}, {memory:.0f} GB memory"
+        cpus = sum(node.cpus for node in self.nodes)
+        memory = sum(node.memory for node in self.nodes)
+
+        gpus = f"{n} GPUs" if (n := sum(node.gpus for node in self.nodes)) else "no GPU"
+        gpus += f" ({kinds})" if n and kinds else ""
+        has = f"{counted(len(self.nodes), 'node')}, {cpus:g} CPUs, {gpus}, {memory:.0f} GB memory"
         return (
             f"{self.address}: Ray {self.ray}, Python {self.nodes[0].python}, {has}; all see the workspace and its locks"
         )

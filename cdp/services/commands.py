@@ -31,10 +31,15 @@ def line(
         settings = config if isinstance(config, Mapping) else changed(config)
         for name, value in settings.items():
             if name not in without:
-                listed += (
-                    _option(f"no_{name}", True) if value is False else _option(name, "none" if value is None else value)
-                )
-    return " ".join([PROGRAM, *map(shlex.quote, listed), *([more] if (more := options(**given)) else [])])
+                listed += _setting(name, value)
+
+    return " ".join(filter(None, [PROGRAM, *map(shlex.quote, listed), options(**given)]))
+
+
+def _setting(name: str, value: object) -> list[str]:
+    if value is False:
+        return _option(f"no_{name}", True)
+    return _option(name, "none" if value is None else value)
 
 
 def options(**given: object) -> str:
@@ -45,8 +50,13 @@ def options(**given: object) -> str:
 
 def _option(name: str, value: object) -> list[str]:
     flag = f"--{name.rstrip('_').replace('_', '-')}"
-    values = value if isinstance(value, list | tuple) else [value]
-    return [word for item in values for word in ([flag] if item is True else [flag, str(item)])]
+    if value is True:
+        return [flag]
+
+    words = []
+    for item in value if isinstance(value, list | tuple) else [value]:
+        words += [flag, str(item)]
+    return words
 
 
 def changed(config: Config) -> dict[str, Any]:

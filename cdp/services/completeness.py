@@ -34,7 +34,9 @@ class Completeness:
     @property
     def label(self) -> str:
         """``complete``, ``being written``, ``incomplete``."""
-        return "complete" if self.complete else "being written" if self.active else "incomplete"
+        if self.complete:
+            return "complete"
+        return "being written" if self.active else "incomplete"
 
     @property
     def name(self) -> str:

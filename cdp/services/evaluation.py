@@ -82,16 +82,17 @@ def strong_baselines(
     trained = [row for row in rows if row.kind == board.TRAINING and not row.marks]
     dense = untrained + list(max(trained, key=lambda row: row.ndcg).runs if trained else ())
     lexical = any(bm25.language_in(run) is not None for run in measured)
-    asked: dict[str, list[dict[str, Any]]] = {
-        bm25.TITLE: [] if lexical else [{"retriever": bm25.NAME}],
-        "hybrid": [{"retriever": retriever, "hybrid": True} for retriever in dense],
-        "reranked": [
-            {"retriever": retriever, "rerank": CROSS_ENCODER} for retriever in dense if in_cache(CROSS_ENCODER)
-        ],
-    }
+    reranking = dense if in_cache(CROSS_ENCODER) else []
 
-    configs = {title: [EvaluationConfig.from_dict({**at, **each}) for each in of] for title, of in asked.items()}
-    return {title: [config for config in of if _row_of(config) not in measured] for title, of in configs.items()}
+    def wanted(retrievers: Sequence[str], **settings: object) -> list[EvaluationConfig]:
+        configs = [EvaluationConfig.from_dict({**at, "retriever": each, **settings}) for each in retrievers]
+        return [config for config in configs if _row_of(config) not in measured]
+
+    return {
+        bm25.TITLE: wanted([] if lexical else [bm25.NAME]),
+        "hybrid": wanted(dense, hybrid=True),
+        "reranked": wanted(reranking, rerank=CROSS_ENCODER),
+    }
 
 
 def _row_of(config: EvaluationConfig) -> str:

@@ -209,7 +209,8 @@ def _read_metrics(path: Path) -> dict[str, dict[int, float]]:
         step, attempt = record["step"], record.get("attempt", 1)
         if attempt > newest:  # resumed from a checkpoint: later steps of the earlier attempt are void
             newest = attempt
-            measures = {name: {at: v for at, v in of.items() if at < step} for name, of in measures.items()}
+            for name, of in measures.items():
+                measures[name] = {at: value for at, value in of.items() if at < step}
         for name, value in record.items():
             if name not in ("step", "attempt", "time") and isinstance(value, (int, float)) and math.isfinite(value):
                 measures.setdefault(name, {})[step] = float(value)
@@ -246,25 +247,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     declared = kinds().get(view.kind)
     if declared is not None and declared.makes == RESULT:
         result = read_result(view.folder)
-        if result is None:
-            return {"notes": learnt}
-
-        per_passage = OF_FILES in result["measures"]
-        return {
-            **{name: round(100 * value, 4) for name, value in result["measures"].items()},
-            "judged_per": "passage" if per_passage else "document",
-            "retriever": result["retriever"]["id"],
-            "benchmark": result["benchmark"]["name"],
-            "split": result["benchmark"]["split"],
-            "n_queries": result["benchmark"]["n_queries"],
-            "seconds": result["seconds"],
-            "notes": [
-                *result.get("warnings", []),
-                *learnt,
-                *([board.PER_PASSAGE] if per_passage else []),
-                *(badge.meaning for badge in board.badges_from_counts(result.get("counts", {}))),
-            ],
-        }
+        return {"notes": learnt} if result is None else _evaluated(result, learnt)
 
     found = whole(_FIGURES, view.folder / "results" / f"{view.kind}.json") or {}
 
@@ -275,6 +258,25 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
 
     notes = figures.get("notes")
     return {**figures, "notes": [*(notes if isinstance(notes, list) else ()), *learnt]}
+
+
+def _evaluated(result: Mapping[str, Any], learnt: Sequence[str]) -> dict[str, Any]:
+    per_passage = OF_FILES in result["measures"]
+    notes = [*result.get("warnings", []), *learnt]
+    if per_passage:
+        notes.append(board.PER_PASSAGE)
+    notes += [badge.meaning for badge in board.badges_from_counts(result.get("counts", {}))]
+
+    return {
+        **{name: round(100 * value, 4) for name, value in result["measures"].items()},
+        "judged_per": "passage" if per_passage else "document",
+        "retriever": result["retriever"]["id"],
+        "benchmark": result["benchmark"]["name"],
+        "split": result["benchmark"]["split"],
+        "n_queries": result["benchmark"]["n_queries"],
+        "seconds": result["seconds"],
+        "notes": notes,
+    }
 
 
 def failed(workspace: Workspace, job: str) -> FailedItems:
@@ -348,7 +350,7 @@ def doing(view: JobView) -> str:
     """Return a job's progress: ``training · 320 of 1,200 steps · 27% · about 2 min left``."""
     state = str(view.state)
     if state == "queued":
-        return " · ".join(part for part in ("queued", f"place {view.position}" if view.position else "") if part)
+        return f"queued · place {view.position}" if view.position else "queued"
     if not view.active:
         return state
 
@@ -419,11 +421,14 @@ def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def in_words(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the single numbers and texts among a job's results, as (name, value)."""
-    return [
-        (name, f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value))
-        for name, value in results.items()
-        if isinstance(value, (int, float, str)) and value != ""
-    ]
+    single = {name: value for name, value in results.items() if isinstance(value, (int, float, str)) and value != ""}
+    return [(name, _in_digits(value)) for name, value in single.items()]
+
+
+def _in_digits(value: float | str) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 def rate(view: JobView) -> str:

@@ -121,7 +121,9 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
     local = is_local(config)
     price = None if local else price_of(workspace, model)
-    cost = 0.0 if local else price.cost(usage) if price else None
+    cost = price.cost(usage) if price else None
+    if local:
+        cost = 0.0
     warnings = tuple(_warnings(workspace, config, model, log))
 
     return JudgePlan(config, n, tuple(queries), log, pairs, price, cost, warnings, writing, tuple(sent))
@@ -295,8 +297,8 @@ def answer(workspace: Workspace, name: str, by: str, shown: LabelTask, word: str
     if word == UNDO:
         undo(workspace, name, by)
     else:
-        about = shown.open if word == NOTHING else shown.open[:1]
-        label(workspace, name, shown.query, {p.id: "0" if word == NOTHING else word for p in about}, by)
+        about, given = (shown.open, "0") if word == NOTHING else (shown.open[:1], word)
+        label(workspace, name, shown.query, {passage.id: given for passage in about}, by)
 
 
 @access.writes

@@ -183,7 +183,7 @@ class Index:
         """All projects, newest first, with an implied one for each corpus in none."""
         made = projects.list_projects(self.workspace)
         # A project that was emptied may still have the id of a corpus that once was implied: the record wins.
-        taken = {corpus for project in made for corpus in project.corpora} | {project.id for project in made}
+        taken = {project.id for project in made}.union(*(project.corpora for project in made))
         implied = [
             Project(manifest.id, manifest.name, manifest.created, corpora=(manifest.id,), implied=True)
             for manifest in list_corpora(self.workspace)
@@ -205,7 +205,7 @@ class Index:
     def _corpus_of_set(self) -> dict[str, str]:
         sets = query_sets.list_query_sets(self.workspace)
         # Plans may name query sets by their names; an id that is the same wins.
-        return {**{item.name: item.corpus_id for item in sets}, **{item.id: item.corpus_id for item in sets}}
+        return {item.name: item.corpus_id for item in sets} | {item.id: item.corpus_id for item in sets}
 
     @cached_property
     def _job_ids(self) -> frozenset[str]:

@@ -231,8 +231,9 @@ def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]
     """Return all query sets, newest first; only those of one corpus if its id, name or unique prefix is given."""
     listed = [completeness.check(workspace, q).query_set for q in query_sets.list_query_sets(workspace)]
     # An id in use needs no corpus: the sets of a deleted one are still listed.
-    only = corpus if not corpus or any(q.corpus_id == corpus for q in listed) else resolve_corpus(workspace, corpus).id
-    return [q for q in listed if only in ("", q.corpus_id)]
+    if corpus and all(q.corpus_id != corpus for q in listed):
+        corpus = resolve_corpus(workspace, corpus).id
+    return [q for q in listed if corpus in ("", q.corpus_id)]
 
 
 def show(workspace: Workspace, query_set: str) -> QuerySet:

@@ -72,10 +72,8 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
         names = list(grades)
         first = len(names) - judged.splits.n_dev
 
-        qrels = {
-            split: {name: grades[name] for name in part}
-            for split, part in (("test", names[:first]), ("dev", names[first:]))
-        }
+        parts = {"test": names[:first], "dev": names[first:]}
+        qrels = {split: {name: grades[name] for name in part} for split, part in parts.items()}
         documents = _documents(workspace, manifest, {identifier for identifier, _ in pairs}, judged.splits.n_documents)
         about = manifests.Manifest(
             title=f"{manifest.name}, {judged.kind} queries",

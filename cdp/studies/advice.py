@@ -45,7 +45,7 @@ from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.gains import BySeed, read_scores
-from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, method_of
+from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, loop_of, method_of
 from cdp.studies.report import about_file, latest, plan_of, read_about
 from cdp.studies.target_queries import Profiled
 from cdp.synthesis import pricing
@@ -325,6 +325,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
             **of_study,
             **_of_benchmark(facts, own),
             **_of_retriever(retriever, config.protocol),
+            trained_layers=loop_of(config, retriever).trained_layers or 0,
             **_of_arms(arms),
             corpus=corpus,
             reads_language=_reads(retriever, facts.get("language") or "unknown"),
@@ -520,6 +521,9 @@ def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | Non
         settings["steps"] = arm.steps  # as measured; on more documents than were measured the epochs decide
         if basis.dev:
             settings["dev"] = basis.dev
+
+    if basis.trained_layers:
+        settings["trained_layers"] = basis.trained_layers
 
     why = f"train {name_of(choice)} per {basis.unit}."
     return Step("launch", "Train this", why, params, settings)

@@ -24,6 +24,7 @@ from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
+from cdp.principle.evidence import trained_name
 from cdp.query_sets import QuerySet
 from cdp.retrievers import DENSE, PRESETS, api, in_cache, leakage, sending
 from cdp.retrievers.resolve import has_model
@@ -283,9 +284,8 @@ class Trial:
         study = self.plan.config
         named = []
         for name in study.retrievers:
-            if study.training.trained_layers and not _is_static(name):
-                name = f"{name} (upper {study.training.trained_layers} layers)"
-            named.append(name)
+            layers = 0 if _is_static(name) else study.training.trained_layers
+            named.append(trained_name(name, layers or 0))
 
         text = " or ".join(named)
         return f"{text}, the best untrained on dev" if study.choose else text

@@ -7,7 +7,6 @@ dropped queries by reason. Ranks and scores are stored beside the source, for ot
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -117,7 +116,7 @@ def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) ->
         start = ledger.done
         job.advance("scoring queries", start, total, "queries")
         scores = failures.batch(scorer, waiting, lambda index, start=start: start + index, "\n".join)  # type: ignore[misc]
-        ledger.append([math.nan if value is None else value for value in scores])
+        ledger.append(scores)
 
     values = np.asarray(ledger.read(), np.float32)
     store.save_scores(job.workspace, query_set, store.CROSS_ENCODER, model, values)

@@ -115,13 +115,14 @@ def main(job: Job) -> None:
         raise ConfigError("No pair could be judged.", hint="failures.jsonl lists the answers. Try another model.")
 
     name = store(job, config, target, pool, run)
+    paid = written + embedded + run.price.cost(run.account.spent) if run.price else None
     job.result("judging", {
         "id": name, "benchmark": name, "queries": len(pool), "pairs": len(run.pairs), "judged": len(run.grades),
         "failures": len(run.pairs) - len(run.grades), "model": run.source.model,
         "grades": {str(grade): n for grade, n in sorted(run.counts.items())}, "notes": run.notes,
         "spent": run.account.spent.to_dict(),
-        "cost": written + embedded + run.price.cost(run.account.spent) if run.price else None,
-        "price_as_of": run.price.as_of if run.price else None, "seconds": round(time.monotonic() - began, 3),
+        "cost": paid, "price_as_of": run.price.as_of if run.price else None,
+        "seconds": round(time.monotonic() - began, 3),
     })  # fmt: skip
 
     print(f"{name}: {len(run.grades):,} of {len(run.pairs):,} pairs judged by {run.source.model}", flush=True)
@@ -222,16 +223,11 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
             fused = combined.hybrid(benchmark, results[name], lexical)
             results[combined.retriever_id(name, hybrid=True, rerank="")] = fused
 
-    ids = benchmark.document_ids
-    rankings = {
-        name: {
-            query: [ids[number] for number in row if number >= 0]
-            for query, row in zip(benchmark.query_ids, result.ranking.documents.tolist(), strict=True)
-        }
-        for name, result in results.items()
-    }
+    def found(result: Evaluation) -> dict[str, list[str]]:
+        rows = zip(benchmark.query_ids, result.ranking.documents.tolist(), strict=True)
+        return {query: [benchmark.document_ids[number] for number in row if number >= 0] for query, row in rows}
 
-    return judged.pool_of(rankings, config.depth)
+    return judged.pool_of({name: found(result) for name, result in results.items()}, config.depth)
 
 
 def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:

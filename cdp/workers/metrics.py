@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cdp import query_sets
 from cdp.base import worker
@@ -214,7 +214,7 @@ def _values(
             lambda index, start=start: ids[start + index],  # type: ignore[misc]
             str,
         )
-        ledger.append([math.nan if value is None else value for value in values])
+        ledger.append(values)
 
     job.progress(stage, len(items), len(items), "documents")
     return ledger.read()
@@ -237,8 +237,8 @@ class Ledger:
         if self.done:
             os.truncate(path, 4 * self.done)
 
-    def append(self, values: ArrayLike) -> None:
-        """Add values of shape (n,); they are on disk when this returns."""
+    def append(self, values: Sequence[float | None]) -> None:
+        """Add values, None as NaN; they are on disk when this returns."""
         added = np.asarray(values, dtype="<f4")
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with open(self._path, "ab") as file:

@@ -9,7 +9,7 @@ the conditions that are there and tries those again that had failed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
@@ -224,11 +224,14 @@ def kinship(
 ) -> list[tuple[str, list[str]]]:
     """(family, the sources that it is in-domain for) of each benchmark, as its origin and documents tell; in-domain
     also where the plan says so."""
-    trained = {
-        corpus: {hash(document.content.strip()) for document in iter_documents(workspace, corpus)}
-        for corpus in {source.corpus for source in sources}
-    }
-    documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
+
+    def hashes(texts: Iterable[str]) -> set[int]:
+        return {hash(text.strip()) for text in texts}
+
+    trained = {}
+    for corpus in {source.corpus for source in sources}:
+        trained[corpus] = hashes(document.content for document in iter_documents(workspace, corpus))
+    documents = {str(i): hashes(b.documents) for i, b in enumerate(benchmarks)}
     family = families({str(i): origin_of(b) for i, b in enumerate(benchmarks)}, documents)
     told = set(config.in_domain)
 

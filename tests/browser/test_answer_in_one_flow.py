@@ -14,12 +14,10 @@ from tests.browser.conftest import Looker, Server
 from tests.browser.test_judging import QUERIES, files, grade
 from tests.jobs.support import until
 from tests.judging.conftest import ANIMALS
+from tests.support import ONLY_STATIC_IS_FAST
 from tests.synthesis.server import KEY, MODEL, chat_server, document_of, marked
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-# As measured before: with them the test trains static-minilm alone, in seconds each.
-SPEEDS = {"static-minilm": [3000, 3000], "minilm/2": [0.5, 100], "minilm": [0.2, 50]}
 
 
 def writes_and_judges(prompt: str, n: int) -> str:
@@ -50,7 +48,7 @@ def test_from_a_folder_a_log_and_an_endpoint_to_the_answer(
     log.write_text("\n".join(text.format(animal) for text in QUERIES for animal in ANIMALS), encoding="utf-8")
     server = serve()
     workspace = server.workspace
-    write_json(workspace.root / studies.SPEEDS, SPEEDS)
+    write_json(workspace.root / studies.SPEEDS, ONLY_STATIC_IS_FAST)
     tab = look(server)
     with chat_server() as chat:
         chat.answer = writes_and_judges

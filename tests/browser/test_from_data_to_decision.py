@@ -12,16 +12,17 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from cdp.base.config import EvaluationConfig
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import iter_documents
 from cdp.jobs.records import load_spec
 from cdp.results import board
-from cdp.services import corpora, decide, jobs
+from cdp.services import corpora, decide, jobs, studies
 from cdp.studies import target_queries
 from tests.browser.conftest import Looker, Server, serve_many
 from tests.corpus.test_office_files import pdf, scanned
 from tests.jobs.support import until
 from tests.services.test_decide import diverse_helps, run_study, sets_of, tales
+from tests.support import ONLY_STATIC_IS_FAST
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -69,6 +70,7 @@ def test_from_data_to_the_answer(
     tab = look(server)
     tab.open().menu("Documents")
     tab.upload(data(tmp_path)).press("Import documents").see("Test it on my data")
+    write_json(workspace.root / studies.SPEEDS, ONLY_STATIC_IS_FAST)  # to measure them takes ten seconds
     tab.press("Test it on my data", role="link").see("Start the test")
     tab.see("towns")
     tab.press("Start the test").see("Test running")

@@ -80,6 +80,7 @@ class Walk:
         self.trail: list[str] = []
         self.addresses: list[str] = []
         self.missed = 0
+        self.compared = 0
         self.index = projects.Index(workspace)
         sets = {query_set.id: query_set.name for query_set in queries.list_query_sets(workspace)}
         self.names = {
@@ -156,6 +157,7 @@ class Walk:
             shown, known = self.shown(label), self.names.get(param, {})
             if shown is not None and query.get(param) in known:
                 assert shown.startswith(known[query[param]]), f"{label} is {shown}: {where}"
+                self.compared += 1
         project, corpus = self.shown("Project"), self.shown("Corpus")
         words = page.get_by_test_id("stMain").inner_text()
         for other in SIZES:
@@ -181,6 +183,7 @@ def wander(filled: Workspace, server: Server, look: Callable[..., Looker], steps
         walk.step()
         walk.check()
     assert walk.missed <= steps / 10
+    assert walk.compared >= steps / 2, "a walk past pages that name nothing says little"
 
 
 @pytest.mark.soak

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,19 @@ def test_every_odd_name_and_path(
     _try(CASES, tmp_path, monkeypatch, capsys)
 
 
+def _faults(code: int, answer: str, said: str) -> Iterator[str]:
+    """Yield what is wrong with how a command ended: an answer is JSON, a refusal one sentence of ours and no answer."""
+    if code not in (0, 2) or "Traceback" in said:
+        yield f"exit code {code}, {said[-200:]}"
+    elif code == 2 and (answer or not said.startswith("cdp: ")):
+        yield f"refused with {answer[-100:]!r}, {said[-300:]!r}"
+    elif code == 0:
+        try:
+            json.loads(answer)
+        except ValueError:
+            yield f"answered {answer[:200]!r}"
+
+
 def _try(
     cases: list[tuple[str, str, str]],
     tmp_path: Path,
@@ -89,7 +104,5 @@ def _try(
         except Exception as error:
             wrong.append(f"{command} {option} ({what}): {type(error).__name__}: {str(error)[:100]}")
             continue
-        said = capsys.readouterr().err
-        if code not in (0, 2) or "Traceback" in said or (code == 2 and not said.strip()):
-            wrong.append(f"{command} {option} ({what}): exit code {code}, {said[-200:]}")
+        wrong += [f"{command} {option} ({what}): {why}" for why in _faults(code, *capsys.readouterr())]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong])

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from cdp import query_sets
-from cdp.base.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged
 from cdp.cli import main
 from cdp.corpus import CorpusManifest
 from cdp.llm.prices import Price
 from cdp.principle import Decision
-from cdp.services import decide, jobs, judging, projects, trial
+from cdp.services import decide, jobs, judging, projects, studies, trial
 from cdp.studies import records
 from cdp.studies.config import TrialConfig
 from tests.judging.conftest import ANIMALS, by_animal, settings
-from tests.support import write_prices
+from tests.support import ONLY_STATIC_IS_FAST, write_prices
 from tests.synthesis.server import MODEL, ChatServer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_steps")]
 
 # One document of one retriever: nearly all that trainings find is new.
 SHALLOW = {"retrievers": "bm25", "depth": 1}
@@ -31,6 +31,7 @@ SHALLOW = {"retrievers": "bm25", "depth": 1}
 def pooled(workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None) -> Path:
     """A benchmark with one judged document of each query, in the corpus's project."""
     write_prices(workspace, [Price(MODEL, 1.0, 1.0)], "2026-01-01")
+    write_json(workspace.root / studies.SPEEDS, ONLY_STATIC_IS_FAST)
     judging.start(workspace, settings(corpus, log, **SHALLOW))
     projects.take_along(workspace, "corpus", corpus.id, "animals-judged")
     for method in ("diverse", "paraphrase"):  # of two sentences templates write the same twice, which a test refuses

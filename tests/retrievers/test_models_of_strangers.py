@@ -8,7 +8,8 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -348,18 +349,42 @@ def test_an_activation_is_a_module_of_torch_nn(
         resolve(str(saved), workspace)
 
 
-def asked_of(hub: Hub, name: str, folder: Path, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
-    """Load a model of a hub in a process of its own; its cache is in ``folder``."""
-    code = (
-        "import sys; from cdp.base.workspace import Workspace; from cdp.retrievers import load, resolve\n"
-        "print(load(resolve(sys.argv[1], Workspace.default()), 'cpu').encode(['a text']).shape)"
-    )
-    environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "hub"),
-                   "HF_HUB_OFFLINE": "0", "CDP_WORKSPACE": str(folder / "workspace")}  # fmt: skip
-    environment["PYTHONPATH"] = str(REPOSITORY)
-    return subprocess.run(
-        [sys.executable, "-c", code, name], env=environment, cwd=cwd, capture_output=True, text=True, check=False
-    )
+LOADING = """
+import sys
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.retrievers import load, resolve
+
+for name in sys.stdin:
+    try:
+        print("->", load(resolve(name.strip(), Workspace.default()), "cpu").encode(["a text"]).shape, flush=True)
+    except CdpError as error:
+        print("->", " ".join(str(error).split()), flush=True)
+"""
+
+
+@contextmanager
+def loading(hub: Hub, folder: Path, cwd: Path = REPOSITORY) -> Iterator[Callable[[str], str]]:
+    """Yield a function that loads a model of a hub by its name and returns the shape of a vector, or the error.
+
+    All in one process, for which addresses are set before the libraries are loaded; its cache is in ``folder``.
+    """
+    environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "0",
+                   "CDP_WORKSPACE": str(folder / "workspace"), "PYTHONPATH": str(REPOSITORY)}  # fmt: skip
+    command = [sys.executable, "-c", LOADING]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, cwd=cwd, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        ask, answers = process.stdin, process.stdout
+
+        def load_there(name: str) -> str:
+            ask.write(f"{name}\n")
+            ask.flush()
+            return next((line for line in answers if line.startswith("-> ")), "it has ended")
+
+        yield load_there
+        ask.close()
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -371,17 +396,15 @@ def test_a_model_of_the_hub_is_checked_before_its_weights_are_downloaded(tmp_pat
     hub.commit("people/model", {**files_of(retriever), "onnx/model.onnx": b"1", "consolidated.safetensors": b"2"})
     sets(SETTINGS, model_args={"weights_only": False})(retriever)
     hub.commit("people/acts", files_of(retriever))
-    with Server(hub):
-        loaded = asked_of(hub, "people/model", tmp_path)
-        assert "(1, 32)" in loaded.stdout, loaded.stderr
+    with Server(hub), loading(hub, tmp_path) as load_there:
+        assert load_there("people/model") == "-> (1, 32)\n"
         assert not [path for path in hub.fetched() if "onnx" in path or "consolidated" in path]
 
         hub.asked.clear()
-        refused = asked_of(hub, "people/acts", tmp_path)
-        assert "'weights_only', which would change how the model is loaded" in refused.stderr
+        assert "'weights_only', which would change how the model is loaded" in load_there("people/acts")
         assert not [path for path in hub.fetched() if path.endswith(".safetensors")]
-    again = asked_of(hub, "people/model", tmp_path)  # without a hub
-    assert "(1, 32)" in again.stdout, again.stderr
+    with loading(hub, tmp_path) as load_there:  # without a hub
+        assert load_there("people/model") == "-> (1, 32)\n"
 
 
 def test_a_preset_that_was_published_as_a_pickle_is_read_by_the_restricted_reader(tmp_path: Path) -> None:
@@ -394,17 +417,17 @@ def test_a_preset_that_was_published_as_a_pickle_is_read_by_the_restricted_reade
     hub = Hub()
     hub.commit("facebook/contriever", files_of(folder))
     hub.commit("people/contriever", files_of(folder))
-    with Server(hub):
-        assert "(1, 32)" in asked_of(hub, "contriever", tmp_path).stdout
-        assert "there is no model.safetensors" in asked_of(hub, "people/contriever", tmp_path).stderr
+    with Server(hub), loading(hub, tmp_path) as load_there:
+        assert load_there("contriever") == "-> (1, 32)\n"
+        assert "there is no model.safetensors" in load_there("people/contriever")
 
 
 def test_a_folder_below_the_current_one_is_not_taken_for_a_preset_of_the_hub(tmp_path: Path) -> None:
     hub = Hub()
     hub.commit("facebook/contriever", files_of(tiny_bert(tmp_path / "bert", hidden=32)))
     tiny_bert(tmp_path / "unpacked" / "facebook" / "contriever", hidden=16)
-    with Server(hub):
-        assert "(1, 32)" in asked_of(hub, "contriever", tmp_path, cwd=tmp_path / "unpacked").stdout
+    with Server(hub), loading(hub, tmp_path, cwd=tmp_path / "unpacked") as load_there:
+        assert load_there("contriever") == "-> (1, 32)\n"
 
 
 def test_a_static_model_of_a_stranger_is_checked_too(workspace: Workspace, tmp_path: Path) -> None:

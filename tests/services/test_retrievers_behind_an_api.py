@@ -283,6 +283,7 @@ def test_a_strangers_job_is_not_resumed_at_an_unknown_address(
     assert not other.bodies
 
 
+@pytest.mark.usefixtures("few_steps")
 def test_beside_a_test_it_is_priced_and_sent_what_was_said(
     workspace: Workspace, endpoint: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

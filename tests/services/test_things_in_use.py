@@ -96,5 +96,7 @@ def test_a_corpus_a_benchmark_and_a_model_that_a_job_needs_stay(workspace: Works
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_demo", "held_jobs")
 def test_what_a_job_calls_its_own_result_is_not_needed_by_it(workspace: Workspace) -> None:
+    assert workspace.benchmark("demo").is_dir()
     submitted(workspace, "train", {"name": "demo", "query_set": "another"}, {})
     benchmarks.delete(workspace, "demo")
+    assert not workspace.benchmark("demo").exists()

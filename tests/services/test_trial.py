@@ -300,7 +300,7 @@ def test_the_default_limit_allows_minilm_on_two_cores(workspace: Workspace, tmp_
     assert planned.problem == ""
 
 
-@pytest.mark.usefixtures("jobs_here")
+@pytest.mark.usefixtures("jobs_here", "few_steps")
 def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer_names_it(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,7 +344,7 @@ def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer
     assert named >= {("bm25", ""), *(("untrained", name) for name in ("static-minilm", *own))}
     assert {arm.retriever for arm in answer.options if arm.trained} == {chosen}
     assert chosen in " ".join((answer.headline, *answer.findings))
-    assert f": {chosen} · 24 documents" in answer.rests_on
+    assert f": {chosen} (upper 2 layers) · 24 documents" in answer.rests_on
 
 
 @pytest.mark.parametrize("own_dev", [False, True])

@@ -29,7 +29,7 @@ from tests.synthesis.server import KEY, MODEL, ChatServer, document_of
 
 __all__ = ["_no_keys", "_short_backoff", "corpus", "judge", "log", "server"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_steps")]
 
 SMALL = {"seeds": 1, "minutes": 60, "trained_layers": 0}
 
