@@ -368,7 +368,8 @@ STEP_S = 300.0
 def untrained(config: StudyConfig) -> list[Cell]:
     """What is evaluated without training, in the order of the report."""
     # In this order a choice among the retrievers, which puts the others before it, changes nothing.
-    names = dict.fromkeys((*config.untrained, *config.retrievers))
+    named = dict.fromkeys((*config.untrained, *config.retrievers))
+    names = [name for name in named if not (name in PRESETS and PRESETS[name].trained_only)]
     cells = list(map(Cell, names))
     if config.bm25:
         cells.insert(0, Cell(bm25.NAME))

@@ -25,6 +25,7 @@ from cdp.retrievers.encode import Encoding, embed, precision_for
 from cdp.retrievers.load import kind_of
 from cdp.studies.estimate import of_speed_key
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
+from cdp.training.heads import start_head
 from cdp.training.loop import adamw, base_model, loss_for
 from cdp.training.lower_layers import LowerLayers, freeze_below
 from cdp.training.plan import Speed, complete
@@ -64,6 +65,7 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
 
     prompt = model.prompts["query"] or ""
     read: list[Any] = [tokenise(model, queries, prompt, role="query"), tokenise(model, documents)]
+    start_head(model, retriever, read)
     encoding = Encoding("", "document", "", True, None, precision_for(model), kind_of(model))
 
     def texts_per_second() -> float:

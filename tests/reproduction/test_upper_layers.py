@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from reproduction import upper_layers
 from reproduction.upper_layers import Difference, beyond, slope
 
 ARMS = 60
@@ -50,12 +51,13 @@ def test_signs_are_those_of_significant_differences() -> None:
     assert Difference("demo", ARMS_OF, up, none - none.mean()).significant == (1, 0)
 
 
-def test_the_interval_of_a_gap_covers_it_with_the_luck_of_queries_and_trainings() -> None:
+@pytest.mark.slow
+def test_the_intervals_of_all_gaps_cover_them_together_with_the_luck_of_queries_and_trainings() -> None:
     """Four collections, three differences each, two seeds, on the scale that was seen: SD 25 points over queries, 0.7
     over trainings."""
     rng = np.random.default_rng(11)
-    covered = tried = 0
-    for _ in range(150):
+    worlds, covered = 200, 0
+    for _ in range(worlds):
         found, true = [], []
         for number in range(12):
             gap = rng.normal(0, 3)
@@ -65,7 +67,27 @@ def test_the_interval_of_a_gap_covers_it_with_the_luck_of_queries_and_trainings(
             found.append(Difference(str(number), ARMS_OF, two, whole))
             true.append(gap)
 
-        covered += sum(low <= gap <= high for gap, (_, low, high) in zip(true, beyond(found), strict=True))
-        tried += len(true)
+        covered += all(low <= gap <= high for gap, (_, low, high) in zip(true, beyond(found), strict=True))
 
-    assert 0.93 < covered / tried < 0.98
+    assert covered / worlds > 0.93
+
+
+@pytest.mark.slow
+def test_the_bootstrap_of_the_slope_is_too_narrow_to_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It draws queries, but the noise that they leave in what the line is fitted on stays there."""
+    monkeypatch.setattr(upper_layers, "DRAWS", 200)
+    rng = np.random.default_rng(5)
+    worlds, held = 40, 0
+    for _ in range(worlds):
+        found = []
+        for collection in range(4):
+            effects, queries = rng.normal(0, 2.5, (3, 1, 1)), rng.normal(0, 18, (3, 1, 100))
+            whole = effects + queries + rng.normal(0, 0.7, (3, 2, 1)) + rng.normal(0, 8, (3, 2, 100))
+            two = effects + 0.6 * queries + rng.normal(0, 0.7, (3, 2, 1)) + rng.normal(0, 8, (3, 2, 100))
+            for a, b in ((1, 0), (2, 0), (2, 1)):
+                found.append(Difference(str(collection), ARMS_OF, two[a] - two[b], whole[a] - whole[b]))
+
+        _, low, high = slope(found)
+        held += low <= 1 <= high
+
+    assert held / worlds < 0.9
