@@ -51,13 +51,15 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     """
     name, layers = of_speed_key(key)
     retriever = resolve(name, workspace)
-    chosen = {"query_set": "any", "retriever": name, **({"trained_layers": layers} if layers else {})}
+    chosen: dict[str, Any] = {"query_set": "any", "retriever": name}
+    if layers:
+        chosen["trained_layers"] = layers
     settings = complete(TrainingConfig.from_dict(chosen), retriever)
     assert settings.learning_rate is not None
 
     model = base_model(retriever, settings, "cpu")
     static = StaticEngine.fits(model)
-    texts = settings.loop.batch_size or TEXTS if static else TEXTS
+    texts = (static and settings.loop.batch_size) or TEXTS
     documents = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
     queries = [" ".join(text.split()[:WORDS]) for text in documents]
 
@@ -94,8 +96,10 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
 
         pairs = len(rows) / _typical(step)
         speeds = {key: Speed(pairs, texts_per_second())}
+        if layers:
+            speeds[name] = Speed(pairs / 3, whole)
 
-    return {**({name: Speed(pairs / 3, whole)} if layers else {}), **speeds}
+    return speeds
 
 
 def _typical(work: Callable[[], object]) -> float:
