@@ -13,7 +13,7 @@ from tests.fuzz.stored import READINGS, Names, Report, attack, template
 
 pytestmark = pytest.mark.slow
 
-SHORT = 10
+SHORT = 5
 # How long the soak damages stored files; as long as all else of the fuzz takes together.
 MINUTES = float(os.environ.get("CDP_FUZZ_MINUTES") or 20)
 
