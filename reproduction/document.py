@@ -14,7 +14,7 @@ from cdp.retrievers import bm25
 from cdp.studies.config import read_plan
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.text import POOLED_NOTE, table
-from reproduction import criteria, verdicts
+from reproduction import criteria, upper_layers, verdicts
 from reproduction.criteria import FREE, METHOD, Claim, wanted
 from reproduction.kept import ENDING, PARTS, Kept
 from reproduction.relation import extended, to_markdown
@@ -104,6 +104,7 @@ def _pages(
         "",
         table(["Claim", "Figure", "90%, margin", "Rests on", "Beside it"], figures) if figures else "None yet.",
         "",
+        *([] if warning else upper_layers.section(upper_layers.KEPT_IN)),
         *_again(judged, studies),
     ]
 

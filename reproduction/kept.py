@@ -121,10 +121,11 @@ def packed(study: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> byte
 def read(folder: Path, chosen: Sequence[Stage]) -> dict[str, Kept]:
     """{plan: the study} of those that are kept in ``folder``. InputError for a damaged file."""
     files = {stage.plan: folder / f"{stage.plan}{ENDING}" for stage in chosen}
-    return {plan: _read(plan, file) for plan, file in files.items() if file.is_file()}
+    return {plan: read_file(plan, file) for plan, file in files.items() if file.is_file()}
 
 
-def _read(plan: str, file: Path) -> Kept:
+def read_file(plan: str, file: Path) -> Kept:
+    """Read one kept study. InputError for a damaged file."""
     try:
         value = json.loads(gzip.decompress(file.read_bytes()))
         trainings = [{**t, **({} if t.get("failure") else {"evaluations": {}})} for t in value["trainings"]]

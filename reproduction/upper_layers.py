@@ -3,7 +3,8 @@
     python -m reproduction.upper_layers [--workspace DIR] [--data DIR] [--documents 300] [--queries 100] [--seeds 0,1]
         [--steps N] [--batch N] [--length TOKENS] [--collections demo,scifact] [--report]
 
-A training that is there is never run again, so a second call goes on. ``--report`` computes from what is there.
+A training that is there is never run again, so a second call goes on. ``--report`` keeps and computes what is there.
+Scores of every query are kept beside docs/REPRODUCTION.md, whose section on layers is made from them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from cdp.base.statistics import stdtrit
-from cdp.base.text import counted
-from cdp.base.workspace import REPOSITORY, Workspace, write_json
+from cdp.base.text import counted, interval, signed
+from cdp.base.workspace import REPOSITORY, Workspace, write_bytes
 from cdp.benchmarks import add_benchmark, subsets
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import list_corpora, read_documents, store
@@ -31,6 +32,8 @@ from cdp.studies.config import StudyConfig, read_plan
 from cdp.studies.gains import Floats, read_scores
 from cdp.studies.plan import Cell, method_of
 from cdp.studies.report import read_about
+from cdp.studies.text import table
+from reproduction.kept import ENDING, Kept, packed, read_file
 
 COLLECTIONS = ("demo", "musique_sample", "scifact", "hotpotqa_sample")
 PLAN = "upper-layers"
@@ -41,15 +44,27 @@ ARMS = (("diverse", 1), ("paraphrase", 5), ("diverse", 5))
 
 DRAWS = 2_000
 
+# The slope's interval lies within these where both tell the same (the plan's criterion).
+LEAST, MOST = 0.5, 1.5
+
+SIMULATED_BY = "tests/reproduction/test_upper_layers.py"
+
+KEPT_IN = REPOSITORY / "docs" / "reproduction"
+
 
 @dataclass(frozen=True)
 class Difference:
     """One arm minus another on one collection, in points by seed and query: shape (n_seeds, n_queries) each."""
 
     collection: str
-    arms: str
+    arms: tuple[tuple[str, int], tuple[str, int]]
     two: Floats
     whole: Floats
+
+    @property
+    def name(self) -> str:
+        """``diverse × 5 minus paraphrase × 5``."""
+        return " minus ".join(f"{method} × {per_doc}" for method, per_doc in self.arms)
 
     @property
     def significant(self) -> tuple[int, int]:
@@ -73,25 +88,43 @@ def prepare(workspace: Workspace, data: Path, name: str, documents: int, queries
     return {"benchmarks": sample, "corpus": sample, "generator": "template"}
 
 
-def differences(workspace: Workspace) -> list[Difference]:
-    """The pairs of arms of every study of the plan that is there, over the seeds that have both numbers of layers."""
-    found = []
+def keep(workspace: Workspace, folder: Path) -> list[Path]:
+    """Write the scores of each study of the plan that is there to ``folder``; return the files."""
+    written = []
     for view in studies.list_studies(workspace):
         about = read_about(view.folder)
         if about is None or not view.name.startswith(PLAN):
             continue
 
-        place = about["benchmarks"][0]["place"]
-        scores, _ = read_scores(records.list_records(view.folder), {place: "here"})
+        leaks = studies.report(workspace, view.id).leaks
+        study = {"id": view.id, "state": str(view.state), "frozen": {}, "limits": leaks, "about": about}
+        file = folder / f"{PLAN}-{view.name.removeprefix(PLAN).strip()}{ENDING}"
+        write_bytes(file, packed(study, list(records.list_records(view.folder))))
+        written.append(file)
+
+    return written
+
+
+def read_kept(folder: Path) -> dict[str, Kept]:
+    """{collection: its study} of what ``keep`` wrote, in the order of ``COLLECTIONS``."""
+    files = {name: folder / f"{PLAN}-{name}{ENDING}" for name in COLLECTIONS}
+    return {name: read_file(PLAN, file) for name, file in files.items() if file.is_file()}
+
+
+def differences(kept: Mapping[str, Kept]) -> list[Difference]:
+    """The pairs of arms of every collection, over the seeds that have both numbers of layers."""
+    found = []
+    for collection, study in kept.items():
+        place = study.about["benchmarks"][0]["place"]
+        scores, _ = read_scores(study.trainings, {place: "here"})
 
         by_seed = {cell: of["here"] for cell, of in scores.items() if cell.per_doc}
         for first, second in combinations(ARMS, 2):
             two, whole = (_minus(by_seed, second, first, layers) for layers in (2, 0))
             seeds = sorted({*two} & {*whole})
             if seeds:
-                arms = f"{second[0]} {second[1]} - {first[0]} {first[1]}"
                 of_seeds = (np.array([side[seed] for seed in seeds]) for side in (two, whole))
-                found.append(Difference(view.name.removeprefix(f"{PLAN} "), arms, *of_seeds))
+                found.append(Difference(collection, (second, first), *of_seeds))
 
     return found
 
@@ -152,10 +185,103 @@ def _slopes(x: Sequence[Floats], y: Sequence[Floats]) -> Floats:
     return np.where(spread > 0, together / np.where(spread > 0, spread, 1.0), math.nan)
 
 
+def beyond(found: Sequence[Difference]) -> list[tuple[float, float, float]]:
+    """Of each difference: (that with all layers minus that with two, its interval), over queries and trainings; 95% for
+    all intervals together (Bonferroni).
+
+    Two seeds say little of one difference's luck, so its variance is the mean over all differences that are given.
+    """
+    gaps = [d.whole - d.two for d in found]
+    luck = float(np.mean([gap.mean(axis=1).var(ddof=1) / len(gap) for gap in gaps])) if min(map(len, gaps)) > 1 else 0.0
+
+    level = 1 - 0.025 / len(gaps)
+    intervals = []
+    for gap in gaps:
+        of_queries = gap.mean(axis=0)
+        n = len(of_queries)
+        half = float(stdtrit(n - 1, level)) * math.sqrt(float(of_queries.var(ddof=1)) / n + luck)
+        point = float(gap.mean())
+        intervals.append((point, point - half, point + half))
+
+    return intervals
+
+
+def section(folder: Path) -> list[str]:
+    """The section of docs/REPRODUCTION.md, from the kept scores; empty where none are kept."""
+    kept = read_kept(folder)
+    found = differences(kept)
+    if len(found) < 3:
+        return []
+
+    gaps = beyond(found)
+    rows = []
+    for d, (point, low, high) in zip(found, gaps, strict=True):
+        gap = f"{signed(point)} ({interval((low, high), sign=True)})"
+        rows.append([d.collection, d.name, signed(d.two.mean()), signed(d.whole.mean()), gap])
+
+    return [
+        "## Two trained layers against all",
+        "",
+        "Without a GPU a test trains the upper two of `minilm`'s six layers. Whether that finds the differences that "
+        f"training all of it finds was asked by `data/plans/{PLAN}.yaml`: {_sizes(kept, found)}.",
+        "",
+        _verdict(gaps),
+        "",
+        _by_the_plan(found),
+        "",
+        table(["Collection", "Difference", "Two layers", "All layers", "All minus two"], rows),
+        "",
+        "Points of NDCG@10, means over the seeds. The intervals hold together at 95%; they count queries and the luck "
+        "of trainings, not other collections. Again, or at the plan's own size: `python -m reproduction.upper_layers`.",
+        "",
+    ]
+
+
+def _sizes(kept: Mapping[str, Kept], found: Sequence[Difference]) -> str:
+    """``2 collections, 48 trainings: 45 steps of 32 pairs, texts of 128 tokens, …``."""
+    trained = [training for study in kept.values() for training in study.trained]
+    settings = trained[0]["settings"]
+    documents = sorted({int(training["training"]["documents"]) for training in trained})
+    seeds = counted(len(found[0].two), "seed")
+    of_documents = " to ".join(f"{n:,}" for n in dict.fromkeys((documents[0], documents[-1])))
+
+    return (
+        f"{counted(len(kept), 'collection')}, {len(trained)} trainings with {seeds}, {of_documents} documents, "
+        f"{settings['steps']} steps of {settings['batch_size']} pairs, {settings['max_length']} tokens a text"
+    )
+
+
+def _verdict(gaps: Sequence[tuple[float, float, float]]) -> str:
+    """What the gaps say: that the two differ, or nothing; that they agree is not shown by wide intervals."""
+    outside = sum(not low <= 0 <= high for _, low, high in gaps)
+    if not outside:
+        return "**It cannot be told.** No gap between the two is beyond its interval."
+    return f"**They do not tell the same.** {outside} of {len(gaps)} gaps between the two are beyond their intervals."
+
+
+def _by_the_plan(found: Sequence[Difference]) -> str:
+    """What the plan's own criterion says, and what is known of it."""
+    point, low, high = slope(found)
+    if math.isnan(point):
+        return "By the plan's criterion nothing is said: the differences vary no more than their noise."
+
+    opposite = sum(math.prod(d.significant) < 0 for d in found)
+    holds = LEAST <= low <= 1 <= high <= MOST and not opposite
+    ends = interval((low, high), sign=True)
+
+    return (
+        f"By the plan's criterion they {'tell' if holds else 'do not tell'} the same: the slope of the differences "
+        f"with two layers on those with all is {signed(point)} (bootstrap over queries {ends}), and "
+        f"{counted(opposite, 'difference is', 'differences are')} significant with opposite signs. That bootstrap "
+        f"holds the true slope too seldom (`{SIMULATED_BY}`), so the gaps decide."
+    )
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reproduction.upper_layers", description=__doc__)
     parser.add_argument("--workspace", type=Path, default=REPOSITORY / "build" / "upper-layers")
     parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--out", type=Path, default=KEPT_IN)
     parser.add_argument("--collections", default=",".join(COLLECTIONS))
     parser.add_argument("--documents", type=int, default=300)
     parser.add_argument("--queries", type=int, default=100)
@@ -176,21 +302,11 @@ def main(words: Sequence[str] | None = None) -> int:
         config: StudyConfig = read_plan(PLAN, {**own, **sizes, "name": f"{PLAN} {name}"})
         jobs.wait(workspace, studies.run(workspace, config).job_id)
 
-    found = differences(workspace)
-    for d in found:
-        seeds, queries = d.two.shape
-        means = f"two {d.two.mean():+.2f}, all {d.whole.mean():+.2f}"
-        print(f"{d.collection}: {d.arms}: {means} ({queries} queries, {counted(seeds, 'seed')})")
-        if math.prod(d.significant) < 0:
-            print("  significant with opposite signs")
+    for file in keep(workspace, a.out):
+        print(f"kept: {file}")
+    print("\n".join(section(a.out)) or "There are fewer than three differences as yet.")
 
-    if len(found) > 2:
-        point, low, high = slope(found)
-        print(f"slope {point:.2f} (95% {low:.2f} to {high:.2f}), {len(found)} differences")
-        rows = [{**vars(d), "two": d.two.round(2).tolist(), "whole": d.whole.round(2).tolist()} for d in found]
-        write_json(workspace.root / "upper-layers.json", {"slope": [point, low, high], "differences": rows})
-
-    return 0 if found else 1
+    return 0
 
 
 if __name__ == "__main__":

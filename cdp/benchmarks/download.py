@@ -307,7 +307,7 @@ def download_benchmark(
         shutil.rmtree(converted, ignore_errors=True)  # of an attempt that was killed
 
         try:
-            with reading_process():  # one for all tables: to start it takes 0.3 s
+            with reading_process():  # one for all tables: to start it takes 0.15 s
                 info = _convert(entry, source, converted, target, workspace, progress)
         except OSError as error:
             raise WorkspaceError(

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
 
-from cdp.base.text import SEPARATOR, condition_name, signed
+from cdp.base.text import SEPARATOR, condition_name, interval, signed
+from cdp.charts import style
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, by_method, figure, plain
 from cdp.principle import Difference, threshold
-from cdp.principle.evidence import DIVERSE
+from cdp.principle.evidence import DIVERSE, EQUAL_PAIRS
 from cdp.results import numbers as of
 from cdp.results.arms import AXES, FigureData
 from cdp.results.numbers import Numbers
@@ -26,8 +28,12 @@ PER_ROW, PANEL_HEIGHT = 2, 260
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure. ``tables`` are the published ones beside it, by label; ``numbers`` what it shows and ``draw`` how;
-    ``needs`` the run that is missing where there are none, and ``page`` with ``params`` where that run is started."""
+    """One figure. ``tables`` are the published ones beside it, by label; ``numbers`` what it shows and ``draw`` how.
+
+    ``needs`` is what is missing where there are none, in words, and ``run`` the name of the run that makes it, one of
+    ``services.evidence.RUNS``; empty where a benchmark is added by hand. ``uncertainty`` says which interval it has, or
+    why it has none, where that is not the usual one of scores; ``of_scores`` whether evaluations are behind it.
+    """
 
     name: str
     title: str
@@ -35,80 +41,121 @@ class Figure:
     numbers: Callable[[FigureData], Numbers]
     draw: Callable[[Numbers], go.Figure]
     needs: str
-    page: str = "decide"
-    params: Mapping[str, str] | None = None
+    run: str = "test"
+    uncertainty: str = ""
+    of_scores: bool = True
+
+    def sentence(self, evidence: FigureData, shown: Numbers) -> str:
+        """What the numbers rest on, and their interval."""
+        if self.numbers is of.who_is_right:
+            return of.said_of_errors(shown)
+        return of.said(evidence, shown, self.uncertainty) if self.of_scores else self.uncertainty
 
 
 # Shapes that several figures have.
 
 
 def lines(
-    numbers: Numbers, *, x: str, y: str, line: Sequence[str], panel: str, titles: tuple[str, str], log: bool = False
+    numbers: Numbers,
+    *,
+    x: str,
+    y: str,
+    line: Sequence[str],
+    titles: tuple[str, str],
+    panel: str = "",
+    log: bool = False,
 ) -> go.Figure:
-    """Lines of ``y`` over ``x``, one for each combination of ``line``, in a panel for each value of ``panel``."""
+    """Lines of ``y`` over ``x``, one for each combination of ``line``, in a panel for each value of ``panel``; on a
+    reversed logarithmic axis with ``log``."""
     from plotly.subplots import make_subplots
 
-    panels = list(dict.fromkeys(str(row[panel]) for row in numbers))
+    panels: dict[str, Numbers] = {}
+    for row in numbers:
+        panels.setdefault(str(row.get(panel, "")), []).append(row)
+
     columns = min(PER_ROW, len(panels))
     deep = -(-len(panels) // columns)
-
     chart = figure(x=titles[0], y=titles[1], height=90 + PANEL_HEIGHT * deep)
     grid = make_subplots(rows=deep, cols=columns, subplot_titles=[plain(name, 40) for name in panels])
     chart = grid.update_layout(chart.layout)
-    names = list(dict.fromkeys(_name(row, line) for row in numbers))
-    methods = {_name(row, line): str(row.get("method", "")) for row in numbers}
-    palette = by_method(methods)
+    looks = _looks(numbers, line)
+    shown: set[str] = set()
 
-    for at, title in enumerate(panels):
-        for i, name in enumerate(names):
-            rows = [row for row in numbers if str(row[panel]) == title and _name(row, line) == name]
-            if not rows:
-                continue
+    for at, in_panel in enumerate(panels.values()):
+        where = {"row": at // columns + 1, "col": at % columns + 1}
+        for name, rows in _grouped(in_panel, line).items():
+            colour, symbol, dash = looks[name]
             chart.add_scatter(
-                x=[row[x] for row in rows], y=[row[y] for row in rows],
-                mode="lines+markers" if len(rows) > 1 else "markers",
-                name=name, legendgroup=name, showlegend=title == _first_panel(numbers, line, name, panel),
-                line={"color": palette[name], "dash": DASHES[i % len(DASHES)], "width": 2},
-                marker={"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 8, "color": palette[name]},
-                error_y=_spread(rows), customdata=[_details(row, (x, y, panel, "sd")) for row in rows],
-                hovertemplate=f"{name}<br>{titles[0]} %{{x}}: %{{y:.3~f}}<br>%{{customdata}}<extra></extra>",
-                row=at // columns + 1, col=at % columns + 1,
+                **_values(rows, name, x=x, y=y, title=titles[0], left_out=(panel,)), legendgroup=name,
+                mode="lines+markers" if len(rows) > 1 else "markers", showlegend=name not in shown,
+                line={"color": colour, "dash": dash, "width": 2},
+                marker={"symbol": symbol, "size": 8, "color": colour}, **where,
             )  # fmt: skip
+            shown.add(name)
+
+        # Each row of panels says what is upward, the last panel of each column what is to the right.
+        chart.update_xaxes(title_text=titles[0] if at + columns >= len(panels) else "", **where)
+        chart.update_yaxes(title_text=titles[1] if where["col"] == 1 else "", **where)
 
     chart.update_xaxes(automargin=True, zeroline=False, title_font={"size": 11})
     chart.update_yaxes(automargin=True, zeroline=False, title_font={"size": 11})
-
-    # Each row of panels says what is upward, the last panel of each column what is to the right.
-    for at in range(len(panels)):
-        row, column = at // columns + 1, at % columns + 1
-        chart.update_xaxes(title_text=titles[0] if at + columns >= len(panels) else "", row=row, col=column)
-        chart.update_yaxes(title_text=titles[1] if column == 1 else "", row=row, col=column)
-
     chart.update_annotations(font={"size": 12})
-
     if log:
         chart.update_xaxes(type="log", autorange="reversed")
 
     return chart
 
 
-def _name(row: Mapping[str, Any], keys: Sequence[str]) -> str:
-    return plain(SEPARATOR.join(str(row[key]) for key in keys if row.get(key) not in (None, "")), 48)
+def _grouped(numbers: Numbers, keys: Sequence[str]) -> dict[str, Numbers]:
+    """The rows by their name, which joins the values of ``keys``."""
+    found: dict[str, Numbers] = {}
+    for row in numbers:
+        name = SEPARATOR.join(str(row[key]) for key in keys if row.get(key) not in (None, ""))
+        found.setdefault(plain(name, 48), []).append(row)
+    return found
 
 
-def _first_panel(numbers: Numbers, line: Sequence[str], name: str, panel: str) -> str:
-    return next(str(row[panel]) for row in numbers if _name(row, line) == name)
+def _looks(numbers: Numbers, keys: Sequence[str]) -> dict[str, tuple[str, str, str]]:
+    """(colour, symbol, dash) of each name."""
+    colours = by_method({name: str(rows[0].get("method", "")) for name, rows in _grouped(numbers, keys).items()})
+    return {
+        name: (colour, SYMBOLS[i % len(SYMBOLS)], DASHES[i % len(DASHES)])
+        for i, (name, colour) in enumerate(colours.items())
+    }
 
 
-def _spread(rows: Numbers) -> dict[str, Any] | None:
-    if not any(row.get("sd") for row in rows):
+def _values(rows: Numbers, name: str, *, x: str, y: str, title: str, left_out: Sequence[str] = ()) -> dict[str, Any]:
+    """A trace's values with their error bars; what else a row has is shown on hover."""
+    return {
+        "x": [row[x] for row in rows], "y": [row[y] for row in rows], "name": name, "error_y": _spread(rows, y),
+        "customdata": [_details(row, (x, y, *left_out)) for row in rows],
+        "hovertemplate": f"{name}<br>{title} %{{x}}: %{{y:.3~f}}<br>%{{customdata}}<extra></extra>",
+    }  # fmt: skip
+
+
+def _spread(rows: Numbers, y: str) -> dict[str, Any] | None:
+    """Error bars: 95% intervals, or the standard deviation over seeds where there are none."""
+    if any(row.get("low") is not None for row in rows):
+        bounds = [(row[y], *_bounds(row, row[y])) for row in rows]
+    elif any(row.get("sd") for row in rows):
+        spreads = [(row[y], row.get("sd") or 0.0) for row in rows]
+        bounds = [(value, value - sd, value + sd) for value, sd in spreads]
+    else:
         return None
-    return {"type": "data", "array": [row.get("sd") or 0.0 for row in rows], "thickness": 1.2}
+    return {**style.bars(bounds), "color": MUTED}
+
+
+def _bounds(row: Mapping[str, Any], value: float) -> tuple[float, float]:
+    """A row's interval; without one its value twice, a bar of no length."""
+    return (value, value) if row.get("low") is None else (row["low"], row["high"])
 
 
 def _details(row: Mapping[str, Any], shown: Sequence[str]) -> str:
-    rest = (f"{key.replace('_', ' ')} {_text(value)}" for key, value in row.items() if key not in shown)
-    return plain(", ".join(rest), 200)
+    rest = {key: value for key, value in row.items() if key not in (*shown, "low", "high") and value not in (None, "")}
+    parts = [f"{key.replace('_', ' ')} {_text(value)}" for key, value in rest.items()]
+    if row.get("low") is not None:
+        parts.insert(0, f"95% {interval((row['low'], row['high']))}")
+    return plain(", ".join(parts), 200)
 
 
 def _text(value: Any) -> str:
@@ -118,128 +165,104 @@ def _text(value: Any) -> str:
 def points(numbers: Numbers, *, x: str, y: str, name: Sequence[str], titles: tuple[str, str]) -> go.Figure:
     """A point for each row, named by ``name`` in the legend; the rest of the row on hover."""
     chart = figure(x=titles[0], y=titles[1], height=400)
-    names = list(dict.fromkeys(_name(row, name) for row in numbers))
-    palette = by_method({_name(row, name): str(row.get("method", "")) for row in numbers})
-    for i, title in enumerate(names):
-        rows = [row for row in numbers if _name(row, name) == title]
+    looks = _looks(numbers, name)
+    for title, rows in _grouped(numbers, name).items():
+        colour, symbol, _ = looks[title]
         chart.add_scatter(
-            x=[row[x] for row in rows], y=[row[y] for row in rows], mode="markers+text", name=title,
-            text=[f"×{row['per_doc']}" if row.get("per_doc") else "" for row in rows], textposition="top center",
-            marker={"size": 10, "symbol": SYMBOLS[i % len(SYMBOLS)], "color": palette[title]}, error_y=_spread(rows),
-            customdata=[_details(row, (x, y, "sd")) for row in rows],
-            hovertemplate=f"{title}<br>({titles[0]} %{{x:.3f}}, %{{y:.2f}})<br>%{{customdata}}<extra></extra>",
+            **_values(rows, title, x=x, y=y, title=titles[0]), mode="markers+text", textposition="top center",
+            text=[f"×{row['per_doc']}" if row.get("per_doc") else "" for row in rows],
+            marker={"size": 10, "symbol": symbol, "color": colour},
         )  # fmt: skip
     return chart
 
 
 def matrix(
-    numbers: Numbers, *, row: str, column: str, value: str, signed_values: bool = False, note: str = ""
-) -> go.Figure:
-    """A table of numbers in colour: blue is more, orange less; two decimals. ``note`` names a second value in cells."""
+    numbers: Numbers, *, row: str = "arm", column: str = "benchmark", value: str = "ndcg", signed_values: bool = False,
+    note: str = "",
+) -> go.Figure:  # fmt: skip
+    """A table of numbers in colour: blue is more, orange less; two decimals. ``note`` names a second value in cells,
+    the interval is shown on hover."""
     rows = list(dict.fromkeys(str(r[row]) for r in numbers))
     columns = list(dict.fromkeys(str(r[column]) for r in numbers))
     cells = {(str(r[row]), str(r[column])): r for r in numbers}
 
-    def cell(name: str, title: str) -> str:
-        found = cells.get((name, title))
-        if found is None:
-            return ""
+    def cell(found: Mapping[str, Any]) -> str:
         shown = signed(found[value]) if signed_values else f"{found[value]:.2f}"
         more = found.get(note) if note else None
         return shown if more is None else f"{shown} ({signed(more, 1)}%)"
 
+    drawn: dict[str, list[list[Any]]] = {"z": [], "text": [], "customdata": []}
+    for name in rows:
+        line = [cells.get((name, title)) for title in columns]
+        drawn["z"].append([None if found is None else found[value] for found in line])
+        drawn["text"].append(["" if found is None else cell(found) for found in line])
+        drawn["customdata"].append(["" if found is None else _details(found, (row, column, value)) for found in line])
+
     chart = figure(x="", y="", height=110 + 30 * len(rows), legend=False)
-    held = [[cells[name, title][value] if (name, title) in cells else None for title in columns] for name in rows]
     scale = [[0.0, LOSS], [0.5, "#ffffff"], [1.0, GAIN]] if signed_values else [[0.0, "#ffffff"], [1.0, PALETTE[4]]]
     chart.add_heatmap(
-        z=held, x=[plain(name, 32) for name in columns], y=[plain(name, 60) for name in rows], colorscale=scale,
-        zmid=0 if signed_values else None, showscale=False, xgap=1, ygap=1, hoverongaps=False,
-        text=[[cell(name, title) for title in columns] for name in rows], texttemplate="%{text}",
-        textfont={"color": "#111111"}, hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>",
+        **drawn, x=[plain(name, 32) for name in columns], y=[plain(name, 60) for name in rows], colorscale=scale,
+        zmid=0 if signed_values else None, showscale=False, xgap=1, ygap=1, hoverongaps=False, texttemplate="%{text}",
+        textfont={"color": "#111111"}, hovertemplate="%{y}<br>%{x}: %{text}<br>%{customdata}<extra></extra>",
     )  # fmt: skip
     chart.update_yaxes(autorange="reversed", showgrid=False)
     chart.update_xaxes(side="top", showgrid=False)
     return chart
 
 
-def bars(numbers: Numbers, *, x: str, y: str, name: Sequence[str], titles: tuple[str, str]) -> go.Figure:
-    """Bars of ``y`` at each ``x``, in groups by ``name``, with their numbers."""
-    chart = figure(x=titles[0], y=titles[1], height=340, legend=bool(name))
-    names = list(dict.fromkeys(_name(row, name) for row in numbers))
-    for i, title in enumerate(names):
-        rows = [row for row in numbers if _name(row, name) == title]
-        chart.add_bar(
-            x=[plain(str(row[x]), 40) for row in rows], y=[row[y] for row in rows], name=title, error_y=_spread(rows),
-            marker={"color": PALETTE[i % len(PALETTE)]}, text=[_text(row[y]) for row in rows], textposition="auto",
-            customdata=[_details(row, (x, y, "sd")) for row in rows],
-            hovertemplate="%{x}: %{y:.2f}<br>%{customdata}<extra></extra>",
-        )  # fmt: skip
-    chart.update_xaxes(type="category")
-    return chart
+def bars(numbers: Numbers, *, x: str, y: str, title: str, name: Sequence[str] = (), below: str = "") -> go.Figure:
+    """Bars of ``y`` at each ``x``, in groups by ``name``, with their numbers; ``below`` names the axis."""
+    chart = figure(x=below, y=title, height=340, legend=bool(name))
+    for i, (group, rows) in enumerate(_grouped(numbers, name).items()):
+        values = _values(rows, group, x=x, y=y, title=below)
+        values["x"] = [plain(str(at), 40) for at in values["x"]]
+        colour = {"color": PALETTE[i % len(PALETTE)]}
+        chart.add_bar(**values, marker=colour, text=[_text(row[y]) for row in rows], textposition="auto")
+    return chart.update_xaxes(type="category")
 
 
-# One function per figure.
+def ends(numbers: Numbers, *, x: str, low: str, high: str, title: str) -> go.Figure:
+    """The least and the most of each ``x`` as two bars."""
+    shown = [{x: row[x], "at": at, "value": row[at]} for at in (low, high) for row in numbers]
+    return bars(shown, x=x, y="value", name=("at",), title=title)
+
+
+# One function per figure; those that are a shape with its names stand in the table below.
 
 QDOC, NDCG, POINTS = "queries per document", "NDCG@10 (%)", "difference in NDCG@10 (points)"
-
-
-def measures_over_qdoc(numbers: Numbers) -> go.Figure:
-    return lines(numbers, x="per_doc", y="value", line=("method",), panel="measure", titles=(QDOC, ""))
-
-
-def quality_against_diversity(numbers: Numbers) -> go.Figure:
-    titles = ("paraphrase ratio (CE), lower is more diverse", "Dist-Sim, higher is closer to people")
-    return points(numbers, x="ce", y="dist_sim", name=("method",), titles=titles)
-
-
-def ndcg_over_ce(numbers: Numbers) -> go.Figure:
-    titles = ("paraphrase ratio (CE), lower is more diverse", NDCG)
-    return points(numbers, x="ce", y="ndcg", name=("retriever", "method", "benchmark"), titles=titles)
-
-
-def ndcg_over_qdoc(numbers: Numbers) -> go.Figure:
-    return lines(numbers, x="per_doc", y="ndcg", line=("retriever", "method"), panel="benchmark", titles=(QDOC, NDCG))
+RATIO = "paraphrase ratio (CE), lower is more diverse"
+BY_METHOD = ("retriever", "method")
 
 
 def documents_against_diversity(numbers: Numbers) -> go.Figure:
     """Documents on a reversed logarithmic axis: to the right fewer documents with more queries each."""
-    titles = ("documents, fewer to the right", NDCG)
     drawn = [row for row in numbers if row["documents"]]
-    chart = lines(drawn, x="documents", y="ndcg", line=("retriever", "method"), panel="benchmark", titles=titles,
-                  log=True)  # fmt: skip
+    titles = ("documents, fewer to the right", NDCG)
+    chart = lines(drawn, x="documents", y="ndcg", line=BY_METHOD, panel="benchmark", titles=titles, log=True)
     panels = list(dict.fromkeys(row["benchmark"] for row in drawn))
+
     for row in numbers:
         if not row["documents"] and row["benchmark"] in panels:
-            at = panels.index(row["benchmark"])
-            chart.add_hline(
-                y=row["ndcg"], line={"color": MUTED, "dash": "dash", "width": 1},
-                row=at // PER_ROW + 1, col=at % PER_ROW + 1,
-                annotation={"text": plain(f"{row['retriever']}, {row['method']}", 40), "font": {"color": MUTED}},
-            )  # fmt: skip
+            row_of, column = divmod(panels.index(row["benchmark"]), PER_ROW)
+            name = {"text": plain(condition_name(row["retriever"], row["method"]), 40), "font": {"color": MUTED}}
+            dashed = {"color": MUTED, "dash": "dash", "width": 1}
+            chart.add_hline(y=row["ndcg"], line=dashed, annotation=name, row=row_of + 1, col=column + 1)
 
     return chart
 
 
 def documents_by_qdoc(numbers: Numbers) -> go.Figure:
-    shown = [{**row, "column": f"Q/Doc {row['per_doc']}"} for row in numbers]
-    return matrix(shown, row="arm", column="column", value="ndcg")
-
-
-def best_qdoc(numbers: Numbers) -> go.Figure:
-    return bars(
-        numbers, x="per_doc", y="n_datasets", name=("retriever",), titles=(QDOC, "datasets on which it is best")
-    )
+    return matrix([{**row, "column": f"Q/Doc {row['per_doc']}"} for row in numbers], column="column")
 
 
 def gain_over_cw(numbers: Numbers) -> go.Figure:
     """The scatter with its line and band; with fewer than three datasets of different CW the points alone."""
     axis = next(name for name in AXES if all(name in row for row in numbers))
-    data = [
-        Difference(row["retriever"], row["kind"], row["per_doc"], row["dataset"], row[axis], row["points"])
-        for row in numbers
-    ]
+    keys = ("retriever", "kind", "per_doc", "dataset", axis, "points")
+    data = [Difference(*(row[key] for key in keys)) for row in numbers]
     if axis == "cw" and len({d.cw for d in data}) >= 3 and len({d.dataset for d in data}) >= 3:
         return difference_against_cw(data, threshold(data))
+
     titles = (AXES[axis], POINTS)
     chart = points(numbers, x=axis, y="points", name=("retriever", "comparison"), titles=titles)
     chart.add_hline(y=0, line={"color": MUTED, "dash": "dash", "width": 1})
@@ -248,54 +271,20 @@ def gain_over_cw(numbers: Numbers) -> go.Figure:
 
 def correlations(numbers: Numbers) -> go.Figure:
     shown = [{**row, "condition": f"{row['comparison']}, Q/Doc {row['per_doc']}"} for row in numbers]
-    return bars(shown, x="condition", y="r", name=("retriever",), titles=("", "Pearson's r of gain and CW"))
-
-
-def positives(numbers: Numbers) -> go.Figure:
-    return bars(numbers, x="dataset", y="rate", name=(), titles=("", "conditions that gain (%)"))
-
-
-def methods_by_benchmark(numbers: Numbers) -> go.Figure:
-    return matrix(numbers, row="arm", column="benchmark", value="ndcg")
+    return bars(shown, x="condition", y="r", name=("retriever",), title="Pearson's r of gain and CW")
 
 
 def diverse_against_paraphrase(numbers: Numbers) -> go.Figure:
-    shown = [
-        {**row, "arm": condition_name(row["retriever"], DIVERSE, row["per_doc"], row["generator"])} for row in numbers
-    ]
-    return matrix(shown, row="arm", column="benchmark", value="ndcg", signed_values=True)
-
-
-def gain_by_retriever(numbers: Numbers) -> go.Figure:
-    return bars(numbers, x="retriever", y="points", name=(), titles=("", "mean diverse minus paraphrase (points)"))
-
-
-def weights_by_benchmark(numbers: Numbers) -> go.Figure:
-    return matrix(numbers, row="arm", column="benchmark", value="ndcg", signed_values=True)
-
-
-def train_by_evaluate(numbers: Numbers) -> go.Figure:
-    return matrix(numbers, row="arm", column="benchmark", value="ndcg", note="change")
+    shown = []
+    for row in numbers:
+        details = (row["generator"], EQUAL_PAIRS if row["equal_pairs"] else "")
+        shown.append({**row, "arm": condition_name(row["retriever"], DIVERSE, row["per_doc"], *details)})
+    return matrix(shown, signed_values=True)
 
 
 def learning_rates(numbers: Numbers) -> go.Figure:
-    shown = [{**row, "split": "dev"} for row in numbers]
-    chart = lines(shown, x="rate", y="dev", line=("retriever",), panel="split", titles=("learning rate", f"dev {NDCG}"))
+    chart = lines(numbers, x="rate", y="dev", line=("retriever",), titles=("learning rate", f"dev {NDCG}"))
     return chart.update_xaxes(type="log")
-
-
-def cw_of_languages(numbers: Numbers) -> go.Figure:
-    shown = [{**row, "at": at, "cw": row[f"cw_{at}"]} for at in ("min", "max") for row in numbers]
-    return bars(shown, x="language", y="cw", name=("at",), titles=("", "content words of a query (CW)"))
-
-
-def datasets(numbers: Numbers) -> go.Figure:
-    return bars(numbers, x="dataset", y="cw", name=(), titles=("", "mean content words (CW)"))
-
-
-def hops(numbers: Numbers) -> go.Figure:
-    shown = [{**row, "at": at, "hops": row[at]} for at in ("least", "most") for row in numbers]
-    return bars(shown, x="dataset", y="hops", name=("at",), titles=("", "documents that a query needs"))
 
 
 def who_is_right(numbers: Numbers) -> go.Figure:
@@ -303,8 +292,7 @@ def who_is_right(numbers: Numbers) -> go.Figure:
     chart = figure(x="queries", y="", height=90 + 52 * len(shown), legend=False)
     chart.add_bar(
         x=[row["value"] for row in shown], y=["<br>".join(wrap(plain(row["what"], 200), 34)) for row in shown],
-        orientation="h",
-        marker={"color": [GAIN if row["value"] >= 0 else LOSS for row in shown]},
+        orientation="h", marker={"color": [GAIN if row["value"] >= 0 else LOSS for row in shown]},
         text=[f"{row['value']:,.0f}{_share(row['percent'])}" for row in shown],
         textposition="auto", hovertemplate="%{y}: %{x:,}<extra></extra>",
     )  # fmt: skip
@@ -316,55 +304,75 @@ def _share(percent: float | None) -> str:
 
 
 TEST, MEASURE = "A test with diverse and paraphrase queries at several Q/Doc", "Model-based measures of the query sets"
-TESTED = {"test": "1"}
+LINE = "The band is the 95% interval of the line through the dataset means; it takes three of different CW."
+FACTS = "Facts of the judged queries, not estimates: they have no interval."
 
 FIGURES = {
     figure.name: figure
     for figure in (
         Figure("qdoc", "NDCG@10 over Q/Doc", ("tab:multihop_scaling", "tab:scaling_full", "tab:query_scaling"),
-               of.ndcg_over_qdoc, ndcg_over_qdoc, "A test with two values of Q/Doc", params=TESTED),
+               of.ndcg_over_qdoc,
+               partial(lines, x="per_doc", y="ndcg", line=BY_METHOD, panel="benchmark", titles=(QDOC, NDCG)),
+               "A test with two values of Q/Doc"),
         Figure("cw", "Gain over content words", ("tab:content_words", "tab:cw_threshold"), of.gain_over_cw,
-               gain_over_cw, f"{TEST}, out of domain", params=TESTED),
+               gain_over_cw, f"{TEST}, out of domain", "outside", LINE),
         Figure("correlation", "Correlation with content words", ("tab:content_words",), of.correlations, correlations,
-               "Tests on three benchmarks of different content words", params=TESTED),
-        Figure("positive", "How often a dataset gains", ("tab:cw_threshold",), of.positives, positives,
-               f"{TEST}, out of domain", params=TESTED),
+               "Tests on three benchmarks of different content words", "outside",
+               "Bars: Fisher's 95% interval of r over datasets; with three datasets there is none."),
+        Figure("positive", "How often a dataset gains", ("tab:cw_threshold",), of.positives,
+               partial(bars, x="dataset", y="rate", title="conditions that gain (%)"), f"{TEST}, out of domain",
+               "outside", "Conditions on one dataset depend on each other, so their share has no interval."),
         Figure("paraphrase", "Diverse minus paraphrase",
                ("tab:multihop_diversity", "tab:diversity_ablation", "tab:single_query_ablation",
                 "tab:mistral_generator", "tab:qwen_retriever"), of.diverse_against_paraphrase,
-               diverse_against_paraphrase, TEST, params=TESTED),
+               diverse_against_paraphrase, TEST),
         Figure("retrievers", "Gain by retriever", ("tab:retriever_comparison",), of.gain_by_retriever,
-               gain_by_retriever, TEST, params=TESTED),
-        Figure("best", "Best Q/Doc", ("fig:qdoc_distribution",), of.best_qdoc, best_qdoc,
-               "A test with two values of Q/Doc", params=TESTED),
+               partial(bars, x="retriever", y="points", title="mean diverse minus paraphrase (points)"), TEST,
+               uncertainty="The mean over datasets has no interval; each dataset has one in Diverse minus paraphrase."),
+        Figure("best", "Best Q/Doc", ("fig:qdoc_distribution",), of.best_qdoc,
+               partial(bars, x="per_doc", y="n_datasets", name=("retriever",), title="datasets on which it is best",
+                       below=QDOC), "A test with two values of Q/Doc",
+               uncertainty="A count of datasets has no interval: the best of a dataset may be best by chance."),
         Figure("methods", "Every method on every benchmark", ("tab:main_results", "tab:multihop_full"),
-               of.methods_by_benchmark, methods_by_benchmark, "An evaluation", "launch", {"tab": "evaluation"}),
+               of.methods_by_benchmark, matrix, "An evaluation", "evaluation"),
         Figure("documents", "Documents against diversity",
                ("fig:cost_efficiency_multihop", "fig:cost_efficiency_full", "fig:cost_efficiency_full_retromae",
                 "tab:cost_efficiency_full"), of.documents_against_diversity, documents_against_diversity,
-               "A study that holds the pairs equal (design: documents and pairs)", params=TESTED),
+               "A study that holds the pairs equal"),
         Figure("grid", "Documents by queries, with cost", ("tab:cost_efficiency_full", "fig:cost_efficiency_multihop"),
-               of.documents_by_qdoc, documents_by_qdoc,
-               "A study with several numbers of documents (design: documents and pairs)", params=TESTED),
+               of.documents_by_qdoc, documents_by_qdoc, "A study with several numbers of documents"),
         Figure("measures", "Q-D measures over Q/Doc", ("tab:qd_full", "fig:diversity_ablation_qd"),
-               of.measures_over_qdoc, measures_over_qdoc, MEASURE, "queries", {"tab": "quality"}),
+               of.measures_over_qdoc,
+               partial(lines, x="per_doc", y="value", line=("method",), panel="measure", titles=(QDOC, "")), MEASURE,
+               "metrics", "Bars: 95% bootstrap intervals over the documents of each set.", of_scores=False),
         Figure("tradeoff", "Quality against diversity", ("fig:qd_tradeoff",), of.quality_against_diversity,
-               quality_against_diversity, f"{MEASURE}, with human queries beside them", "queries", {"tab": "quality"}),
-        Figure("ce", "NDCG@10 over the paraphrase ratio", ("fig:diversity_multihop",), of.ndcg_over_ce, ndcg_over_ce,
-               f"{MEASURE} that were trained on", "queries", {"tab": "quality"}),
+               partial(points, x="ce", y="dist_sim", name=("method",),
+                       titles=(RATIO, "Dist-Sim, higher is closer to people")),
+               f"{MEASURE}, with human queries beside them", "metrics beside people",
+               "The intervals of both measures stand in Q-D measures over Q/Doc.", of_scores=False),
+        Figure("ce", "NDCG@10 over the paraphrase ratio", ("fig:diversity_multihop",), of.ndcg_over_ce,
+               partial(points, x="ce", y="ndcg", name=("retriever", "method", "benchmark"), titles=(RATIO, NDCG)),
+               f"{MEASURE} that were trained on", "metrics"),
         Figure("errors", "Who is right at rank 1", ("tab:error_analysis",), of.who_is_right, who_is_right,
-               "Two arms evaluated on one benchmark", params=TESTED),
+               "Two arms evaluated on one benchmark"),
         Figure("weights", "Weighted minus equal weights",
                ("tab:cw_weighting", "tab:cw_weighting_full", "tab:reasonembed", "tab:reasonembed_full"),
-               of.weights_by_benchmark, weights_by_benchmark, "Trainings with equal and with CW weights", "launch"),
-        Figure("matrix", "Trained on, evaluated on", ("tab:miracl_results",), of.train_by_evaluate, train_by_evaluate,
-               "A training, evaluated", "launch"),
+               of.weights_by_benchmark, partial(matrix, signed_values=True), "A study with equal and with CW weights",
+               "weights"),
+        Figure("matrix", "Trained on, evaluated on", ("tab:miracl_results",), of.train_by_evaluate,
+               partial(matrix, note="change"), "A training, evaluated",
+               uncertainty="The intervals of these scores stand in Every method on every benchmark."),
         Figure("rates", "Learning rates", ("tab:lr_sensitivity",), of.learning_rates, learning_rates,
-               "A study with several learning rates and a dev split", "launch"),
-        Figure("datasets", "Benchmarks", ("tab:dataset_stats",), of.datasets, datasets, "A benchmark", "benchmarks"),
-        Figure("hops", "Documents that a query needs", ("tab:multihop_difficulty",), of.hops, hops, "A benchmark",
-               "benchmarks"),
-        Figure("languages", "Content words by language", ("tab:multilingual",), of.cw_of_languages, cw_of_languages,
-               "A benchmark", "benchmarks"),
+               "A study with several learning rates and a dev split", "rates",
+               "Bars: ± the standard deviation over seeds. Dev scores are kept as means, so they have no interval."),
+        Figure("datasets", "Benchmarks", ("tab:dataset_stats",), of.datasets,
+               partial(bars, x="dataset", y="cw", title="mean content words (CW)"), "A benchmark", "",
+               "Bars: 95% bootstrap intervals of the mean CW over queries.", of_scores=False),
+        Figure("hops", "Documents that a query needs", ("tab:multihop_difficulty",), of.hops,
+               partial(ends, x="dataset", low="least", high="most", title="documents that a query needs"),
+               "A benchmark", "", FACTS, of_scores=False),
+        Figure("languages", "Content words by language", ("tab:multilingual",), of.cw_of_languages,
+               partial(ends, x="language", low="cw_min", high="cw_max", title="content words of a query (CW)"),
+               "A benchmark", "", FACTS, of_scores=False),
     )
 }  # fmt: skip

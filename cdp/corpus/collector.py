@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cdp.corpus.checks import EXCERPT_CHARACTERS, Rejected, Rejections, excerpt
 from cdp.corpus.columns import buffers, word_counts
-from cdp.corpus.documents import ROW_GROUP_CHARACTERS, ROW_GROUP_ROWS, DocumentFile, DocumentWriter
+from cdp.corpus.documents import ROW_GROUP_CHARACTERS, ROW_GROUP_ROWS, DocumentFile, DocumentWriter, arrow_texts
 
 
 class Earlier(NamedTuple):
@@ -106,7 +106,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[CheckedRow]) -> Columns:
-        ids, titles, texts = (pa.array(values, pa.string()) for values in list(zip(*rows, strict=True))[:3])
+        ids, titles, texts = (arrow_texts(values) for values in list(zip(*rows, strict=True))[:3])
         places = np.array([place(row.file, row.line or 0) for row in rows], np.int64)
         queries = {i: row.queries for i, row in enumerate(rows) if row.queries}
         return cls(ids, titles, texts, word_counts(texts), places, queries)
@@ -160,13 +160,10 @@ class Collector:
 
     def add_columns(self, columns: Columns) -> None:
         """Take rows that came without queries; row groups end where they end for single rows."""
-        import pyarrow.compute as pc
-
         if self._rows:
             self._parts.append(Columns.of(self._rows))
             self._rows = []
-        lengths = pc.add(pc.utf8_length(columns.titles), pc.utf8_length(columns.texts)).to_numpy()
-        totals = np.cumsum(lengths, dtype=np.int64)
+        totals = np.cumsum(lengths(columns.titles) + lengths(columns.texts))
         at = done = 0
         while at < len(totals):
             full = int(np.searchsorted(totals, done + ROW_GROUP_CHARACTERS - self._n_characters)) + 1
@@ -183,24 +180,23 @@ class Collector:
             self._flush()
 
     def _flush(self) -> None:
-        import pyarrow.compute as pc
-
         if self._rows:
             self._parts.append(Columns.of(self._rows))
         batch = Columns.joined(self._parts)
         self._rows, self._parts, self._n, self._n_characters = [], [], 0, 0
 
-        ids = batch.ids.to_numpy(zero_copy_only=False)
+        ids = batch.ids.to_pylist()
         contents = _content_hashes(batch.titles, batch.texts)
         repeated = self._seen.add(ids, batch.places, contents)
         documents, words = list(batch[:3]), batch.words
         if repeated:
-            fresh = np.setdiff1d(np.arange(len(ids)), list(repeated))
-            documents, words = [column.take(fresh) for column in documents], words[fresh]
+            fresh = np.delete(np.arange(len(ids)), list(repeated))
+            rows = pa.Array.from_buffers(pa.int64(), len(fresh), [None, pa.py_buffer(fresh)])
+            documents, words = [column.take(rows) for column in documents], words[fresh]
         if len(words):
             self._documents.write(*documents)
             self._hash.update(hashed(*documents))
-            self.characters.frombytes(pc.utf8_length(documents[2]).to_numpy().astype(np.uint32).tobytes())
+            self.characters.frombytes(lengths(documents[2]).astype(np.uint32).tobytes())
             self.words.frombytes(words.astype(np.uint32).tobytes())
             self._sample(documents[2])
         self.queries |= {ids[i]: list(queries) for i, queries in batch.queries.items() if i not in repeated}
@@ -240,16 +236,24 @@ class Collector:
         return DocumentFile(self._documents_path), self._hash.hexdigest()
 
 
+def lengths(texts: pa.StringArray) -> NDArray[np.int64]:
+    """Return the characters of each text. Shape (n,)."""
+    import pyarrow.compute as pc
+
+    return np.from_dlpack(pc.utf8_length(texts)).astype(np.int64)
+
+
 def _content_hashes(titles: pa.StringArray, texts: pa.StringArray) -> list[int]:
     """``hash((title, text))`` of each row, by which a repeated id is told from a repeated document."""
-    return list(map(hash, zip(*(column.to_numpy(zero_copy_only=False) for column in (titles, texts)), strict=True)))
+    return list(map(hash, zip(titles.to_pylist(), texts.to_pylist(), strict=True)))
 
 
 def hashed(*columns: pa.StringArray) -> pa.Buffer:
     """What is hashed of ids, titles and texts: each as UTF-8 after its length, so that the boundaries count."""
     import pyarrow.compute as pc
 
-    parts = [part for column in columns for part in (pc.binary_length(column).cast(pa.string()), ":", column)]
-    joined = pc.binary_join_element_wise(*parts, "")
+    colon, nothing = arrow_texts([":", ""])
+    parts = [part for column in columns for part in (pc.binary_length(column).cast(pa.string()), colon, column)]
+    joined = pc.binary_join_element_wise(*parts, nothing)
     offsets, _ = buffers(joined)
     return joined.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))

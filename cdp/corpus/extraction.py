@@ -1,9 +1,9 @@
-"""The process of its own that parses PDF, Office files, web pages, EPUB and Parquet; its limits of time and memory.
+"""The processes of their own that parse PDF, Office files, web pages, EPUB, and Parquet; limits of time and memory.
 
 These formats are parsed by large libraries, some in C. A file that crashes, hangs or bloats one costs that file alone.
-The process answers requests on standard input, a JSON line each, with JSON lines: ``{"blocks": [[text, level, page],
-…]}`` and ``{"progress": [done, total]}``, at the end ``{"report": {…}}`` or ``{"refused": [kind, reason]}``. Of a table
-it answers ``{"names": […], "unpacked": […]}``, or an Arrow stream and the report. It ends with its standard input.
+A process answers requests on standard input, a JSON line each, with JSON lines: ``{"blocks": [[text, level, page],
+…]}`` and ``{"progress": [done, total]}``, at the end ``{"report": {…}}`` or ``{"refused": [kind, reason]}``. That of
+tables answers ``{"names": […], "unpacked": […]}``, or an Arrow stream and the report. It ends with its standard input.
 """
 
 from __future__ import annotations
@@ -31,12 +31,16 @@ BASE_S, PER_MB_S = 60.0, 10.0
 MAX_SCAN_S = 2 * 3600.0
 KEPT_BYTES = str(64 << 20)
 
+# What Python runs: for documents, and for tables.
+DOCUMENTS = ("-c", "from cdp.corpus.readers.files import serve; serve()")
+TABLES = (str(Path(__file__).parent / "readers" / "parquet_process.py"),)
+
 
 class _Process:
-    """The reading process of one import, started at the first file and again after one that killed it."""
+    """A reading process of one import, started at the first file and again after one that killed it."""
 
-    def __init__(self, passwords: Sequence[str]) -> None:
-        self._passwords = list(passwords)
+    def __init__(self, passwords: Sequence[str] = (), program: Sequence[str] = DOCUMENTS) -> None:
+        self._passwords, self._program = list(passwords), program
         self._process: subprocess.Popen[bytes] | None = None
         self._patience = 1.0
         self._ends = 0.0
@@ -58,15 +62,17 @@ class _Process:
             reason = "the given password does not open it" if wrong else refused.reason
             raise RefusedValueError(refused.kind, reason) from None
 
-    def columns(self, format: str, path: Path) -> dict[str, int]:
+    def columns(self, path: Path) -> dict[str, int]:
         """The columns of a table, with the bytes that each unpacks to as the file says. Raises as ``blocks``."""
-        with self._asked(path, format=format) as out:
+        with self._asked(path) as out:
             answer = _answer(out)
             return dict(zip(answer["names"], answer["unpacked"], strict=True))
 
-    def batches(self, format: str, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, path: Path, columns: Sequence[str], row_bytes: int, max_row_bytes: int
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of a table, a few megabytes at a time. Raises as ``blocks``."""
-        with self._asked(path, format=format, columns=columns) as out:
+        with self._asked(path, columns=columns, row_bytes=row_bytes, max_row_bytes=max_row_bytes) as out:
             with pa.ipc.open_stream(out) as stream:
                 yield from stream
             _answer(out)
@@ -113,7 +119,7 @@ class _Process:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", "from cdp.corpus.readers.files import serve; serve()"],
+                [sys.executable, *self._program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -140,7 +146,9 @@ def _answer(out: IO[bytes]) -> dict[str, Any]:
     return answer
 
 
-_current: ContextVar[_Process] = ContextVar("reading process")
+# Of the present import: for documents, and for tables.
+_documents: ContextVar[_Process] = ContextVar("reading process")
+_tables: ContextVar[_Process] = ContextVar("reading process of tables")
 
 
 def _environment() -> dict[str, str]:
@@ -156,26 +164,32 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def reading_process(passwords: Sequence[str] = ()) -> Iterator[None]:
-    """Keep one reading process for all files that are read inside. ``passwords`` are tried on encrypted ones."""
-    process = _Process(passwords)
-    token = _current.set(process)
+    """Keep one process for all documents, and one for all tables, that are read inside. ``passwords`` are tried on
+    encrypted files."""
+    with _kept(_documents, _Process(passwords)), _kept(_tables, _Process(program=TABLES)):
+        yield
+
+
+@contextmanager
+def _kept(current: ContextVar[_Process], process: _Process) -> Iterator[None]:
+    token = current.set(process)
     try:
         yield
     finally:
-        _current.reset(token)
+        current.reset(token)
         process.close()
 
 
 @contextmanager
 def table_reader() -> Iterator[_Process]:
-    """The present reading process, or one for a single table."""
-    if process := _current.get(None):
+    """The present reading process of tables, or one for a single table."""
+    if process := _tables.get(None):
         yield process
         return
     with reading_process():
-        yield _current.get()
+        yield _tables.get()
 
 
 def blocks_of(format: str, path: Path, report: Report) -> Iterator[Block]:
     """The blocks of a file, read in the present ``reading_process``. RefusedValueError where it cannot be read."""
-    yield from _current.get().blocks(format, path, report)
+    yield from _documents.get().blocks(format, path, report)

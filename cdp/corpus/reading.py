@@ -40,7 +40,7 @@ from cdp.corpus.checks import (
 )
 from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector, Columns, place
 from cdp.corpus.columns import odd_rows, word_counts
-from cdp.corpus.documents import Distribution, DocumentFile
+from cdp.corpus.documents import Distribution, DocumentFile, arrow_texts
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, FileList, contents_of, is_single
 from cdp.corpus.grades import Grades, grade_columns
@@ -486,7 +486,7 @@ class _Reading:
         odd: Sequence[int] = range(n)
         if not self.tagged:
             made = [] if fields.id else [f"{prefix}{at}" for at in range(number, number + n)]
-            ids = chunk.columns[fields.id] if fields.id else pa.array(made, pa.string())
+            ids = chunk.columns[fields.id] if fields.id else arrow_texts(made)
             texts, none = chunk.columns[fields.text], pa.nulls(n, pa.string())
             titles = chunk.columns[fields.title] if fields.title else none
             words = word_counts(texts)
@@ -494,7 +494,7 @@ class _Reading:
             odd = odd if len(found) > n * MAX_ODD else found.tolist()
         if len(odd) < n:
             places = place(file, chunk.lines)
-            taken = Columns(ids, pc.fill_null(titles, ""), texts, words, places, {})
+            taken = Columns(ids, pc.fill_null(titles, arrow_texts([""])[0]), texts, words, places, {})
         begin = 0
         for at in (*odd, n):
             if begin < at:

@@ -172,7 +172,7 @@ class Decision:
         if basis.judge:
             queries = f"{basis.judged_queries:,} queries judged by {basis.judge}"
 
-        parts = [f"{basis.name}: {basis.retriever}", counted(basis.documents, basis.unit)]
+        parts = [f"{basis.name}: {basis.trained}", counted(basis.documents, basis.unit)]
         parts.append(f"{queries} ({basis.benchmark} {basis.split})")
         if self.steps:
             parts.append(counted(self.steps, "step"))
@@ -358,7 +358,7 @@ class OptionSet:
         return next(c for c in self.all if c.option is option and c.against is against)
 
     def advisable(self, arm: Arm) -> bool:
-        """Whether nothing shows it to be more than ``WORTH_POINTS`` worse, or beaten by what costs no more."""
+        """Return True unless it is shown to be ``WORTH_POINTS`` worse than another, or worse than a cheaper one."""
         over = [c for c in self.all if c.against is arm and c.gains]
         return not any(c.low > WORTH_POINTS or cost(c.option) <= cost(arm) for c in over)
 
@@ -591,7 +591,7 @@ def _findings(
 
 
 def _best_training(q: OptionSet, b: Basis) -> str:
-    """The training to take where the choice is none, with what it has over one query."""
+    """The best training where the choice is not to train, with its lead over one query."""
     best, _ = q.choose(q.trained)
     text = action_of(best, b.retriever, b.unit)
     singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
@@ -701,6 +701,11 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         (
             b.unjudged > 0 and not 0 < unjudged <= MAX_UNJUDGED,
             f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0.",
+        ),
+        (
+            b.trained_layers > 0,
+            f"Only the upper {counted(b.trained_layers, 'layer')} were trained: training all moves scores more, and "
+            "can rank the options differently.",
         ),
         (bool(b.elsewhere), f"Measured on other {b.elsewhere} than yours."),
         (b.dev_shared > 0, f"{b.dev_shared:,} of the reported queries also chose the checkpoints."),
@@ -838,7 +843,7 @@ def _settling(lead: Evidence, q: OptionSet) -> Settling:
 
 
 def _rounded(n: float) -> int:
-    """To two digits, upwards: an estimate."""
+    """Round up to two digits: it is an estimate."""
     unit = 10 ** max(0, int(math.log10(n)) - 1)
     return math.ceil(n / unit) * unit
 

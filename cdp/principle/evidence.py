@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.text import condition_name
+from cdp.base.text import condition_name, counted
 
 Floats = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ class Basis:
     ``similarities`` is whether the untrained retriever was scored by another similarity than the trainings; ``stale``
     names what changed since, ``elsewhere`` what is not the task's own ("queries" or "documents"). Scores with the same
     ``queries`` identity are aligned. ``first_look``: the retriever is one for trying things out; ``recorded``: the
-    study came with the installation.
+    study came with the installation; ``trained_layers``: how many upper layers were trained (0: all).
     """
 
     study: str = ""
@@ -122,6 +122,17 @@ class Basis:
     queries: str = ""
     first_look: bool = False
     recorded: bool = False
+    trained_layers: int = 0
+
+    @property
+    def trained(self) -> str:
+        """The trained retriever, and what of it: ``minilm (upper 2 layers)``."""
+        return trained_name(self.retriever, self.trained_layers)
+
+
+def trained_name(retriever: str, layers: int) -> str:
+    """Return ``minilm (upper 2 layers)``, or the retriever alone where all of it is trained (0 layers)."""
+    return f"{retriever} (upper {counted(layers, 'layer')})" if layers else retriever
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +148,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The options of one study, benchmark split and retriever; or, without arms, what other datasets let expect, with
+    """The options of one study, benchmark split and retriever; or, without arms, what other datasets predict, with
     the ``limits`` of that in sentences. ``clusters`` number the units of the queries (``units.clusters_of``), empty
     where each is one, ``query_ids`` name them."""
 

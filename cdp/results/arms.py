@@ -14,20 +14,24 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdp import benchmarks, catalog, principle, query_sets
 from cdp.base.errors import CdpError
 from cdp.base.records import place_of
+from cdp.base.statistics import paired_test, two_level_test
 from cdp.base.text import condition_name
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
+from cdp.benchmarks.units import units_of
 from cdp.catalog import STUDY_START
 from cdp.complexity import lengths, rarity
 from cdp.evaluation.results import FirstTen
 from cdp.principle import PARAPHRASE, SCALING, Difference
 from cdp.principle.tables import read
 from cdp.results import board, regraded
+from cdp.results.differences import query_scores
 from cdp.retrievers import bm25
 from cdp.studies.plan import EQUAL_PAIRS
 from cdp.studies.target_queries import Profiled, profile_benchmark
@@ -37,14 +41,30 @@ from cdp.training.reasoning import QUERY_ONLY
 UNTRAINED, HUMAN = "untrained", "human"
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class ByQuery:
+    """NDCG@10 of each query in percent (n,), or differences of it, and the queries' clusters; empty where each stands
+    alone."""
+
+    queries: tuple[str, ...]
+    values: NDArray[np.float64]
+    clusters: tuple[int, ...]
+
+    def minus(self, other: ByQuery | None) -> ByQuery | None:
+        """Return the differences; None where it is of other queries."""
+        if other is None or other.queries != self.queries:
+            return None
+        return replace(self, values=self.values - other.values)
+
+
 @dataclass(frozen=True, slots=True)
 class ArmRow:
     """One arm on one benchmark with one seed; ``ndcg`` and ``dev`` in percent, ``per_doc`` 0 where nothing was trained.
     ``arm`` is its name.
 
     ``equal_pairs`` marks arms of as many pairs from fewer documents, ``corpus`` is what was trained on, ``dollars``
-    what its queries cost; ``rate`` is None where a retriever has one learning rate. ``evaluation`` is the catalogue's
-    id of own results.
+    what its queries cost; ``rate`` is None where a retriever has one learning rate. ``scores`` are those of each query,
+    None for published rows and for means.
     """
 
     arm: str
@@ -72,7 +92,7 @@ class ArmRow:
     cw: float | None = None
     words: float | None = None
     rarity: float | None = None
-    evaluation: str = ""
+    scores: ByQuery | None = field(default=None, compare=False, repr=False)
 
     @property
     def usual(self) -> bool:
@@ -95,7 +115,8 @@ class MeasureRow(NamedTuple):
 @dataclass(frozen=True)
 class FigureData:
     """All that the figures read. ``stats`` are facts of benchmarks, ``errors`` counts of who is right at rank 1;
-    ``differences`` lie at a value of ``axis``, one of ``AXES``, in the place of CW."""
+    ``differences`` lie at a value of ``axis``, one of ``AXES``, in the place of CW. ``dev`` names what chose
+    checkpoints and is left out."""
 
     rows: Sequence[ArmRow] = ()
     measures: Sequence[MeasureRow] = ()
@@ -103,6 +124,7 @@ class FigureData:
     errors: Sequence[Mapping[str, Any]] = ()
     differences: Sequence[Difference] = field(default=())
     axis: str = "cw"
+    dev: Sequence[str] = ()
 
 
 # Own results.
@@ -116,19 +138,24 @@ def own(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]], sets: It
     groups = {name: title for title, names in registry.groups().items() for name in names}
 
     rows = []
-    for evaluation in board.latest([dict(evaluation) for evaluation in evaluations]):
-        name, split = str(evaluation["benchmark"]), str(evaluation["split"])
+    newest = board.latest([dict(evaluation) for evaluation in evaluations])
+    choosing = board.choosing(newest)
+    reported = [row for row in newest if (row["benchmark"], row["split"]) not in choosing]
+    dev = {_place(row) for row in newest if row not in reported}
+    scores = query_scores(workspace, reported)
+    for evaluation in reported:
+        name, split = evaluation["benchmark"], evaluation["split"]
         target = of_benchmark(name, split)
         row = ArmRow(
             arm=evaluation["retriever_name"],
             retriever=evaluation["start"] or evaluation["retriever_name"],
             method=_untrained(evaluation),
             per_doc=0,
-            benchmark=name if split == "test" else f"{name} {split}",
+            benchmark=_place(evaluation),
             ndcg=100 * (evaluation[board.MEASURE] or 0.0),
             group=groups.get(name, ""),
             in_domain=bool(evaluation["counts"].get("trained_positives")),
-            evaluation=evaluation["id"],
+            scores=_scores(workspace, name, split, scores[evaluation["id"]]),
         )
         if target is not None:
             row = replace(row, cw=target.profile.mean, language=target.language, **_beside(target))
@@ -137,7 +164,20 @@ def own(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]], sets: It
     several = {name for name, n in Counter(name for name, _ in rates).items() if n > 1}
     rows = [row if row.retriever in several else replace(row, rate=None) for row in rows]
     measured = {row.query_set for row in rows} | {*sets}
-    return FigureData(rows, _own_measures(workspace, measured), differences=gains(rows))
+    return FigureData(rows, _own_measures(workspace, measured), differences=gains(rows), dev=sorted(dev))
+
+
+def _place(evaluation: Mapping[str, Any]) -> str:
+    name, split = str(evaluation["benchmark"]), str(evaluation["split"])
+    return name if split == "test" else f"{name} {split}"
+
+
+def _scores(workspace: Workspace, benchmark: str, split: str, of: Mapping[str, float]) -> ByQuery | None:
+    if not of:
+        return None
+    queries = tuple(sorted(of))
+    clusters = units_of(workspace, benchmark, split, queries) or ()
+    return ByQuery(queries, np.array([100 * of[query] for query in queries]), clusters)
 
 
 def _untrained(evaluation: Mapping[str, Any]) -> str:
@@ -210,9 +250,11 @@ def _own_measures(workspace: Workspace, sets: Iterable[str]) -> list[MeasureRow]
     for row in catalog.metrics(workspace):
         name = row["query_set"]
         key = (name, row["per_doc"], row["measure"])
-        if current.get(name) != row["query_set_hash"] or key in found or row["measure"] not in MEASURES:
+        if current.get(name) != row["query_set_hash"] or row["measure"] not in MEASURES:
             continue
         low, high = row["interval"] or (None, None)
+        if key in found and (low is None or found[key].low is not None):
+            continue
         title, method = MEASURES[row["measure"]].title, row["method"]
         found[key] = MeasureRow(str(method), row["per_doc"], title, row["value"], low, high, name)
     return sorted(found.values())
@@ -282,13 +324,14 @@ class Case:
 
 @dataclass(frozen=True)
 class ArmPair:
-    """Two arms on one benchmark by name, with the first ten documents of each;
-    ``least`` is the lowest relevant grade."""
+    """Two arms on one benchmark by name, with the first ten documents of each; ``least`` is the lowest relevant grade,
+    ``clusters`` are those of the judged queries."""
 
     names: tuple[str, str]
     runs: tuple[FirstTen, FirstTen]
     qrels: Mapping[str, Mapping[str, int]]
     least: int = 1
+    clusters: tuple[int, ...] = ()
 
     def first(self, query: str) -> list[str]:
         """What each arm has first; empty for nothing."""
@@ -313,24 +356,33 @@ class ArmPair:
         return found
 
     def table(self) -> list[dict[str, Any]]:
-        """The two-way table of P@1, shares in percent, and what the other arm had in place of a relevant document."""
-        n = len(self.qrels)
-        both = sum(all(self.right(query)) for query in self.qrels)
+        """The two-way table of P@1 as counts and percent, what the other arm had in place of a relevant document, and
+        the net gain with its 95% interval over queries."""
+        right = np.array([self.right(query) for query in self.qrels], dtype=np.int64).reshape(-1, 2)
+        n, both = len(right), int((right.sum(axis=1) == 2).sum())
         alone = self.cases()
-        only = {side: [case for case in alone if case.right == side] for side in (2, 1)}
-        counts: list[tuple[str, int, int]] = [("queries", n, 0), ("right with both", both, n)]
-        counts.append(("right with neither", n - both - len(alone), n))
+        rows = [_count("queries", n, 0), _count("right with both", both, n)]
+        rows.append(_count("right with neither", n - both - len(alone), n))
 
-        for side, of_side in only.items():
+        for side in (2, 1):
             mine, other = self.names[side - 1], self.names[2 - side]
-            counts.append((f"right only with {mine}", len(of_side), n))
+            of_side = [case for case in alone if case.right == side]
             same = sum(case.same for case in of_side)
-            for what, count in (("another passage of the same file", same), ("another file", len(of_side) - same)):
-                counts.append((f"right only with {mine}: {other} had {what}", count, len(of_side)))
+            only = f"right only with {mine}"
+            rows.append(_count(only, len(of_side), n))
+            rows.append(_count(f"{only}: {other} had another passage of the same file", same, len(of_side)))
+            rows.append(_count(f"{only}: {other} had another file", len(of_side) - same, len(of_side)))
 
-        counts.append((f"net gain of {self.names[1]}", len(only[2]) - len(only[1]), 0))
-        shares = ((what, count, 100 * count / whole if whole else None) for what, count, whole in counts)
-        return [{"what": what, "value": count, "percent": share} for what, count, share in shares]
+        gained = right[:, 1] - right[:, 0]
+        net = _count(f"net gain of {self.names[1]}", int(gained.sum()), n)
+        if n > 1:
+            tested = paired_test(100 * gained, self.clusters)
+            net |= {"low": tested.low, "high": tested.high}
+        return [*rows, net]
+
+
+def _count(what: str, count: int, whole: int) -> dict[str, Any]:
+    return {"what": what, "value": count, "percent": 100 * count / whole if whole else None}
 
 
 def pair(
@@ -341,7 +393,8 @@ def pair(
     first, second = (regraded.retrieved(workspace, row) or {} for row in rows)
     folder = benchmarks.resolve_benchmark(rows[0]["benchmark"], workspace)
     loaded = benchmarks.load_benchmark(folder, rows[0]["split"])
-    return ArmPair(names, (first, second), loaded.qrels, loaded.relevant_from), loaded
+    clusters = units_of(workspace, rows[0]["benchmark"], rows[0]["split"], tuple(loaded.qrels)) or ()
+    return ArmPair(names, (first, second), loaded.qrels, loaded.relevant_from, clusters), loaded
 
 
 # The published tables in the same form.
@@ -425,33 +478,56 @@ AXES = {
 # Differences between arms.
 
 # What an arm and its control may differ in without being other arms.
-NO_PART_OF_THE_ARM = ("arm", "ndcg", "evaluation", "dev", "query_set", "documents", "dollars", "tokens", "in_domain")
+NO_PART_OF_THE_ARM = ("arm", "ndcg", "scores", "dev", "query_set", "documents", "dollars", "tokens", "in_domain")
 
 
 def mean(rows: Iterable[ArmRow], *keys: str, value: str = "ndcg") -> list[dict[str, Any]]:
     """Return the mean over seeds for each combination of ``keys``, in their order, with the standard deviation (None
-    with one seed) and the number of seeds."""
+    with one seed), the 95% interval over queries and seeds (None over several benchmarks) and the number of seeds."""
     grouped: dict[tuple[Any, ...], list[ArmRow]] = defaultdict(list)
     for row in rows:
         grouped[tuple(getattr(row, key) for key in keys)].append(row)
+
     found = []
     for key, members in grouped.items():
         values = [float(getattr(row, value)) for row in members]
         seeds = len({row.seed for row in members})
-        sd = float(np.std(values, ddof=1)) if seeds > 1 and len(values) == seeds else None
-        found.append({**dict(zip(keys, key, strict=True)), value: float(np.mean(values)), "sd": sd, "seeds": seeds})
+        once = len(values) == seeds
+        sd = float(np.std(values, ddof=1)) if seeds > 1 and once else None
+        low, high = _interval(members) if once and value == "ndcg" else (None, None)
+        facts = {value: float(np.mean(values)), "sd": sd, "low": low, "high": high, "seeds": seeds}
+        found.append(dict(zip(keys, key, strict=True)) | facts)
+
     return found
 
 
-def difference(rows: Sequence[ArmRow], control: Callable[[ArmRow], ArmRow | None]) -> list[tuple[ArmRow, float]]:
-    """Return (row, its NDCG@10 minus that of its control, of the same seed) for the rows that have one."""
+def _interval(of_seeds: Sequence[ArmRow]) -> tuple[float | None, float | None]:
+    """The 95% interval of the mean of one arm on one benchmark, as of a study's report: over queries and seeds."""
+    scores = [row.scores for row in of_seeds if row.scores is not None]
+    places = {(row.benchmark, row.scores.queries if row.scores else ()) for row in of_seeds}
+    if len(scores) < len(of_seeds) or len(places) > 1 or len(scores[0].queries) < 2:
+        return None, None
+
+    tested = two_level_test([of.values for of in scores], clusters=scores[0].clusters)
+    return tested.low, tested.high
+
+
+def difference(rows: Sequence[ArmRow], control: Callable[[ArmRow], ArmRow | None]) -> list[ArmRow]:
+    """Return the rows that have a control of the same seed, each with its NDCG@10 minus that of the control."""
 
     def key(row: ArmRow) -> tuple[Any, ...]:
         return tuple(getattr(row, f.name) for f in fields(ArmRow) if f.name not in NO_PART_OF_THE_ARM)
 
-    there = {key(row): row.ndcg for row in rows}
-    wanted = ((row, control(row)) for row in rows)
-    return [(row, row.ndcg - there[key(other)]) for row, other in wanted if other is not None and key(other) in there]
+    there = {key(row): row for row in rows}
+    found = []
+    for row in rows:
+        wanted = control(row)
+        against = None if wanted is None else there.get(key(wanted))
+        if against is not None:
+            scores = row.scores and row.scores.minus(against.scores)
+            found.append(replace(row, ndcg=row.ndcg - against.ndcg, scores=scores))
+
+    return found
 
 
 def over_paraphrase(row: ArmRow) -> ArmRow | None:
@@ -476,11 +552,8 @@ def gains(rows: Sequence[ArmRow], axis: str = "cw") -> list[Difference]:
     plain = [row for row in rows if row.usual and not row.in_domain and getattr(row, axis) is not None]
     plain = [row for row in plain if not row.equal_pairs] or plain  # the two designs are two questions
     for comparison, control in ((PARAPHRASE, over_paraphrase), (SCALING, over_one)):
-        grouped: dict[tuple[str, int, str, float], list[float]] = defaultdict(list)
-        for row, points in difference(plain, control):
-            grouped[row.retriever, row.per_doc, row.benchmark, getattr(row, axis)].append(points)
-        found += [
-            Difference(retriever, comparison, per_doc, dataset, at, float(np.mean(points)))
-            for (retriever, per_doc, dataset, at), points in grouped.items()
-        ]
+        of_arms = mean(difference(plain, control), "retriever", "per_doc", "benchmark", axis)
+        for row in of_arms:
+            place = (row["retriever"], comparison, row["per_doc"], row["benchmark"], row[axis])
+            found.append(Difference(*place, row["ndcg"]))
     return found

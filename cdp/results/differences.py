@@ -21,7 +21,7 @@ from cdp.catalog import STUDY
 from cdp.evaluation.calibration import Judged, calibrate, judged_by
 from cdp.evaluation.results import MEANS_ALONE
 from cdp.query_sets import list_query_sets
-from cdp.results import regraded
+from cdp.results import board, regraded
 from cdp.results.board import MEASURE, ResultRow, families, latest, list_evaluations, rows_of
 
 # {evaluation: {query: value in [0, 1]}}
@@ -49,6 +49,12 @@ class Comparison:
     left_out: int = 0
     scores: RunScores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
+
+    @property
+    def dev(self) -> list[str]:
+        """The places that chose checkpoints: they are in no mean."""
+        chose = board.choosing(self.evaluations)
+        return list(dict.fromkeys(row.place for row in self.rows if (row.benchmark, row.split) in chose))
 
     def on(self, places: Collection[str]) -> Comparison:
         """The comparison on these benchmarks alone, by place or name; p-values stay corrected for all of them."""
@@ -114,14 +120,7 @@ def compare(
     ]
 
     compared = {row["retriever_id"] for row in selected}
-    whole = [row for row in selected if row["settings"].get("imported") != MEANS_ALONE]
-    scores: dict[str, dict[str, float]] = {row["id"]: {} for row in selected}
-    scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
-    for row in whole:
-        now = regraded.scores(workspace, row)
-        if now is not None:
-            scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
-
+    scores = query_scores(workspace, selected)
     rows = rows_of(workspace, selected, newest, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
@@ -145,6 +144,21 @@ def compare(
         scores={**scores, **means},
         evaluations=evaluations,
     )
+
+
+def query_scores(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return {evaluation: {query: NDCG@10 in [0, 1]}} by the grades as they are now; no queries where means alone were
+    imported."""
+    whole = [row for row in evaluations if row["settings"].get("imported") != MEANS_ALONE]
+    scores: dict[str, dict[str, float]] = {row["id"]: {} for row in evaluations}
+    scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
+
+    for row in whole:
+        now = regraded.scores(workspace, row)
+        if now is not None:
+            scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
+
+    return scores
 
 
 def _mean(of_runs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:

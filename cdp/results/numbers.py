@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.text import SEPARATOR, condition_name, counted
+from cdp.base.text import condition_name, counted, interval, signed
 from cdp.benchmarks import registry
 from cdp.principle import correlation_table, positive_rates
 from cdp.principle.correlation import COMPARISONS
@@ -38,20 +38,19 @@ ARM = ("arm", *FACTS)
 
 def measures_over_qdoc(evidence: FigureData) -> Numbers:
     """Q-D measures by method and Q/Doc."""
-    return [
-        {"measure": m.measure, "method": m.method, "per_doc": m.per_doc, "value": m.value, "low": m.low, "high": m.high}
-        for m in sorted(evidence.measures, key=lambda m: (m.measure, m.method, m.per_doc))
-    ]
+    keys = ("measure", "method", "per_doc", "value", "low", "high")
+    return _sorted(({key: getattr(m, key) for key in keys} for m in evidence.measures), "measure", "method", "per_doc")
 
 
 def quality_against_diversity(evidence: FigureData) -> Numbers:
     """Dist-Sim and CE of each method at each Q/Doc that has both."""
-    values = {(m.method, m.per_doc, _short(m.measure)): m.value for m in evidence.measures}
-    places = dict.fromkeys((method, per_doc) for method, per_doc, _ in values)
+    places: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
+    for m in evidence.measures:
+        places[m.method, m.per_doc][_short(m.measure)] = m.value
+    both = {place: values for place, values in places.items() if {"CE", "Dist-Sim"} <= values.keys()}
     return [
-        {"method": method, "per_doc": m, "ce": values[method, m, "CE"], "dist_sim": values[method, m, "Dist-Sim"]}
-        for method, m in places
-        if (method, m, "CE") in values and (method, m, "Dist-Sim") in values
+        {"method": method, "per_doc": m, "ce": values["CE"], "dist_sim": values["Dist-Sim"]}
+        for (method, m), values in both.items()
     ]
 
 
@@ -62,22 +61,23 @@ def _short(measure: str) -> str:
 def ndcg_over_ce(evidence: FigureData) -> Numbers:
     """NDCG@10 of each arm over the CE of its queries."""
     ratio = {(m.method, m.per_doc, m.query_set): m.value for m in evidence.measures if _short(m.measure) == "CE"}
-    usual = [row for row in evidence.rows if row.usual and not row.equal_pairs]
-    rows = [row for row in usual if (row.method, row.per_doc, row.query_set) in ratio]
-    keys = ("retriever", "method", "per_doc", "benchmark", "query_set")
-    found = mean(rows, *keys)
+    rows = [row for row in _equal_documents(evidence) if (row.method, row.per_doc, row.query_set) in ratio]
+    found = mean(rows, "retriever", "method", "per_doc", "benchmark", "query_set")
     return [{**row, "ce": ratio[row["method"], row["per_doc"], row.pop("query_set")]} for row in found]
+
+
+def _equal_documents(evidence: FigureData) -> list[ArmRow]:
+    """The usual trainings, but for those of as many pairs from fewer documents."""
+    return [row for row in evidence.rows if row.usual and not row.equal_pairs]
 
 
 def ndcg_over_qdoc(evidence: FigureData) -> Numbers:
     """NDCG@10 of each way of training by Q/Doc, on each benchmark and its group's mean."""
-    rows = [row for row in evidence.rows if row.usual and row.per_doc and not row.equal_pairs]
+    rows = [row for row in _equal_documents(evidence) if row.per_doc]
     found = mean(with_means(rows), "benchmark", "retriever", "method", "per_doc")
-    several = {(r["benchmark"], r["retriever"], r["method"]) for r in found if r["per_doc"] > 1}
-    return sorted(
-        (r for r in found if (r["benchmark"], r["retriever"], r["method"]) in several),
-        key=lambda r: (r["benchmark"], r["retriever"], r["method"], r["per_doc"]),
-    )
+    several = {(row["benchmark"], row["retriever"], row["method"]) for row in found if row["per_doc"] > 1}
+    shown = (row for row in found if (row["benchmark"], row["retriever"], row["method"]) in several)
+    return _sorted(shown, "benchmark", "retriever", "method", "per_doc")
 
 
 def documents_against_diversity(evidence: FigureData) -> Numbers:
@@ -85,24 +85,30 @@ def documents_against_diversity(evidence: FigureData) -> Numbers:
 
     One request for each document: the cost of a share of the documents is that share of the set's.
     """
-    spread = [row for row in evidence.rows if row.usual and (row.equal_pairs or row.per_doc == 1 or not row.per_doc)]
-    held = {(row.retriever, row.method, row.corpus) for row in spread if row.equal_pairs}
-    kept = [row for row in spread if (row.retriever, row.method, row.corpus) in held or not row.per_doc]
-    kept += [row for row in spread if row.method == HUMAN and row not in kept]
-    keys = ("benchmark", "retriever", "method", "documents", "per_doc", "dollars", "tokens")
-    found = mean(with_means(kept), *keys)
-    most = {r["method"]: max(o["documents"] for o in found if o["method"] == r["method"]) for r in found}
+    usual = [row for row in evidence.rows if row.usual]
+    held = {(row.retriever, row.method, row.corpus) for row in usual if row.equal_pairs}
+    kept = [
+        row
+        for row in usual
+        if not row.per_doc
+        or row.method == HUMAN
+        or ((row.retriever, row.method, row.corpus) in held and (row.equal_pairs or row.per_doc == 1))
+    ]
+    found = mean(with_means(kept), "benchmark", "retriever", "method", "documents", "per_doc", "dollars", "tokens")
+    written = [row for row in found if row["method"] not in (HUMAN, UNTRAINED)]
+    if len({row["documents"] for row in written}) < 2:
+        return []
 
-    numbers = []
+    most: dict[str, int] = defaultdict(int)
+    for row in written:
+        most[row["method"]] = max(most[row["method"]], row["documents"])
     for row in found:
+        row["requests"] = row["documents"] if row in written else 0
         share = row["documents"] / max(1, most[row["method"]])
         for cost in ("dollars", "tokens"):
             row[cost] = None if row[cost] is None else row[cost] * share
-        numbers.append({**row, "requests": 0 if row["method"] in (HUMAN, UNTRAINED) else row["documents"]})
-    several = {r["documents"] for r in numbers if r["method"] not in (HUMAN, UNTRAINED)}
-    return sorted(numbers, key=lambda r: (r["benchmark"], r["retriever"], r["method"], r["documents"])) * (
-        len(several) > 1
-    )
+
+    return _sorted(found, "benchmark", "retriever", "method", "documents")
 
 
 def documents_by_qdoc(evidence: FigureData) -> Numbers:
@@ -110,37 +116,36 @@ def documents_by_qdoc(evidence: FigureData) -> Numbers:
     what its queries take: one request for each document."""
     usual = [row for row in evidence.rows if row.usual and row.per_doc and row.documents]
     rows = [row for row in usual if not row.in_domain] or usual
-    keys = ("retriever", "method", "documents", "per_doc")
-    found = mean(mean_rows(rows, *keys, "benchmark"), *keys, "dollars")
-    sizes = {row["documents"] for row in found}
+    if len({row.documents for row in rows}) < 2:
+        return []
 
+    keys = ("retriever", "method", "documents", "per_doc")
+    each = mean_rows(rows, *keys, "benchmark") if len({row.benchmark for row in rows}) > 1 else rows
     numbers = []
-    for row in sorted(found, key=lambda row: (row["retriever"], row["method"], -row["documents"], row["per_doc"])):
+    for row in mean(each, *keys, "dollars"):
         price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
         cost = "" if row["method"] == HUMAN else f" ({row['documents']:,} requests{price})"
         arm = condition_name(row["retriever"], row["method"], 0, f"{row['documents']:,} documents{cost}")
-        numbers.append({"arm": arm, **{key: row[key] for key in (*keys, "ndcg", "dollars")}})
-    return numbers if len(sizes) > 1 else []
+        numbers.append({"arm": arm, **{key: row[key] for key in (*keys, "ndcg", "low", "high", "dollars")}})
+
+    return sorted(numbers, key=lambda row: (row["retriever"], row["method"], -row["documents"], row["per_doc"]))
 
 
 def best_qdoc(evidence: FigureData) -> Numbers:
     """On how many benchmarks each Q/Doc is the best of a retriever's; of equal ones the fewest queries."""
-    rows = [r for r in evidence.rows if r.usual and r.per_doc and not r.equal_pairs and r.method == "diverse"]
-    best: dict[tuple[str, str], tuple[float, int]] = {}
-    offered: dict[str, set[int]] = defaultdict(set)
-    for found in sorted(mean(rows, "retriever", "benchmark", "per_doc"), key=lambda r: r["per_doc"]):
-        key = found["retriever"], found["benchmark"]
-        offered[found["retriever"]].add(found["per_doc"])
-        if key not in best or round(found["ndcg"], 4) > round(best[key][0], 4):
-            best[key] = found["ndcg"], found["per_doc"]
+    rows = [row for row in _equal_documents(evidence) if row.per_doc and row.method == "diverse"]
+    scores: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for row in _sorted(mean(rows, "retriever", "benchmark", "per_doc"), "per_doc"):
+        scores[row["retriever"], row["benchmark"]][row["per_doc"]] = round(row["ndcg"], 4)
 
-    counts = Counter((retriever, per_doc) for (retriever, _), (_, per_doc) in best.items())
-    return [
-        {"retriever": retriever, "per_doc": per_doc, "n_datasets": counts[retriever, per_doc]}
-        for retriever, options in offered.items()
-        for per_doc in sorted(options)
-        if len(options) > 1
-    ]
+    counts = Counter((retriever, max(of, key=of.__getitem__)) for (retriever, _), of in scores.items())
+    numbers = []
+    for name in dict.fromkeys(retriever for retriever, _ in scores):
+        offered = sorted({m for (retriever, _), of in scores.items() for m in of if retriever == name})
+        numbers += [{"retriever": name, "per_doc": m, "n_datasets": counts[name, m]} for m in offered]
+
+    options = Counter(row["retriever"] for row in numbers)
+    return [row for row in numbers if options[row["retriever"]] > 1]
 
 
 def gain_over_cw(evidence: FigureData) -> Numbers:
@@ -153,92 +158,93 @@ def gain_over_cw(evidence: FigureData) -> Numbers:
 
 
 def correlations(evidence: FigureData) -> Numbers:
-    """Pearson's r and p of each condition with three datasets or more."""
-    found = correlation_table(evidence.differences) if evidence.differences else []
-    return [
-        {"retriever": c.retriever, "comparison": c.comparison, "per_doc": c.per_doc, "datasets": c.n_datasets,
-         "r": c.r, "p": c.p, "low": c.interval and c.interval[0], "high": c.interval and c.interval[1]}
-        for c in found
-    ]  # fmt: skip
+    """Pearson's r and p of each condition with three datasets or more, with Fisher's interval from four on."""
+    numbers = []
+    for c in correlation_table(evidence.differences) if evidence.differences else ():
+        low, high = c.interval or (None, None)
+        numbers.append({"retriever": c.retriever, "comparison": c.comparison, "per_doc": c.per_doc,
+                        "datasets": c.n_datasets, "r": c.r, "p": c.p, "low": low, "high": high})  # fmt: skip
+    return numbers
 
 
 def positives(evidence: FigureData) -> Numbers:
     """The share of conditions in which each dataset gains."""
-    found = positive_rates(evidence.differences) if evidence.differences else []
     return [
         {"dataset": p.dataset, "cw": p.cw, "positive": p.positive, "conditions": p.conditions, "rate": 100 * p.rate}
-        for p in found
+        for p in (positive_rates(evidence.differences) if evidence.differences else ())
     ]
 
 
 def methods_by_benchmark(evidence: FigureData) -> Numbers:
     """NDCG@10 of every arm on every benchmark and on the mean of its group."""
     found = mean(with_means(evidence.rows), *ARM, "benchmark")
-    return sorted(found, key=lambda row: (row["arm"], _is_mean(row)))
+    return sorted(found, key=lambda row: (row["arm"], _is_mean(row["benchmark"])))
 
 
 def diverse_against_paraphrase(evidence: FigureData) -> Numbers:
     """Diverse minus paraphrase at the same Q/Doc, on each benchmark."""
-    return _differences(evidence.rows, over_paraphrase, "retriever", "generator", "per_doc", "benchmark")
-
-
-def _differences(rows: Sequence[ArmRow], control: Any, *keys: str) -> Numbers:
-    plain = difference(rows, control)
-    return mean([replace(row, ndcg=points) for row, points in plain], *keys)
+    minus = difference(evidence.rows, over_paraphrase)
+    return mean(minus, "retriever", "generator", "per_doc", "equal_pairs", "benchmark")
 
 
 def gain_by_retriever(evidence: FigureData) -> Numbers:
     """The mean gain of each retriever from diverse queries, at the Q/Doc that all retrievers have."""
-    plain = difference(evidence.rows, over_paraphrase)
-    depths = [
-        {row.per_doc for row, _ in plain if row.retriever == name} for name in {row.retriever for row, _ in plain}
+    minus = [row for row in difference(evidence.rows, over_paraphrase) if not _is_mean(row.benchmark)]
+    plain = [row for row in minus if not row.equal_pairs] or minus  # the two designs are two questions
+    depths: dict[str, set[int]] = defaultdict(set)
+    for row in plain:
+        depths[row.retriever].add(row.per_doc)
+
+    shared = set.intersection(*depths.values()) - {1} if depths else set()
+    chosen = mean_rows([row for row in plain if row.per_doc in shared], "retriever", "benchmark")
+    datasets = Counter(row.retriever for row in chosen)
+    return [
+        {"retriever": row["retriever"], "points": row["ndcg"], "datasets": datasets[row["retriever"]]}
+        for row in mean(chosen, "retriever")
     ]
-    shared = set.intersection(*depths) - {1} if depths else set()
-    chosen = [
-        replace(row, ndcg=points) for row, points in plain if row.per_doc in shared and " mean" not in row.benchmark
-    ]
-    found = mean(mean_rows(chosen, "retriever", "benchmark"), "retriever")
-    names = {name: {row.benchmark for row in chosen if row.retriever == name} for name in {r.retriever for r in chosen}}
-    return [{"retriever": r["retriever"], "points": r["ndcg"], "datasets": len(names[r["retriever"]])} for r in found]
 
 
 def mean_rows(rows: Sequence[ArmRow], *keys: str) -> list[ArmRow]:
     """One row for each combination of ``keys``, of the mean score: so that each counts once in a further mean."""
     first = {tuple(getattr(row, key) for key in keys): row for row in rows}
-    return [replace(first[tuple(found[key] for key in keys)], ndcg=found["ndcg"]) for found in mean(rows, *keys)]
+    found = mean(rows, *keys)
+    return [replace(first[tuple(row[key] for key in keys)], ndcg=row["ndcg"], scores=None) for row in found]
 
 
 def weights_by_benchmark(evidence: FigureData) -> Numbers:
     """Each weighting minus equal weights, for q, q′ or both, on each benchmark: the conditions of reasoning queries."""
-    rows = [row for row in with_means(evidence.rows) if row.per_doc]
-    minus = _differences(rows, over_equal, "retriever", "corpus", "query_source", "weighting", "benchmark")
-    named = ("retriever", "corpus", "query_source", "weighting")
-    return [{"arm": SEPARATOR.join(str(row[name]) for name in named if row[name]), **row} for row in minus]
+    minus = difference([row for row in with_means(evidence.rows) if row.per_doc], over_equal)
+    found = mean(minus, "retriever", "corpus", "query_source", "weighting", "benchmark")
+    return [
+        {"arm": condition_name(row["retriever"], row["corpus"], 0, row["query_source"], row["weighting"]), **row}
+        for row in found
+    ]
 
 
 def train_by_evaluate(evidence: FigureData) -> Numbers:
     """What was trained on by what it was evaluated on, with the in-domain score and the mean out of domain; ``change``
     is by how many percent a weighting changes each."""
-    rows = [row for row in evidence.rows if row.per_doc and " mean" not in row.benchmark]
     cells: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     within: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+    rows = [row for row in evidence.rows if row.per_doc and not _is_mean(row.benchmark)]
     for found in mean(rows, *ARM, "benchmark", "in_domain"):
         arm = tuple(found[key] for key in ARM)
         cells[arm][found["benchmark"]] = found["ndcg"]
-        within[arm] |= {found["benchmark"]} if found["in_domain"] else set()
+        if found["in_domain"]:
+            within[arm].add(found["benchmark"])
 
+    columns = {arm: scores | _by_domain(scores, within[arm]) for arm, scores in cells.items()}
+    plain = {arm[1:]: scores for arm, scores in columns.items()}
     numbers: Numbers = []
-    plain = {arm[1:]: scores for arm, scores in cells.items()}
-    for arm, scores in cells.items():
+    for arm, scores in columns.items():
         facts = dict(zip(ARM, arm, strict=True))
-        columns = dict(scores) | _by_domain(scores, within[arm])
         equal = plain.get(tuple({**facts, "weighting": "none"}[name] for name in FACTS), {})
-        control = dict(equal) | _by_domain(equal, within[arm])
-        for name, value in columns.items():
-            base = control.get(name) if facts["weighting"] != "none" else None
+        for name, value in scores.items():
+            base = equal.get(name) if facts["weighting"] != "none" else None
             change = 100 * (value - base) / base if base else None
             row = {**facts, "benchmark": name, "ndcg": value, "change": change, "in_domain": name in within[arm]}
             numbers.append(row)
+
     return numbers
 
 
@@ -246,9 +252,10 @@ IN_DOMAIN, OUT_OF_DOMAIN = "in-domain", "out of domain mean"
 
 
 def _by_domain(scores: dict[str, float], within: set[str]) -> dict[str, float]:
-    parts = {IN_DOMAIN: [v for name, v in scores.items() if name in within],
-             OUT_OF_DOMAIN: [v for name, v in scores.items() if name not in within]}  # fmt: skip
-    return {name: float(np.mean(values)) for name, values in parts.items() if values}
+    parts: dict[str, list[float]] = defaultdict(list)
+    for name, value in scores.items():
+        parts[IN_DOMAIN if name in within else OUT_OF_DOMAIN].append(value)
+    return {name: float(np.mean(values)) for name, values in parts.items()}
 
 
 def learning_rates(evidence: FigureData) -> Numbers:
@@ -256,8 +263,7 @@ def learning_rates(evidence: FigureData) -> Numbers:
     tried = [row for row in evidence.rows if row.rate is not None and row.dev is not None and row.per_doc]
     found = mean(tried, "retriever", "rate", value="dev")
     several = Counter(row["retriever"] for row in found)
-    chosen = [row for row in found if several[row["retriever"]] > 1]
-    return sorted(chosen, key=lambda row: (row["retriever"], row["rate"]))
+    return _sorted((row for row in found if several[row["retriever"]] > 1), "retriever", "rate")
 
 
 def cw_of_languages(evidence: FigureData) -> Numbers:
@@ -275,7 +281,8 @@ def cw_of_languages(evidence: FigureData) -> Numbers:
 
 def datasets(evidence: FigureData) -> Numbers:
     """Sizes, lengths, judged documents and content words of each benchmark, those with most content words first."""
-    rows = [dict(row) for row in evidence.stats if "cw" in row]
+    names = {"cw_low": "low", "cw_high": "high"}
+    rows = [{names.get(key, key): value for key, value in row.items()} for row in evidence.stats if "cw" in row]
     return sorted(rows, key=lambda row: -row["cw"])
 
 
@@ -291,59 +298,85 @@ def hops(evidence: FigureData) -> Numbers:
 
 def who_is_right(evidence: FigureData) -> Numbers:
     """Who is right at rank 1: the counts of a two-way table, and what the other arm had instead."""
-    keys = ("what", "value", "percent")
-    return [{key: row[key] for key in keys} for row in evidence.errors]
+    keys = ("what", "value", "percent", "low", "high")
+    return [{key: row.get(key) for key in keys} for row in evidence.errors]
 
 
 # What several figures share.
+
+
+def _sorted(rows: Iterable[dict[str, Any]], *keys: str) -> Numbers:
+    return sorted(rows, key=lambda row: tuple(row[key] for key in keys))
 
 
 def with_means(rows: Iterable[ArmRow]) -> list[ArmRow]:
     """The rows, and for each arm and seed the mean of each group of the registry of which it has two or more, and of
     all out of domain; each says how many it is of. Published means stay as printed."""
     kept = list(rows)
-    if any(row.benchmark.endswith(" mean") for row in kept):
+    if any(_is_mean(row.benchmark) for row in kept):
         return kept
-    sizes = {title: len(names) for title, names in registry.groups().items()}
+
     arms: dict[tuple[Any, ...], dict[str, list[ArmRow]]] = defaultdict(lambda: defaultdict(list))
     for row in kept:
-        arm = (*(getattr(row, key) for key in ARM), row.seed, row.documents)
+        of_arm = arms[(*(getattr(row, key) for key in ARM), row.seed, row.documents)]
         if row.group:
-            arms[arm][f"{row.group} mean"].append(row)
+            of_arm[f"{row.group} mean"].append(row)
         if not row.in_domain:
-            arms[arm]["out of domain mean"].append(row)
-    for groups in arms.values():  # the mean of one group is not said twice
-        alike = [name for name, of in groups.items() if of == groups.get("out of domain mean")]
-        if len(alike) > 1:
-            del groups["out of domain mean"]
+            of_arm[OUT_OF_DOMAIN].append(row)
 
-    def title(name: str, of: list[ArmRow]) -> str:
-        whole = sizes.get(name.removesuffix(" mean"), len(of))
-        return f"{name} ({len(of)})" if whole == len(of) else f"{name} ({len(of)} of {whole})"
+    sizes = {f"{title} mean": len(names) for title, names in registry.groups().items()}
+    for groups in arms.values():
+        outside = groups.pop(OUT_OF_DOMAIN, [])
+        if outside not in groups.values():  # the mean of one group is not said twice
+            groups[OUT_OF_DOMAIN] = outside
+        for name, of in groups.items():
+            if len({row.benchmark for row in of}) > 1:
+                whole = sizes.get(name, len(of))
+                title = f"{name} ({len(of)})" if whole == len(of) else f"{name} ({len(of)} of {whole})"
+                value = float(np.mean([row.ndcg for row in of]))
+                kept.append(replace(of[0], benchmark=title, ndcg=value, scores=None))
 
-    means = [
-        replace(of[0], benchmark=title(name, of), ndcg=float(np.mean([row.ndcg for row in of])), evaluation="")
-        for groups in arms.values()
-        for name, of in groups.items()
-        if len({row.benchmark for row in of}) > 1
-    ]
-    return [*kept, *means]
+    return kept
 
 
-def _is_mean(row: dict[str, Any]) -> bool:
-    return " mean" in row["benchmark"]
+def _is_mean(benchmark: str) -> bool:
+    return " mean" in benchmark
 
 
-def said(evidence: FigureData, numbers: Numbers) -> str:
-    """What the numbers rest on, in one sentence: datasets, how many of them in-domain, seeds."""
-    names = {row.benchmark: row for row in evidence.rows if " mean" not in row.benchmark}
-    named = {str(row.get("benchmark") or row.get("dataset") or "") for row in numbers} - {""}
-    shown = [names[name] for name in named & set(names)] or list(names.values())
+def said(evidence: FigureData, numbers: Numbers, uncertainty: str = "") -> str:
+    """What the numbers rest on: datasets, how many of them in-domain, seeds, and their interval, or why they have none.
+    ``uncertainty`` is the figure's own sentence on that."""
+    names = {row.benchmark for row in evidence.rows if not _is_mean(row.benchmark)}
+    in_domain = {row.benchmark for row in evidence.rows if row.in_domain}
+    shown = {str(row.get("benchmark") or row.get("dataset") or "") for row in numbers} & names or names
     if not shown:
-        return ""
-    within = sum(row.in_domain for row in shown)
+        return uncertainty
+
+    within = len(shown & in_domain)
     domain = "all in-domain" if within == len(shown) else f"{within} of them in-domain" if within else "out of domain"
     seeds = [row["seeds"] for row in numbers if "seeds" in row and row.get("per_doc", 1)]
-    spread = f"; {counted(min(seeds), 'seed')}" if seeds else ""
-    noise = ": no spread over training is known" if seeds and min(seeds) == 1 else ""
-    return f"Rests on {counted(len(shown), 'dataset')}, {domain}{spread}{noise}."
+    trained = f"; {counted(min(seeds), 'seed')}" if seeds else ""
+    dev = f" Left out, as it chose checkpoints: {', '.join(evidence.dev)}." if evidence.dev else ""
+    basis = f"Rests on {counted(len(shown), 'dataset')}, {domain}{trained}."
+    return f"{basis} {uncertainty or _intervals(numbers, seeds)}{dev}"
+
+
+def said_of_errors(numbers: Numbers) -> str:
+    """How many queries a two-way table is of, and its net gain with its interval."""
+    n, net = numbers[0]["value"], numbers[-1]
+    known = f"95% {interval((net['low'], net['high']), 1, sign=True)} over queries"
+    gain = (
+        ""
+        if net["low"] is None
+        else f" {net['what'].capitalize()}: {signed(net['percent'], 1)} points of P@1 ({known})."
+    )
+    return f"{n:,} queries of one benchmark, one training of each arm: no spread of training is known.{gain}"
+
+
+def _intervals(numbers: Numbers, seeds: Sequence[int]) -> str:
+    """What the intervals of scores are over, or why there are none."""
+    known = [row.get("low") is not None for row in numbers]
+    if not any(known):
+        return "No interval: means over datasets have none, nor scores that were not kept for each query."
+    over = "queries and seeds" if seeds and min(seeds) > 1 else "queries (one seed shows no spread of training)"
+    return f"95% intervals over {over}, each by itself." + ("" if all(known) else " Means over datasets have none.")

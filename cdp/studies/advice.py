@@ -45,7 +45,7 @@ from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
 from cdp.studies.gains import BySeed, read_scores
-from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, method_of
+from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, loop_of, method_of
 from cdp.studies.report import about_file, latest, plan_of, read_about
 from cdp.studies.target_queries import Profiled
 from cdp.synthesis import pricing
@@ -325,6 +325,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
             **of_study,
             **_of_benchmark(facts, own),
             **_of_retriever(retriever, config.protocol),
+            trained_layers=loop_of(config, retriever).trained_layers or 0,
             **_of_arms(arms),
             corpus=corpus,
             reads_language=_reads(retriever, facts.get("language") or "unknown"),
@@ -396,8 +397,8 @@ def _arms(
     design: str,
 ) -> Iterator[Arm]:
     """The options of a study on one benchmark: this retriever's trainings with equal weights, BM25, and all untrained
-    retrievers with their fusions. A fusion that dev shows to bring nothing is none, nor a retriever that knows the
-    queries."""
+    retrievers with their fusions. Left out are fusions that bring nothing on dev, and retrievers that were trained on
+    the queries."""
     by_label = {source.label: source for source in sources}
     for cell, by_benchmark in scores.items():
         label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)
@@ -426,7 +427,7 @@ def _arms(
 
 
 def _trained_arm(arm: Arm, cell: Cell, query_set: str, training: Sequence[Mapping[str, Any]], design: str) -> Arm:
-    """The option ``arm`` as the training that it is: on which queries, how many, and how long it took at most."""
+    """Return ``arm`` with the facts of its training: its queries, its size, and the longest time it took."""
     kind, held = arm.kind, cell.held
     if method_of(kind) in (DIVERSE, PARAPHRASE):
         kind = kind.partition(ON)[0]
@@ -520,6 +521,9 @@ def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | Non
         settings["steps"] = arm.steps  # as measured; on more documents than were measured the epochs decide
         if basis.dev:
             settings["dev"] = basis.dev
+
+    if basis.trained_layers:
+        settings["trained_layers"] = basis.trained_layers
 
     why = f"train {name_of(choice)} per {basis.unit}."
     return Step("launch", "Train this", why, params, settings)

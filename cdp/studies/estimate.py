@@ -35,7 +35,7 @@ SLOW = Speed(25.0, 60.0)
 
 
 def speed_key(retriever: str, layers: int | None) -> str:
-    """Under which name the speed of a training is kept: ``minilm``, or ``minilm/2`` with two trained layers."""
+    """Return the name under which the speed of a training is kept: ``minilm``, ``minilm/2`` with two trained layers."""
     return f"{retriever}/{layers}" if layers else retriever
 
 
@@ -289,7 +289,7 @@ class Remaining:
         self._least = math.inf
 
     def done(self, kind: str, seconds: float | None) -> None:
-        """A step of a kind is done; ``seconds`` is None where it was found done."""
+        """Count a step of a kind as done; ``seconds`` is None where its result was there already."""
         self._left[kind] -= 1
         if seconds is not None:
             self._took.setdefault(kind, []).append(seconds)

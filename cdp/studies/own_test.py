@@ -24,6 +24,7 @@ from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
+from cdp.principle.evidence import trained_name
 from cdp.query_sets import QuerySet
 from cdp.retrievers import DENSE, PRESETS, api, in_cache, leakage, sending
 from cdp.retrievers.resolve import has_model
@@ -95,7 +96,7 @@ class JudgedBy:
 def to_be_judged(
     manifest: CorpusManifest, name: str, queries: Sequence[str], n: int, judge: str, config: TrialConfig
 ) -> JudgedBy:
-    """What decides a test once ``judge`` judged ``n`` queries, of which ``queries`` are known: split as then."""
+    """What will decide a test after ``judge`` judged ``n`` queries, of which ``queries`` are known. Splits as then."""
     n_dev = max(1, min(planning.MAX_DEV, int(n * planning.DEV_SHARE)))
     n_test = max(1, min(config.queries, n - n_dev))
     splits = Splits(name, n_test, n_dev, min(manifest.n_documents, MAX_DOCUMENTS))
@@ -283,9 +284,8 @@ class Trial:
         study = self.plan.config
         named = []
         for name in study.retrievers:
-            if study.training.trained_layers and not _is_static(name):
-                name = f"{name} (upper {study.training.trained_layers} layers)"
-            named.append(name)
+            layers = 0 if _is_static(name) else study.training.trained_layers
+            named.append(trained_name(name, layers or 0))
 
         text = " or ".join(named)
         return f"{text}, the best untrained on dev" if study.choose else text

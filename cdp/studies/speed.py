@@ -25,13 +25,14 @@ from cdp.retrievers.encode import Encoding, embed, precision_for
 from cdp.retrievers.load import kind_of
 from cdp.studies.estimate import of_speed_key
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
+from cdp.training.heads import start_head
 from cdp.training.loop import adamw, base_model, loss_for
 from cdp.training.lower_layers import LowerLayers, freeze_below
 from cdp.training.plan import Speed, complete
 from cdp.training.tokens import tokenise
 
 # Texts of a timed step of a transformer: seconds where minilm's test takes minutes. A static retriever takes a batch of
-# its own size: most of its step is the table's, whatever it holds.
+# its own size: most of its step is the table's, at any batch.
 TEXTS = 32
 
 # A step is repeated for so long, and at least so often, and the median counts: on a busy machine the fastest one
@@ -62,6 +63,7 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
 
     prompt = model.prompts["query"] or ""
     read: list[Any] = [tokenise(model, queries, prompt, role="query"), tokenise(model, documents)]
+    start_head(model, retriever, read)
     encoding = Encoding("", "document", "", True, None, precision_for(model), kind_of(model))
 
     def texts_per_second() -> float:

@@ -155,7 +155,7 @@ TEMPLATE_KINDS = ("diverse", "diverse_paper", "paraphrase", "paraphrase_paper")
 JOINED = (
     "The template generator joins a diverse query of each document by rule: a stand-in for one that needs them all."
 )
-IGNORES_PROMPT = "The template generator reads no prompt: these are its diverse queries, whatever the method asks for."
+IGNORES_PROMPT = "The template generator reads no prompt: for every method these are its diverse queries."
 NOT_ENGLISH = "Not read as English: these are words and sentences of the document itself, put in another order."
 NO_WORDS = "The document holds no words to build a query from."
 UNREADABLE = "No query could be read from the answer."

@@ -1,7 +1,7 @@
 """A workspace with a finished study whose figures follow from few numbers, and the same numbers by hand.
 
-On three benchmarks of 2, 4 and 6 content words, of 4 queries each, every query of an arm has one score: that of the
-untrained retriever, and what the arm adds. Seeds add -0.5 and +0.5.
+On three benchmarks of 2, 4 and 6 content words, of 4 queries each, an arm scores what the untrained retriever does, and
+what it adds; its queries lie around that by ``AROUND``, times its own ``spread``. Seeds add -0.5 and +0.5.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ ADDED: dict[tuple[str, int, str, str, str], dict[str, float]] = {
     ("diverse", 3, "ri", "multi-query", ""): {"short": 6, "middle": 6, "long": 6},
     ("diverse", 3, "none", "multi-query", ""): {"short": 4, "middle": 4, "long": 4},
 }
+AROUND = (-3.0, -1.0, 1.0, 3.0)
 # First documents at Q/Doc 1 and 3 on "short", whose queries are all answered by one#1.
 FIRST = {1: ("one#1", "one#2", "two#1", "one#2"), 3: ("two#2", "one#1", "one#1", "one#2")}
 DEV = {0.01: 30.0, 0.02: 35.0}
@@ -68,15 +69,21 @@ def sets(workspace: Workspace, folder: Path) -> dict[str, str]:
     return made
 
 
-def evaluations(workspace: Workspace, points: dict[str, float], per_doc: int) -> dict[str, Any]:
-    """The evaluations of a record: ``points`` by benchmark, for each of the four queries."""
+def spread(number: int) -> float:
+    """How far the queries of an arm, by its number in ``ADDED``, lie around its mean."""
+    return (1.0, -2.0, 0.5)[number % 3]
+
+
+def evaluations(workspace: Workspace, points: dict[str, float], per_doc: int, around: float = 1.0) -> dict[str, Any]:
+    """The evaluations of a record: ``points`` by benchmark, and four queries ``around`` times ``AROUND`` from them."""
     found = {}
     for name, value in points.items():
         ids = load_benchmark(workspace.benchmarks / name, "test").query_ids
         given = cycle(FIRST.get(per_doc, FIRST[1]))
         first = [[document] for document, _ in zip(given, ids, strict=False)]
         found[f"hash-{name}/test/published"] = {
-            "benchmark": name, "split": "test", "n_texts": 8, "query_ids": ids, "ndcg@10": [value / 100] * len(ids),
+            "benchmark": name, "split": "test", "n_texts": 8, "query_ids": ids,
+            "ndcg@10": [(value + around * at) / 100 for at in AROUND],
             "measures": {"ndcg@10": value / 100}, "counts": {}, "settings": {}, "seconds": {},
             "first_ten": records.numbered(first), "p@1": [int(documents[0] == "one#1") for documents in first],
         }  # fmt: skip
@@ -126,6 +133,6 @@ def make(workspace: Workspace, folder: Path) -> dict[str, str]:
                 "query_source": cell.query_source,
             }
             record = {**about, "retriever": cell.retriever, "training": training, "settings": settings,
-                      "evaluations": evaluations(workspace, points, cell.per_doc)}  # fmt: skip
+                      "evaluations": evaluations(workspace, points, cell.per_doc, spread(number))}  # fmt: skip
             records.save(job, f"arm-{number}-{seed}", Condition(cell, seed), record)
     return written

@@ -87,7 +87,7 @@ def measured(workspace: Workspace, query_set: str, ce: float) -> None:
 
 def test_every_published_table_has_its_function() -> None:
     assert set(DRAWN_BY) == set(TABLES)
-    by_label = {label: {f.draw.__name__ for f in FIGURES.values() if label in f.tables} for label in TABLES}
+    by_label = {label: {f.numbers.__name__ for f in FIGURES.values() if label in f.tables} for label in TABLES}
     assert all(name in by_label[label] for label, name in DRAWN_BY.items())
 
 
@@ -104,8 +104,9 @@ def test_each_figure_is_drawn_from_the_small_study(held: FigureData) -> None:
     assert empty == set()
     for figure in FIGURES.values():
         assert figure.draw(figure.numbers(held)).to_plotly_json()["data"], figure.name
-        said = numbers.said(held, figure.numbers(held))
-        assert said == "" or "3 datasets, out of domain" in said, said
+        said = figure.sentence(held, figure.numbers(held))
+        assert not figure.of_scores or figure.name == "errors" or "3 datasets, out of domain" in said, said
+        assert "interval" in said or "95%" in said, f"{figure.name} says nothing of its uncertainty"
 
 
 def test_nothing_is_drawn_from_nothing() -> None:
@@ -122,6 +123,11 @@ def test_the_demos_finished_test_fills_eight_figures_at_the_first_start(workspac
     drawn = {name for name, figure in FIGURES.items() if figure.numbers(mine)}
     assert len(drawn) >= 8, drawn
     assert {"qdoc", "best", "paraphrase", "retrievers", "methods", "matrix", "documents", "measures"} <= drawn
+    qdoc = FIGURES["qdoc"]
+    assert qdoc.sentence(mine, qdoc.numbers(mine)) == (
+        "Rests on 1 dataset, all in-domain; 3 seeds. 95% intervals over queries and seeds, each by itself. "
+        "Left out, as it chose checkpoints: demo dev."
+    )
     assert arms.compared(workspace, board.list_evaluations(workspace)), "what was retrieved is kept for error analysis"
 
 

@@ -15,7 +15,7 @@ def made(**settings: object):  # type: ignore[no-untyped-def]
 def test_scaling_has_a_line_per_way_of_training_and_the_untrained_level() -> None:
     report = made(weightings="none, cw")
     chart = figures.scaling(report, "hard")
-    assert [trace.name for trace in chart.data] == ["tiny, human", "tiny, human, cw"]
+    assert [trace.name for trace in chart.data] == ["tiny · human", "tiny · human · cw"]
     assert list(chart.data[0].x) == ["1", "2", "5"]
     assert list(chart.data[0].y) == [r.scores["hard"] for r in report.rows if r.pairs and r.cell.weighting == "none"]
     assert len(chart.layout.shapes) == 1

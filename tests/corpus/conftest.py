@@ -13,7 +13,7 @@ from cdp.corpus import extraction, reading
 @pytest.fixture(scope="session")
 def reader() -> Iterator[extraction._Process]:
     """The process that reads PDF, Word, slides and web pages; to start one takes longer than what a test reads."""
-    process = extraction._Process(())
+    process = extraction._Process()
     yield process
     process.close()
 
@@ -25,11 +25,11 @@ def one_reader(reader: extraction._Process) -> Iterator[None]:
 
     @contextmanager
     def kept() -> Iterator[None]:
-        token = extraction._current.set(reader)
+        token = extraction._documents.set(reader)
         try:
             yield
         finally:
-            extraction._current.reset(token)
+            extraction._documents.reset(token)
 
     def reading_process(passwords: Sequence[str] = ()) -> AbstractContextManager[None]:
         return fresh(passwords) if passwords else kept()

@@ -8,6 +8,8 @@ import gzip
 import io
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from cdp.corpus import collector as collecting
 from cdp.corpus import columns as together
 from cdp.corpus.columns import word_counts
 from cdp.corpus.readers import Chunk, RowFormat
+from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
@@ -204,3 +207,28 @@ def test_words_are_counted_as_one_by_one() -> None:
         first = draw.randrange(len(texts))
         counts = word_counts(pa.array(texts, pa.string())[first:]).tolist()
         assert counts == [count_words(text) for text in texts[first:]]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_reading_a_table_does_not_import_pandas(ending: str, tmp_path: Path) -> None:
+    """Arrow would for a list, a number or an array: a quarter of a second of each command. Odd rows are among these."""
+    path = tmp_path / f"some.{ending}"
+    rows = [{"_id": id, "title": None, "text": "some words"} for id in ("a", "b", "a", "ключ")]
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif ending == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0], delimiter="," if ending == "csv" else "\t")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    code = (
+        "import sys; from pathlib import Path; from cdp.corpus import read_documents\n"
+        "with read_documents(Path(sys.argv[1])) as result: print(result.n_documents, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, cwd=REPOSITORY, check=True
+    )
+    assert done.stdout.split() == ["3", "False"]

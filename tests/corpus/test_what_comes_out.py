@@ -20,7 +20,7 @@ from cdp.corpus import extraction, read_documents, sources
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of, reading_process
 from cdp.corpus.readers import Report, files, tables
-from cdp.corpus.readers.parquet import cost
+from cdp.corpus.readers.parquet_process import cost
 from cdp.studies import target_queries
 from tests.support import REPOSITORY
 
@@ -79,7 +79,7 @@ def test_pages_that_unpack_to_more_are_not_unpacked(tmp_path: Path) -> None:
 
 def test_a_dictionary_is_counted_for_each_row_that_has_it() -> None:
     batch = pa.record_batch({"text": repeated("a" * 1000, 50).cast(pa.string())})
-    assert 50 * (1000 + sources.ROW_BYTES) < cost(batch) < 50 * (1000 + sources.ROW_BYTES) + 1000
+    assert 50 * (1000 + sources.ROW_BYTES) < cost(batch, sources.ROW_BYTES) < 50 * (1000 + sources.ROW_BYTES) + 1000
 
 
 def test_text_in_dictionaries_views_and_lists_is_read_as_text(tmp_path: Path) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from cdp import query_sets
+from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, write_json
 from cdp.charts.holds import FIGURES
 from cdp.principle import tables
-from cdp.services import queries
+from cdp.services import evidence, jobs, queries
+from cdp.services.evidence import Has
 from cdp.studies import records
 from cdp.studies.config import StudyConfig, read_plan
 from cdp.studies.plan import StudySource, conditions, counted
@@ -123,10 +128,56 @@ def test_each_figure_stands_beside_the_same_of_own_results(
     assert any("<mark>amber</mark>" in body for body in marked)
 
 
-def test_what_cannot_be_drawn_says_which_run_is_missing(open_page: Open) -> None:
+def test_what_cannot_be_drawn_says_what_is_missing_first(open_page: Open) -> None:
     at = open_page("evidence", tab="holds", figure="documents")
     said = words(at)
     assert "0 of 20 figures" in said
     assert "A study that holds the pairs equal" in said
-    at.button(key="to_decide").click().run(timeout=60)
-    assert at.title[0].value == "Decide"
+    assert "It takes documents" in said
+    assert "holds_start" not in [button.key for button in at.button]
+    at.button(key="to_documents").click().run(timeout=60)
+    assert at.title[0].value == "Documents"
+
+
+@pytest.mark.parametrize(
+    ("figure", "takes"),
+    [("weights", "6 trainings, about "), ("rates", "6 trainings, about "), ("qdoc", " trainings, about "),
+     ("ce", "The diverse queries of "), ("methods", "BM25 on demo"), ("hops", ""),
+     ("tradeoff", "It takes human queries of the same documents"), ("cw", "It takes a benchmark of other documents")],
+)  # fmt: skip
+def test_a_missing_run_says_what_it_takes(filled: Workspace, open_page: Open, figure: str, takes: str) -> None:
+    at = open_page("evidence", tab="holds", figure=figure)
+    assert not at.error
+    assert takes in words(at)
+    startable = not takes.startswith("It takes") and figure != "hops"
+    assert startable == ("holds_start" in [button.key for button in at.button])
+
+
+def test_a_missing_run_is_started_and_its_figure_is_drawn(
+    filled: Workspace, open_page: Open, in_process: Callable[[], list[str]]
+) -> None:
+    at = open_page("evidence", tab="holds", figure="methods")
+    assert "An evaluation is needed" in words(at)
+    at.button(key="holds_start").click().run(timeout=60)
+    assert not at.error
+    (job,) = jobs.list_jobs(filled, ["evaluation"])
+    assert job.config["retriever"] == "bm25"
+    assert in_process() == [job.id]
+    assert "Rests on 1 dataset" in words(open_page("evidence", tab="holds", figure="methods"))
+
+
+def test_a_run_that_is_at_work_stands_in_the_place_of_its_start(filled: Workspace, open_page: Open) -> None:
+    sets = [q for q in query_sets.list_query_sets(filled) if q.method == "diverse"]
+    planned = evidence.plan(filled, "weights", Has([], sets, ["demo"]))
+    assert planned.config is not None
+    ended_job(filled, "study-1", "study", planned.config.to_dict())
+    write_json(filled.job("study-1") / "status.json", {"phase": "queued", "attempt": 1})
+    write_json(filled.root / "queue" / f"{1:020d}.waiting.cpu.study-1.json", {})
+    lock = wait_for_lock(filled.job("study-1") / "alive.lock", "it", wait_s=1)
+    try:
+        assert evidence.running(filled, planned) is not None
+        at = open_page("evidence", tab="holds", figure="weights")
+        assert "Running: " in words(at)
+        assert "holds_start" not in [button.key for button in at.button]
+    finally:
+        os.close(lock)

@@ -308,6 +308,20 @@ def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: d
     assert (step.params["query_set"], step.params["retriever"]) == (task["diverse"], "static-minilm")
 
 
+def test_of_upper_layers_the_answer_says_so_and_the_next_step_trains_the_same(
+    workspace: Workspace, task: dict[str, str]
+) -> None:
+    """With all layers the options differed otherwise where both were run (docs/REPRODUCTION.md)."""
+    run_study(workspace, sets_of(task), diverse_helps, retrievers="minilm", trained_layers=2)
+    known = of_tales(workspace, task)
+    assert ": minilm (upper 2 layers) · " in known.rests_on
+    assert any(text.startswith("Only the upper 2 layers were trained: ") for text in known.limits)
+
+    step = advice.next_step(workspace, known, task["corpus"])
+    assert step is not None
+    assert (step.params["retriever"], step.settings["trained_layers"]) == ("minilm", 2)
+
+
 def test_bm25_above_every_training_comes_first(workspace: Workspace, task: dict[str, str]) -> None:
     """Of a retriever worth having: beside another one, its untrained scores."""
     run_study(workspace, sets_of(task), diverse_helps, lexical=60.0)

@@ -31,6 +31,7 @@ READING = {
     "demo": {"corpus"},
     "doctor": {"check", "prunable"},
     "endpoints": {"remembered", "writer"},
+    "evidence": {"running"},
     "evaluation": {"checked", "strong_baselines"},
     "jobs": {
         "again",

@@ -344,7 +344,7 @@ def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer
     assert named >= {("bm25", ""), *(("untrained", name) for name in ("static-minilm", *own))}
     assert {arm.retriever for arm in answer.options if arm.trained} == {chosen}
     assert chosen in " ".join((answer.headline, *answer.findings))
-    assert f": {chosen} · 24 documents" in answer.rests_on
+    assert f": {chosen} (upper 2 layers) · 24 documents" in answer.rests_on
 
 
 @pytest.mark.parametrize("own_dev", [False, True])

@@ -21,7 +21,7 @@ from typing import Any
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import READERS, Block, DocumentFormat, Report, parquet
+from cdp.corpus.readers import READERS, Block, DocumentFormat, Report
 from cdp.corpus.sources import ROW_BYTES, Source
 
 Parse = Callable[[Path, Sequence[str], Report], Iterator[Block]]
@@ -79,10 +79,7 @@ def serve() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if request["format"] == parquet.NAME:
-                parquet.serve(say, out.buffer, **request)
-            else:
-                _answer(say, **request)
+            _answer(say, **request)
         except RefusedValueError as refused:
             say(refused=[refused.kind, refused.reason])
         except MemoryError:

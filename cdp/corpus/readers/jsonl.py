@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.corpus.checks import excerpt, type_name
-from cdp.corpus.columns import Layout, ends_of_lines, in_columns, resolved, texts_of
+from cdp.corpus.columns import Layout, in_columns, resolved, texts_of
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Item, Row, RowFormat
 from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, numbered_lines, open_text
@@ -83,7 +83,7 @@ def stream(source: Source, options: ReadOptions) -> Iterator[Item]:
         wanted[fields.id] = pa.int64()
     parse = partial(_parsed, pa.schema(list(wanted.items())))
     singly = lambda block, line: _lines(io.StringIO(block.decode(), newline="\n"), first=line)  # noqa: E731
-    return in_columns(source, Layout(ends_of_lines, parse, singly), rows)
+    return in_columns(source, Layout(lambda _, lines: lines, parse, singly), rows)
 
 
 def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[str, pa.StringArray] | None:
@@ -102,8 +102,9 @@ def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[st
 
     lengths = ends - begins
 
-    if block.count(b"[") + block.count(b"{") > len(ends) + DEEPEST:
-        opened = np.flatnonzero(data & 0xDF == ord("["))  # or {
+    opening = data & 0xDF == ord("[")  # or {
+    if np.count_nonzero(opening) > len(ends) + DEEPEST:
+        opened = np.flatnonzero(opening)
         if np.diff(np.searchsorted(opened, ends), prepend=0).max() > DEEPEST:
             return None
 

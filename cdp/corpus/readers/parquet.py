@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cdp.base.errors import InputError
 from cdp.corpus.checks import FieldMap, RefusedValueError, resolve_fields
@@ -22,15 +20,11 @@ from cdp.corpus.columns import texts_of
 from cdp.corpus.extraction import table_reader
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import Chunk, Item, Row, RowFormat
+from cdp.corpus.readers.parquet_process import cost
 from cdp.corpus.sources import ROW_BYTES, Source, shown_name
 
 NAME = "parquet"
-# Rows that are decoded together; fewer where these need more memory than the process may have.
-BATCH_ROWS = (1024, 32, 1)
-MEMORY_BYTES = 2 << 30
-# Of what is handed on together, and of a single row.
-PART_BYTES, MAX_ROW_BYTES = 4 << 20, 4 * MAX_LINE_CHARACTERS
-BUFFER = 1 << 20
+MAX_ROW_BYTES = 4 * MAX_LINE_CHARACTERS
 
 
 def rows(source: Source, options: ReadOptions) -> Iterator[Row]:
@@ -98,7 +92,7 @@ def _batches(
     """The rows with the ``wanted`` of the columns, and the others' names with the first."""
     try:
         with source.on_disk() as path, table_reader() as process:
-            unpacked = process.columns(NAME, path)
+            unpacked = process.columns(path)
             names = list(unpacked)
             columns = wanted(names)
             before = source.budget.spent
@@ -106,8 +100,8 @@ def _batches(
             source.budget.spent = before  # what it says of itself; what comes is counted
 
             others = dict.fromkeys(name for name in names if name not in columns)
-            for batch in process.batches(NAME, path, columns):
-                source.budget.spend(cost(batch))
+            for batch in process.batches(path, columns, ROW_BYTES, MAX_ROW_BYTES):
+                source.budget.spend(cost(batch, ROW_BYTES))
                 if batch.num_rows:
                     yield batch, others
                     others = {}
@@ -138,133 +132,6 @@ def _of_json(value: Any) -> Any:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return value
-
-
-def cost(batch: pa.RecordBatch) -> int:
-    """Bytes of the values, and ``ROW_BYTES`` for each row and for each element in it."""
-    n: int = batch.nbytes + ROW_BYTES * (batch.num_rows + sum(map(_elements, batch.columns)))
-    return n
-
-
-def _elements(values: pa.Array) -> int:
-    """The values inside of lists and structures, at all depths."""
-    if pa.types.is_map(values.type):
-        return 8 * int(values.nbytes)  # at most: a key may be a bit
-    if isinstance(values, pa.StructArray):
-        return sum(len(inner) + _elements(inner) for inner in values.flatten())
-    if isinstance(values, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
-        inner = values.flatten()
-        return len(inner) + _elements(inner)
-    return 0
-
-
-def serve(say: Callable[..., None], out: IO[bytes], path: str, format: str, columns: Sequence[str] = ()) -> None:
-    """In the reading process: say the columns of a file; or write the named ones as an Arrow stream."""
-    if not columns:
-        with pq.ParquetFile(path) as file:
-            unpacked = _unpacked(file)
-            say(names=list(unpacked), unpacked=list(unpacked.values()))
-        return
-
-    writer = None
-    try:
-        with _less_memory(), pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
-            for group in range(file.num_row_groups):
-                for part in _parts(file, group, columns):
-                    writer = writer or pa.ipc.new_stream(out, part.schema)
-                    writer.write_batch(part)
-    finally:  # what is said of a fault stands behind the stream
-        (writer or pa.ipc.new_stream(out, pa.schema([]))).close()
-    say(report={})
-
-
-def _unpacked(file: pq.ParquetFile) -> dict[str, int]:
-    """The columns, with the bytes that each unpacks to as the file says."""
-    sizes = dict.fromkeys(file.schema_arrow.names, 0)
-    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            path = column.path_in_schema  # ``queries.list.element``; a name may have dots too
-            while path not in sizes and "." in path:
-                path = path.rpartition(".")[0]
-            sizes[path] = sizes.get(path, 0) + max(0, column.total_uncompressed_size)
-    return sizes
-
-
-@contextmanager
-def _less_memory() -> Iterator[None]:
-    """Limit this process's memory to ``MEMORY_BYTES``, where the system can."""
-    try:
-        import resource
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, hard))
-    except (ImportError, ValueError, OSError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _parts(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The rows of a group in parts of a few megabytes, decoded in batches that there is memory for."""
-    done = 0
-    for size in BATCH_ROWS:
-        skip = done  # they were handed on before there was no memory for more
-
-        try:
-            for batch in _decoded(file, group, columns, size):
-                before = min(skip, batch.num_rows)
-                skip -= before
-                for part in _divided(_plain(batch.slice(before))):
-                    yield part
-                    done += part.num_rows
-
-            return
-        except (MemoryError, pa.ArrowNotImplementedError):  # which says that there are 2 GB of elements
-            if size == BATCH_ROWS[-1]:
-                raise
-
-
-def _decoded(file: pq.ParquetFile, group: int, columns: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
-    schema = file.schema_arrow
-    if any(_plain_type(schema.field(name).type) != schema.field(name).type for name in columns):
-        # Each batch of a file's reader would bring the whole dictionary.
-        return iter(file.read_row_group(group, columns, use_threads=False).to_batches(max_chunksize=size))
-    batches: Iterator[pa.RecordBatch] = file.iter_batches(size, [group], columns, use_threads=False)
-    return batches
-
-
-def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    schema = pa.schema([(field.name, _plain_type(field.type)) for field in batch.schema])
-    return batch if schema.equals(batch.schema) else batch.cast(schema)
-
-
-def _plain_type(type: pa.DataType) -> pa.DataType:
-    """The type without dictionaries and views, whose values stand somewhere else, at all depths."""
-    if pa.types.is_dictionary(type):
-        return _plain_type(type.value_type)
-    if pa.types.is_string_view(type) or pa.types.is_binary_view(type):
-        return pa.large_string() if pa.types.is_string_view(type) else pa.large_binary()
-    if pa.types.is_struct(type):
-        return pa.struct([pa.field(field.name, _plain_type(field.type)) for field in type])
-    if pa.types.is_list(type) or pa.types.is_large_list(type):
-        inner = type.value_field.with_type(_plain_type(type.value_type))
-        return pa.list_(inner) if pa.types.is_list(type) else pa.large_list(inner)
-    return type
-
-
-def _divided(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in parts of at most ``PART_BYTES``, or of one row."""
-    size, half = cost(batch), batch.num_rows // 2
-    if size > PART_BYTES and half:
-        yield from _divided(batch.slice(0, half))
-        yield from _divided(batch.slice(half))
-    elif size > MAX_ROW_BYTES:
-        raise RefusedValueError("too long", f"a row unpacks to more than {MAX_ROW_BYTES / 1e6:,.0f} MB")
-    else:
-        yield batch
 
 
 FORMAT = RowFormat(NAME, "Parquet", "Parquet", (".parquet", ".pq"), rows, stream, order=40)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cdp.base.errors import InputError
 from cdp.base.text import counted
 from cdp.corpus.checks import GUESSES, excerpt, listed
-from cdp.corpus.columns import Layout, ends_of_lines, in_columns, resolved, texts_of
+from cdp.corpus.columns import Layout, in_columns, resolved, texts_of
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Item, Row, RowFormat
 from cdp.corpus.sources import Source, numbered_lines, open_text
@@ -127,14 +127,13 @@ def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator
     return in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
 
 
-def _ends_of_records(delimiter: str, quoted: bool, block: bytes) -> NDArray[np.int64] | None:
+def _ends_of_records(delimiter: str, quoted: bool, block: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Where each record of a block ends; None where ``csv`` would see other cells than Arrow, or a fault.
 
     That is a line that ends with a lone carriage return, and a quotation mark that neither begins nor ends a cell and
     is not written twice.
     """
     data = np.frombuffer(block, np.uint8)
-    ends = ends_of_lines(block)
     quotes = np.flatnonzero(data == ord('"')) if quoted else ends[:0]
     ends = ends[np.searchsorted(quotes, ends) % 2 == 0] if len(quotes) else ends
     cut = int(ends[-1]) if len(ends) else 0

@@ -282,7 +282,7 @@ def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
 
 
 def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
-    """Tokenizer and model, in evaluation mode; ModelError where they cannot be had."""
+    """Tokenizer and model, in evaluation mode; ModelError where they cannot be loaded."""
     import torch
 
     from cdp.retrievers.load import load_decoder

@@ -74,7 +74,7 @@ class OpenAIGenerator(Generator):
         self._client.learnt = Learnt(self.model, self._client.url, folder / Learnt.FILE)
 
     def cancel(self) -> None:
-        """No further request; those on their way are waited for, as long as a stop may take, and their answers kept."""
+        """Send no further request. Those under way may end, as long as a stop may take; their answers are kept."""
         self._client.stop()
 
     def generate(

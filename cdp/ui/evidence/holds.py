@@ -1,6 +1,6 @@
 """The tab "Does it hold here?": each published figure beside the same of one's own results, and who is right at rank 1.
 
-What cannot be drawn yet says which run it needs, with the button that leads there.
+What cannot be drawn yet says which run it needs and what that takes, and starts it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from cdp.charts.holds import FIGURES, Figure
 from cdp.complexity import content_words
 from cdp.metrics.query_set import DEPTHS
 from cdp.principle.tables import TABLES, short_name
-from cdp.results import arms, board, numbers
+from cdp.results import arms, board
 from cdp.results.arms import ArmPair, Case, FigureData
 from cdp.results.numbers import Numbers
 from cdp.services import benchmarks as stored_benchmarks
-from cdp.services import commands, metrics, queries, studies
+from cdp.services import commands, evidence, metrics, queries, studies
+from cdp.services import corpora as stored_corpora
+from cdp.services.evidence import Has
 from cdp.services.queries import QuerySet
+from cdp.ui import jobs as job_views
 from cdp.ui.shell import charts, forms, frame, state, workbench
 from cdp.ui.shell.tables import md, moment
 
@@ -40,19 +43,17 @@ def page(workspace: Workspace) -> None:
     """The tab."""
     evaluations = board.list_evaluations(workspace, state.scope(workspace))
     chosen = _choose_results(workspace, evaluations)
-
     sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
     for query_set in sets:
         _measured(workspace, query_set)
 
-    mine = arms.own(workspace, chosen, [q.id for q in sets])
-    names = [b.name for b in state.of_project(workspace, "benchmark", stored_benchmarks.list_benchmarks(workspace))]
-    mine = replace(mine, stats=arms.statistics(workspace, names))
+    listed = state.of_project(workspace, "benchmark", stored_benchmarks.list_benchmarks(workspace))
+    judged = [info.name for info in listed if info.splits and not info.problem]
     compared = arms.compared(workspace, chosen)
     pair = _pair(workspace, compared)
-
-    mine = replace(mine, errors=pair[0].table() if pair else [])
-
+    mine = arms.own(workspace, chosen, [q.id for q in sets])
+    errors = pair[0].table() if pair else []
+    mine = replace(mine, stats=arms.statistics(workspace, judged), errors=errors)
     axis = st.session_state.get("holds_axis") or "cw"
     if axis != "cw":
         mine = replace(mine, differences=arms.gains(mine.rows, axis), axis=axis)
@@ -60,13 +61,18 @@ def page(workspace: Workspace) -> None:
     drawn = {name: figure.numbers(mine) for name, figure in FIGURES.items()}
     there = sum(map(bool, drawn.values()))
     st.markdown(f"#### {there} of {len(FIGURES)} figures can be drawn from your results")
-
     titles = {name: f"{figure.title}{'' if drawn[name] else ' (needs a run)'}" for name, figure in FIGURES.items()}
     name = state.choose("Figure", titles, "figure", what="figure", width=420) or next(iter(FIGURES))
     figure = FIGURES[name]
+
     left, right = st.columns(2, gap="large")
     with right:
-        _own(figure, mine, drawn[name], compared)
+        st.subheader("Yours", anchor=False)
+        if drawn[name]:
+            _own(figure, mine, drawn[name], compared)
+        else:
+            corpora = [c.id for c in state.of_project(workspace, "corpus", stored_corpora.list_corpora(workspace))]
+            _missing(workspace, figure, Has(corpora, sets, judged))
     with left:
         _published(figure)
     if figure.name == "errors" and pair:
@@ -100,35 +106,43 @@ def _published(figure: Figure) -> None:
     """The published side, from one of the tables that the figure stands beside."""
     st.subheader("Published", anchor=False)
     labels = {short_name(label): TABLES[label].title for label in figure.tables}
-    by_name = {short_name(label): label for label in figure.tables}
     name = next(iter(labels))
     if len(labels) > 1:
         name = forms.pick("Published table", labels, key=f"holds_table_{figure.name}")
-    evidence = arms.published(by_name[name])
-    _draw(figure, figure.numbers(evidence), f"published_{figure.name}", TABLES[by_name[name]].about)
+    label = next(label for label in figure.tables if short_name(label) == name)
+    shown = figure.numbers(arms.published(label))
+    _draw(figure, shown, f"published_{figure.name}", f"{TABLES[label].about} Printed without intervals.")
 
 
 def _own(figure: Figure, mine: FigureData, shown: Numbers, compared: Mapping[str, Any]) -> None:
-    """The own side, or which run it needs."""
-    st.subheader("Yours", anchor=False)
-
-    if not shown:
-        frame.empty(
-            "Nothing to draw yet", f"{figure.needs} is needed.", figure.page, "Set it up", **(figure.params or {})
-        )
-        return
-
+    """The own side."""
     if figure.name == "errors":
         _choose_pair(compared)
     if figure.name in ("cw", "correlation"):
         forms.pick("Over", arms.AXES, key="holds_axis")
+    _draw(figure, shown, f"own_{figure.name}", figure.sentence(mine, shown))
 
-    said = numbers.said(mine, shown)
 
-    if figure.name == "errors":
-        said = f"{shown[0]['value']:,} queries of one benchmark, one training of each arm."
+def _missing(workspace: Workspace, figure: Figure, has: Has) -> None:
+    """The run that the figure lacks: what it takes and its start, or the job that is at work on it."""
+    st.markdown(f"##### :material/inbox: Nothing to draw yet\n{figure.needs} is needed.")
+    page = "benchmarks"
+    if figure.run:
+        with frame.guarded():
+            planned = evidence.plan(workspace, figure.run, has)
+            page, config = planned.page, planned.config
+            job = evidence.running(workspace, planned)
+            if job is not None:
+                job_views.running_note(workspace, [job])
+                return
 
-    _draw(figure, shown, f"own_{figure.name}", said)
+            st.caption(md(planned.sentence))
+            if config is not None and forms.button("Start it", icon=":material/play_arrow:", key="holds_start"):
+                with st.spinner("Starting"):
+                    evidence.start(workspace, config, planned.kind)
+                st.rerun()
+
+    frame.page_button(page, "Set it up yourself" if figure.run else "Add a benchmark", f"to_{page}")
 
 
 def _draw(figure: Figure, shown: Numbers, key: str, sentence: str) -> None:
