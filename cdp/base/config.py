@@ -602,6 +602,10 @@ class TrainingConfig(Config):
         100.0, "CW is capped at κ before it becomes a weight (Eq. 2).", reason="The paper's κ (Eq. 2).", minimum=1.0,
         advanced=True,
     )
+    stopwords: str = option(
+        "", "For cw: a stopword list of your own in place of each language's, a .txt file with a word per line (a path "
+        "on this server).", advanced=True, holds="path",
+    )
     reasoning: str = option(
         "", "The query set with the reasoned form q′ of each query (its id): for ri and ri-cw, and to train on.",
         advanced=True,

@@ -45,7 +45,7 @@ def title(name: str, hybrid: bool, rerank: str) -> str:
 
 
 def settings_of(settings: Mapping[str, Any]) -> tuple[bool, str]:
-    """(hybrid, rerank) of an evaluation's settings; results of before these were have neither."""
+    """(hybrid, rerank) of an evaluation's settings; earlier results have neither."""
     return bool(settings.get("hybrid")), str(settings.get("rerank") or "")
 
 

@@ -339,7 +339,7 @@ def retrieve(
     failed = failed_texts(model)
 
     absent = [number for number, text in enumerate(documents) if text in failed]
-    if absent:  # no vector is no evidence: such a document is in no ranking, whatever the other scores are
+    if absent:  # a document without a vector is in no ranking, also where all other scores are lower
         exclude = [sorted({*listed, *absent}) for listed in exclude or [()] * len(queries)]
 
     if kind == DENSE:

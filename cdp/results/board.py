@@ -275,6 +275,19 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
     return [{**row, "retriever_name": names.get(row["retriever_id"], row["retriever_name"])} for row in evaluations]
 
 
+def choosing(evaluations: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Return the (benchmark, split) that chose checkpoints and are no result: no training is reported there that
+    another one chose."""
+    dev: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
+    for row in evaluations:
+        if row["trained"] is not None:
+            place = (row["benchmark"], row["split"])
+            dev.add(row["trained"].dev)
+            reported |= {place} - {row["trained"].dev}
+    return dev - reported
+
+
 def source(workspace: Workspace, query_set: str) -> tuple[str, str]:
     """Whose queries a set holds: ``("diverse", "wiki")`` by method and corpus, or its own name if it was imported."""
     try:

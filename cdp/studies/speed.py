@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,7 +32,7 @@ from cdp.training.plan import Speed, complete
 from cdp.training.tokens import tokenise
 
 # Texts of a timed step of a transformer: seconds where minilm's test takes minutes. A static retriever takes a batch of
-# its own size: most of its step is the table's, whatever it holds.
+# its own size: most of its step is the table's, at any batch.
 TEXTS = 32
 
 # A step is repeated for so long, and at least so often, and the median counts: on a busy machine the fastest one
@@ -51,14 +51,17 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     """
     name, layers = of_speed_key(key)
     retriever = resolve(name, workspace)
-    chosen = {"query_set": "any", "retriever": name, **({"trained_layers": layers} if layers else {})}
+    chosen: dict[str, Any] = {"query_set": "any", "retriever": name}
+    if layers:
+        chosen["trained_layers"] = layers
     settings = complete(TrainingConfig.from_dict(chosen), retriever)
     assert settings.learning_rate is not None
 
     model = base_model(retriever, settings, "cpu")
     static = StaticEngine.fits(model)
-    texts = settings.loop.batch_size or TEXTS if static else TEXTS
-    documents = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
+    texts = (static and settings.loop.batch_size) or TEXTS
+    first = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
+    documents = list(islice(cycle(first), texts))  # as many as a batch, of however few
     queries = [" ".join(text.split()[:WORDS]) for text in documents]
 
     prompt = model.prompts["query"] or ""
@@ -94,8 +97,10 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
 
         pairs = len(rows) / _typical(step)
         speeds = {key: Speed(pairs, texts_per_second())}
+        if layers:
+            speeds[name] = Speed(pairs / 3, whole)
 
-    return {**({name: Speed(pairs / 3, whole)} if layers else {}), **speeds}
+    return speeds
 
 
 def _typical(work: Callable[[], object]) -> float:

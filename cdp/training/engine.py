@@ -448,7 +448,7 @@ def average_gradients(parameters: Iterable[Tensor]) -> None:
 
 
 def broadcast_parameters(model: nn.Module) -> None:
-    """Give every process the first process's weights, so that they start equal whatever was initialised at random."""
+    """Give every process the first process's weights, so that all start equal: new layers are random."""
     broadcast([tensor.data for tensor in (*model.parameters(), *model.buffers())])
 
 
@@ -456,8 +456,8 @@ def broadcast_parameters(model: nn.Module) -> None:
 def repeatable(device: torch.device) -> Iterator[None]:
     """On a CPU: the same data, seed and number of threads give the same weights, bit for bit.
 
-    Without this torch adds up the gradients of a document that stands in several pairs in whatever order its threads
-    arrive. On a GPU it is left alone: there several libraries' sums would have to be ordered, at a price in speed.
+    Without this torch adds up the gradients of a document that stands in several pairs in the order of its threads. On
+    a GPU it is left alone: there several libraries' sums would have to be ordered, at a price in speed.
     """
     if device.type != "cpu":
         yield

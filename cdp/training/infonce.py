@@ -82,7 +82,7 @@ class WeightedInfoNCE(nn.Module):
         itself and ``reasoned`` holds q, so that RI is L(q, D) / L(q′, D) for either. ``teacher`` (B, 1 + h) holds a
         cross-encoder's scores of the document and the hard negatives, NaN for none; with ``distil`` they are soft
         labels. ``excluded_indices`` (B, k) holds the indices of further documents that are no negatives of a row, such
-        as others that answer its query; below -1 for none. Returns a scalar in at least float32, whatever precision
+        as others that answer its query; below -1 for none. Returns a scalar in at least float32, in any precision
         the embeddings have.
         """
         weights, losses, intensity = self._rows(embeddings, labels, reasoned, excluded_indices)

@@ -507,7 +507,7 @@ def make_retriever(
         model[0].model = model[0].model.merge_and_unload()
 
     if kind_of(model) == DENSE:
-        # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
+        # The loss compares by cosine, so dot products of these vectors mean nothing, even if the base used them.
         model.similarity_fn_name = TRAINED_SIMILARITY
 
     return training
