@@ -378,5 +378,5 @@ def _intervals(numbers: Numbers, seeds: Sequence[int]) -> str:
     known = [row.get("low") is not None for row in numbers]
     if not any(known):
         return "No interval: means over datasets have none, nor scores that were not kept for each query."
-    over = "queries and seeds" if seeds and min(seeds) > 1 else "queries; one seed shows no spread of training"
-    return f"95% intervals over {over}." + ("" if all(known) else " Means over datasets have none.")
+    over = "queries and seeds" if seeds and min(seeds) > 1 else "queries (one seed shows no spread of training)"
+    return f"95% intervals over {over}, each by itself." + ("" if all(known) else " Means over datasets have none.")
