@@ -347,13 +347,12 @@ class Page:
                 edges.append([(places[n][at - 1][2], places[n][at][1]) for at in ends])
 
         touching = any(cuts[n] for n in numbers)
-        gaps = []
+        gaps: list[tuple[float, float]] = []
         for gap in zip(*edges, strict=True):
-            ends, begins = zip(*gap, strict=True)
-            left, right = max(ends), min(begins)
-            if right <= left - touching:
+            end, begin = max(left for left, _ in gap), min(right for _, right in gap)
+            if begin <= end - touching:
                 return
-            gaps.append((min(left, right), max(left, right)))
+            gaps.append((min(end, begin), max(end, begin)))
 
         for n, words in places.items():
             across = (left < gap[0] and right > gap[1] for _, left, right in words for gap in gaps)
