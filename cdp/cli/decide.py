@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
@@ -21,6 +21,7 @@ from cdp.services import answering, corpora, endpoints, queries, studies, trial
 from cdp.services import decide as service
 from cdp.studies import advice, target_queries
 from cdp.studies.config import AnswerConfig, StudyConfig, TrialConfig, read_plan, read_rates, ready_made
+from cdp.studies.own_test import BY_TEMPLATES, Trial
 from cdp.studies.target_queries import Profiled
 from cdp.studies.text import plan_text, to_markdown
 
@@ -226,6 +227,7 @@ def published_show(
 
 # studies
 
+Trying = TypeVar("Trying", bound=TrialConfig)
 Plan = Annotated[str, Reads(".yaml"), "a plan in YAML, or the name of a ready-made one"]
 
 
@@ -277,12 +279,10 @@ def study_test(
     run: Run, config: TrialConfig, *, allow_leakage: AllowLeakage = False, yes: Annotated[bool, "start it"] = False
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
-    if "generator" not in run.given:
-        last = endpoints.writer(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
-        config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
-
+    config = _with_writer(run, config)
     trial.measure(run.workspace, config)
     planned = trial.plan(run.workspace, config)
+    _note_templates(run, planned)
 
     if not yes:
         return run.say(planned.to_dict(), {**planned.told, "next": "start it with --yes"})
@@ -301,16 +301,27 @@ def study_test(
     return done
 
 
+def _with_writer(run: Run, config: Trying) -> Trying:
+    """Return the settings with who writes where nothing was said."""
+    if "generator" in run.given:
+        return config
+    first = endpoints.writer(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
+    return config.replace(**{name: value for name, value in first.items() if name not in run.given})
+
+
+def _note_templates(run: Run, planned: Trial) -> None:
+    """Say before anything starts that templates write, where nothing else was asked for."""
+    if planned.by_templates and "generator" not in run.given:
+        note(f"{BY_TEMPLATES} To name one: --generator openai --base-url ADDRESS --model NAME")
+
+
 @command("answer", project=("corpus",), job=True)
 def answer(run: Run, config: AnswerConfig, *, yes: Annotated[bool, "start it"] = False) -> int:
     """From documents to the answer as one job: judging where it is missing, training queries, the test."""
     corpus = corpora.resolve_corpus(run.workspace, config.corpus).id
-
-    if "generator" not in run.given:
-        first = endpoints.writer(run.workspace, corpus)
-        config = config.replace(**{name: value for name, value in first.items() if name not in run.given})
-
+    config = _with_writer(run, config)
     planned = answering.plan(run.workspace, config)
+    _note_templates(run, planned.test)
     told = {
         "takes": planned.sentence, "steps": [text for text, _ in planned.steps], "problem": planned.problem,
         "note": list(planned.test.notes),

@@ -41,8 +41,8 @@ from cdp.jobs.records import SUBMITTED, JobSpec, Status, discard, is_own, load_s
 from cdp.jobs.state import JOB_VARIABLE, JobFiles, JobState, State, by_job, derive, has_lock, processes_of, send_signal
 
 __all__ = [
-    "DeviceRequest", "Gpu", "JobFiles", "JobSpec", "JobState", "JobView", "State", "cpu_slots", "delete", "derive",
-    "follow_log", "gpu_trouble", "is_own", "list_active", "list_gpus", "list_jobs", "load_spec", "read_log",
+    "DeviceRequest", "Gpu", "JobFiles", "JobSpec", "JobState", "JobView", "State", "changed", "cpu_slots", "delete",
+    "derive", "follow_log", "gpu_trouble", "is_own", "list_active", "list_gpus", "list_jobs", "load_spec", "read_log",
     "resolve_job", "resume", "stop", "submit", "view", "wait",
 ]  # fmt: skip
 
@@ -144,6 +144,16 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
             views.append(_view(workspace, spec, positions, living))
 
     return _newest_first(views)
+
+
+def changed(workspace: Workspace) -> tuple[int, ...]:
+    """Return what differs once a job was started, took its turn, ended or was deleted, by whichever process."""
+    times = []
+    # A job's folder and its ticket come and go with it, and a folder's time changes with what it holds.
+    for folder in (workspace.jobs, Queue(workspace).folder):
+        with suppress(OSError):
+            times.append(folder.stat().st_mtime_ns)
+    return tuple(times)
 
 
 def _newest_first(views: Iterable[JobView]) -> list[JobView]:

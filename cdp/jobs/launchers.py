@@ -58,9 +58,14 @@ def is_launched(spec: JobSpec) -> bool:
     return spec.launcher == "accelerate" and spec.device.processes > 1
 
 
+def computing(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment in which a process computes as fast as a worker does."""
+    return {"GOMP_SPINCOUNT": SPINS, **inherited}
+
+
 def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited: Mapping[str, str]) -> dict[str, str]:
     """Return the worker's environment: the supervisor's (with secrets), its devices and its attempt."""
-    values = dict(inherited)
+    values = computing(inherited)
     on_cpu = CPU in devices
     values.update(
         CDP_SUPERVISOR_PID=str(os.getpid()),
@@ -72,8 +77,6 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
         TOKENIZERS_PARALLELISM=values.get("TOKENIZERS_PARALLELISM", "false"),
         CDP_STOP_GRACE_S=f"{spec.grace_s:g}",
     )
-
-    values.setdefault("GOMP_SPINCOUNT", SPINS)
 
     if is_launched(spec) and not on_cpu:  # the launcher's own default is 1
         values.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // spec.device.processes)))

@@ -20,7 +20,7 @@ from cdp.benchmarks import library
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView, State
 from cdp.llm.prices import dollars
-from cdp.services import access, commands, decide, jobs, judging, studies, trial
+from cdp.services import access, commands, jobs, judging, studies, trial
 from cdp.services.judging import JudgePlan
 from cdp.studies import own_test
 from cdp.studies.config import AnswerConfig
@@ -28,6 +28,9 @@ from cdp.studies.own_test import CLOSING, JUDGING, TESTING, WRITING, Trial
 from cdp.synthesis.generators import GENERATORS
 
 KIND = "answer"
+
+# The queries that decide, by the kind of what judges them.
+DECIDE = {own_test.BENCHMARK: "judged", own_test.HUMAN: "human", own_test.TEMPLATE: "template"}
 
 # Seconds that an endpoint takes for one answer, as long as none was measured; so many are asked for at once.
 GRADE_S, QUERIES_S = 2.0, 5.0
@@ -84,7 +87,8 @@ class AnswerPlan:
         writer = self.config.endpoint
         asked = list(self._asked())
         if not asked or not GENERATORS[writer.generator].endpoint:
-            return "no text leaves this machine"
+            written = "templates write the training queries, for no LLM is named; " if self.test.by_templates else ""
+            return f"{written}no text leaves this machine"
         return f"{' and '.join(asked)} are sent to {writer.base_url} ({writer.model_name})"
 
     def _asked(self) -> Iterator[str]:
@@ -101,10 +105,12 @@ class AnswerPlan:
             by = f"written and judged by {judged.judge}" if self.judging.config.writes else f"judged by {judged.judge}"
             first = f"{counted(self.judging.n_queries, 'target query', 'target queries')} {by}"
         else:
-            first = f"{counted(judged.splits.n_test, 'judged query', 'judged queries')} of {judged.splits.benchmark}"
+            by = DECIDE[judged.kind]
+            first = f"{counted(judged.splits.n_test, f'{by} query', f'{by} queries')} of {judged.splits.benchmark}"
         n = self.test.plan.requests
         written = self.config.endpoint.model_name or f"the {self.config.endpoint.generator} generator"
-        second = f"{n:,} requests for training queries to {written}" if n else "training queries that are there"
+        there = "training queries by templates" if self.test.by_templates else "training queries that are there"
+        second = f"{n:,} requests for training queries to {written}" if n else there
         third = f"{self.test.plan.trainings} trainings of {self.test.trained}"
         return [(first, "benchmarks"), (second, "queries"), (third, "decide")]
 
@@ -183,8 +189,7 @@ def start(workspace: Workspace, config: AnswerConfig, *, api_key: str = "") -> s
     if found is None and planned.test.judged.kind != own_test.BENCHMARK:
         trial.make(workspace, resolve_corpus(workspace, ready.corpus), planned.test.judged)
     if found is not None and found.queries:
-        saved = decide.save(workspace, "\n".join(found.queries))
-        ready = ready.replace(log=str(workspace.root / decide.FOLDER / f"{saved}.txt"), query_field="")
+        ready = ready.replace(log=judging.keep_queries(workspace, ready.corpus, found.queries), query_field="")
     inputs: dict[str, Any] = {
         "promised": {"seconds": sum(planned.stages.values()), "stages": planned.stages},
         "speeds": {n: [s.pairs_per_second, s.texts_per_second] for n, s in studies.speeds(workspace).items()},

@@ -28,7 +28,7 @@ from cdp.benchmarks import judged_on
 from cdp.corpus import resolve_corpus
 from cdp.evaluation.evaluate import OF_FILES
 from cdp.evaluation.results import read_result
-from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, place, resolve_job
+from cdp.jobs import JobSpec, JobView, changed, list_active, list_jobs, load_spec, place, resolve_job
 from cdp.llm import address, refusals
 from cdp.metrics import MEASURES
 from cdp.results import board
@@ -36,7 +36,7 @@ from cdp.retrievers import PRESETS, api, bm25
 from cdp.services import access, commands, completeness, projects
 from cdp.synthesis.work import query_set_id
 
-__all__ = ["list_active", "list_jobs"]
+__all__ = ["changed", "list_active", "list_jobs"]
 
 LONGEST = 400  # characters of a path or address that a message repeats
 
@@ -369,31 +369,27 @@ def sentence(view: JobView) -> str:
     state = str(view.state)
     after = "" if view.seconds is None else f" after {duration(view.seconds)}"
     model_note = " Its model is kept." if view.has_model else ""
-    n_failed = counted(view.n_failures, "item") if view.n_failures else ""
+    failed = f" {counted(view.n_failures, 'item')} failed and can be looked at." if view.n_failures else ""
 
     if state == "queued":
         ahead = (view.position or 1) - 1
-        turn = "It is next in the queue." if ahead == 0 else f"It waits for its turn; {ahead} before it in the queue."
-        return view.message or turn
+        before = f"{counted(ahead, 'job')} {'is' if ahead == 1 else 'are'} before it"
+        return view.message or ("It is next in the queue." if ahead == 0 else f"It waits for its turn: {before}.")
 
     if state == "running":
-        runs = "It runs in the background and continues when this window is closed."
-        if n_failed:
-            runs += f" {n_failed} failed so far and are listed."
-        return f"{runs} {warning(view)}".strip()
+        return f"It runs in the background and goes on if you close this window.{failed} {warning(view)}".strip()
 
     if view.inputs.get("recorded"):
         return "Recorded: it ran on another machine and came with the demo. Run the test on Decide to repeat it here."
 
     if state == "finished":
-        failed = f"; {n_failed} failed on the way and are listed" if n_failed else ""
-        return f"Finished{after}{failed}.{model_note}"
+        return f"Finished{after}.{failed}{model_note}"
     if state == "stopped":
         again = "" if "Resume" in view.message else " Resume it to go on."
         return f"{view.message or 'It was stopped.'}{model_note}{again}"
     if state == "failed":
         reason = FAILURES.get((view.failure or {}).get("kind", ""), "")
-        return f"It failed{after}{f': {reason}' if reason else ''}.{model_note}"
+        return f"It failed{after}{f' ({reason})' if reason else ''}.{model_note}"
     return view.message
 
 

@@ -15,8 +15,9 @@ from cdp import query_sets
 from cdp.base import actions
 from cdp.base.config import EndpointSettings, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.records import fields, whole
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
+from cdp.base.workspace import Workspace, checked_name, sha256_text, slug, write_json
 from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_queries
 from cdp.benchmarks.benchmark import part
@@ -222,10 +223,27 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "", after
     if planned.queries:
         inputs["queries"] = sha256_text(*planned.queries)
     if planned.queries and not config.benchmark:
-        # The drawn queries, by the hash of their text: a file that changes meanwhile changes no job.
-        saved = decide.save(workspace, "\n".join(planned.queries))
-        config = config.replace(queries=str(workspace.root / decide.FOLDER / f"{saved}.txt"))
+        config = config.replace(queries=keep_queries(workspace, config.corpus, planned.queries))
     return jobs.start(workspace, "judging", config, api_key=api_key, inputs=inputs)
+
+
+_LAST_GIVEN = fields(queries=str)
+
+
+@access.writes
+def keep_queries(workspace: Workspace, corpus: str, queries: Sequence[str]) -> str:
+    """Keep the drawn target queries, also as those that were last given for a corpus; return their file."""
+    # By the hash of their text: a file that changes meanwhile changes no job.
+    saved = decide.save(workspace, "\n".join(queries))
+    write_json(workspace.root / decide.FOLDER / f"{corpus}.json", {"queries": saved})
+    return str(workspace.root / decide.FOLDER / f"{saved}.txt")
+
+
+def given_before(workspace: Workspace, corpus: str) -> tuple[str, list[str]]:
+    """Return the file of the target queries that were last given for a corpus, and these; ("", []) without any."""
+    last = whole(_LAST_GIVEN, workspace.root / decide.FOLDER / f"{corpus}.json") or {}
+    text = decide.load(workspace, str(last.get("queries", "")))
+    return (str(workspace.root / decide.FOLDER / f"{last['queries']}.txt"), text.splitlines()) if text else ("", [])
 
 
 def judged_name(workspace: Workspace, name: str) -> str:

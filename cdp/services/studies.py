@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from cdp.base.job_kind import STUDIES
 from cdp.base.workspace import CODE, Workspace, read_json_or_none, write_json
 from cdp.benchmarks.units import units_of
 from cdp.jobs import JobView
+from cdp.jobs.launchers import computing
 from cdp.retrievers import leakage, resolve
 from cdp.services import access, completeness, jobs, projects
 from cdp.studies import advice, planning, records
@@ -96,7 +98,7 @@ def run(
         ready.append(dataclasses.replace(source, job_id=written))
 
     inputs = {"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)}
-    inputs["promised"] = {"seconds": round(planned.seconds, 1), "work": planned.work}
+    inputs["promised"] = planned.promise
     job_id = jobs.start(workspace, "study", config, inputs=inputs, after=generations)
 
     return StudyStart(job_id, generations)
@@ -114,10 +116,11 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     leaks = [f"Leaked: {leakage.Leak(**leak).sentence}" for leak in view.inputs.get(leakage.LEAKAGE, ())]
     found = list(records.list_records(view.folder))
 
-    # Earlier studies did not write down which queries share a document; the benchmark still says it.
+    # Which queries share a document may have changed with the grades; what the study wrote down stands where the
+    # benchmark cannot be read any more.
     for facts in about["benchmarks"]:
         queries = records.query_ids(found, facts["place"])
-        units = None if "units_of" in facts else units_of(workspace, facts["name"], facts["split"], queries)
+        units = units_of(workspace, facts["name"], facts["split"], queries)
         if units is not None:
             facts["units_of"] = dict(zip(queries, units, strict=bool(units)))
 
@@ -187,7 +190,10 @@ def measure(workspace: Workspace, keys: Iterable[str], corpus: str) -> None:
     if not missing:
         return
     command = [sys.executable, "-m", "cdp.studies.speed", str(workspace.root), corpus, *missing]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=MEASURING_S, cwd=CODE, check=False)
+    # As a worker: without its environment a static retriever took nine times as long beside other work.
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=MEASURING_S, cwd=CODE, check=False, env=computing(os.environ)
+    )  # fmt: skip
     if done.returncode == 0:
         before = read_json_or_none(workspace.root / SPEEDS) or {}
         write_json(workspace.root / SPEEDS, {**before, **json.loads(done.stdout.splitlines()[-1])})

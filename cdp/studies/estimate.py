@@ -45,6 +45,11 @@ def of_speed_key(key: str) -> tuple[str, int | None]:
     return (name, int(layers)) if name and layers.isdecimal() else (key, None)
 
 
+def untrained_kind(retriever: str) -> str:
+    """The kind of work that evaluating a retriever untrained is."""
+    return f"{UNTRAINED} {retriever}"
+
+
 def speed_of(key: str, measured: Mapping[str, Speed]) -> Speed:
     """Return the speed of ``speed_key`` as ``measured`` here, else a guess."""
     if key in measured:
@@ -115,8 +120,8 @@ class PlannedGeneration:
 class StudyPlan:
     """What a study would run. ``seconds`` is a guess where not all retrievers were ``measured`` here.
     ``notes`` say what is worth knowing before the start. ``pairs`` are by condition, ``steps`` by retriever: all of its
-    trainings take as many. ``work`` has the seconds of what is not trained (UNTRAINED) and of each retriever's
-    trainings; where the study chooses among them, ``seconds`` has those of the slowest."""
+    trainings take as many. ``work`` has the seconds of each retriever's trainings, and of evaluating it untrained
+    (``untrained_kind``); where the study chooses among the retrievers, ``seconds`` has the trainings of the slowest."""
 
     config: StudyConfig
     sources: tuple[StudySource, ...]
@@ -136,6 +141,16 @@ class StudyPlan:
         """How many trainings will be run: where the study chooses, those of one retriever."""
         n = len(self.conditions)
         return n // len(self.config.retrievers) if self.config.choose else n
+
+    @property
+    def fixed(self) -> float:
+        """The seconds of the start and of what is not trained."""
+        return STARTING_S + sum(took for kind, took in self.work.items() if kind not in self.config.retrievers)
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        """What a study's job is told of the time, for ``Remaining``."""
+        return {"seconds": round(self.seconds, 1), "work": dict(self.work)}
 
     @property
     def requests(self) -> int:
@@ -207,7 +222,8 @@ def estimate(
         texts += dev_texts
 
     alone = {cell.retriever for cell in untrained(config)} - {bm25.NAME}
-    work = {UNTRAINED: STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in alone)}
+    work = {untrained_kind(name): speed_of(name, speeds).encoding_seconds(texts) for name in alone}
+    fixed = STARTING_S + sum(work.values())
 
     # What the frozen layers give is computed once for all trainings.
     once = max(pairs.values(), default=0) + sum(s.n_documents for s in sources) + dev_texts + texts
@@ -225,7 +241,7 @@ def estimate(
         took += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
         work[name] = work.get(name, 0.0) + took
 
-    of_trainings = [seconds for name, seconds in work.items() if name != UNTRAINED] or [0.0]
+    of_trainings = [seconds for kind, seconds in work.items() if kind in config.retrievers] or [0.0]
     training = max(of_trainings) if config.choose else sum(of_trainings)
     used = dict.fromkeys([*keys.values(), *config.retrievers])
     plan = StudyPlan(
@@ -236,7 +252,7 @@ def estimate(
         pairs=pairs,
         steps=steps,
         generations=tuple(generations),
-        seconds=work[UNTRAINED] + training,
+        seconds=fixed + training,
         measured=used.keys() <= speeds.keys(),
         work=work,
         speed_keys=tuple(used),
@@ -262,16 +278,16 @@ def _encoded(config: StudyConfig, source: StudySource, benchmarks: Sequence[Mapp
 def only(plan: StudyPlan, retrievers: Sequence[str]) -> StudyPlan:
     """The plan with these of the retrievers that a study may choose to train; the others are evaluated untrained."""
     others = [name for name in plan.config.retrievers if name not in retrievers]
+    baselines = {kind: took for kind, took in plan.work.items() if kind not in plan.config.retrievers}
     kept = {name: took for name, took in plan.work.items() if name in retrievers}
-    fixed = plan.work[UNTRAINED]
 
     return replace(
         plan,
         config=plan.config.replace(retrievers=retrievers, untrained=[*plan.config.untrained, *others]),
         conditions=tuple(c for c in plan.conditions if c.cell.retriever in retrievers),
         steps={name: n for name, n in plan.steps.items() if name in retrievers},
-        work={UNTRAINED: fixed, **kept},
-        seconds=fixed + max(kept.values(), default=0.0),
+        work={**baselines, **kept},
+        seconds=plan.fixed + max(kept.values(), default=0.0),
     )
 
 
@@ -279,34 +295,66 @@ def _texts(benchmark: Mapping[str, Any]) -> int:
     return int(benchmark["n_queries"]) + int(benchmark["n_documents"])
 
 
+# Of a training's steps, the share after which its pace alone says how long the whole takes.
+TRUSTED = 0.25
+
+# An estimate that grows by less than this factor and so many seconds is kept: it would go up and down with the load of
+# the machine.
+STANDS_STILL, STANDS_STILL_S = 1.2, 5.0
+
+
 class Remaining:
-    """The seconds that a study has left, by kind of work: UNTRAINED or the retriever that is trained. It never grows.
+    """The seconds that a study has left, by kind of work: what is evaluated untrained, and each retriever's trainings.
 
     ``kinds`` has one entry per step; a step of a kind takes the median of those that were done, before the first of
-    them what was ``promised`` (``StudyPlan.work``). Steps that were found done took no time and say nothing.
+    them what was ``promised`` (``StudyPlan.work``), corrected by the pace of the one at work. Steps that were found
+    done took no time and say nothing.
     """
 
     def __init__(self, kinds: Sequence[str], promised: Mapping[str, float]) -> None:
         self._left = Counter(kinds)
         self._each = {kind: promised[kind] / n for kind, n in self._left.items() if kind in promised}
         self._took: dict[str, list[float]] = {}
-        self._least = math.inf
+        self._told = math.inf
+        self._first: tuple[float, float] | None = None  # (share, seconds) as the step at work first told its share
 
     def done(self, kind: str, seconds: float | None) -> None:
         """Count a step of a kind as done; ``seconds`` is None where its result was there already."""
         self._left[kind] -= 1
+        self._first = None
         if seconds is not None:
             self._took.setdefault(kind, []).append(seconds)
             self._each[kind] = median(self._took[kind])
 
-    def seconds(self, kind: str = "", spent: float = 0.0) -> float | None:
-        """Return what is left, ``spent`` seconds into a step of ``kind``; None where a kind was neither promised nor
-        done."""
-        if any(n and name not in self._each for name, n in self._left.items()):
+    def seconds(self, kind: str = "", spent: float = 0.0, share: float = 0.0) -> float | None:
+        """Return what is left, ``spent`` seconds into a step of ``kind`` of which a ``share`` is done; None where a
+        kind was neither promised nor done."""
+        each = {**self._each, **self._paced(kind, spent, share)}
+        if any(n and name not in each for name, n in self._left.items()):
             return None
-        total = sum(n * self._each[name] for name, n in self._left.items() if n)
-        self._least = max(0.0, min(self._least, total - min(spent, self._each.get(kind, 0.0))))
-        return self._least
+
+        total = sum(n * each[name] for name, n in self._left.items() if n)
+        total -= share * each.get(kind, 0.0) if share else min(spent, each.get(kind, 0.0))
+        if total < self._told or total > STANDS_STILL * self._told + STANDS_STILL_S:
+            self._told = max(0.0, total)
+        return self._told
+
+    def _paced(self, kind: str, spent: float, share: float) -> dict[str, float]:
+        """What a step of the kind at work takes by its pace since it told its share first, as soon as that can be
+        told; nothing where steps of the kind were done, which tell more."""
+        if not share or kind in self._took:
+            return {}
+        if self._first is None:
+            self._first = (share, spent)
+
+        share_before, spent_before = self._first
+        known = (share - share_before) / TRUSTED
+        if known <= 0.1:
+            return {}
+
+        whole = (spent - spent_before) / (share - share_before)
+        promised = self._each.get(kind, whole)
+        return {kind: promised + min(1.0, known) * (whole - promised)}
 
 
 def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:

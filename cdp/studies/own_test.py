@@ -31,7 +31,7 @@ from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
 from cdp.studies.estimate import StudyPlan, only
-from cdp.studies.plan import UNTRAINED, alike
+from cdp.studies.plan import alike
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
@@ -39,6 +39,9 @@ from cdp.synthesis.methods import METHODS
 from cdp.training.plan import Speed
 
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
+
+# Said where an LLM's queries are missing and none is named.
+BY_TEMPLATES = "No LLM is named, so templates write the training queries: what a model's queries would gain may differ."
 
 # What decides is still to be judged by a model: ``JudgedBy.queries`` are the queries as far as they are known.
 TO_JUDGE = "judged"
@@ -291,6 +294,11 @@ class Trial:
         return f"{text}, the best untrained on dev" if study.choose else text
 
     @property
+    def by_templates(self) -> bool:
+        """Whether templates write the missing training queries, for no LLM is named."""
+        return BY_TEMPLATES in self.notes
+
+    @property
     def beside(self) -> str:
         """The untrained retrievers."""
         return ", ".join(dict.fromkeys((*self.plan.config.retrievers, *self.plan.config.untrained)))
@@ -421,8 +429,8 @@ def _of_generator(config: TrialConfig, study_plan: StudyPlan) -> Iterator[str]:
         yield f"The price of {name} is not known here, so no budget can be kept: see the price table."
     if study_plan.requests:
         yield "The time of the endpoint's answers comes on top."
-    if config.endpoint.generator == "template":
-        yield "The template generator stands in for an LLM: what a model's queries would gain may differ."
+    if study_plan.generations and config.endpoint.generator == TEMPLATE:
+        yield BY_TEMPLATES
 
 
 def _problem(config: TrialConfig, seconds: float, cost: float | None, what: str) -> str:
@@ -446,7 +454,7 @@ def _fitting(config: TrialConfig, study_plan: StudyPlan, cost: float | None, doc
         return 0
 
     # What does not depend on the documents keeps its time, so the number that fits is found by their share.
-    fixed = study_plan.work[UNTRAINED]
+    fixed = study_plan.fixed
     share = min((60 * config.minutes - fixed) / max(1.0, seconds - fixed), 1 / over)
     fitting = int(0.95 * documents * share)
     return fitting if fitting >= FEWEST_DOCUMENTS else 0
@@ -486,7 +494,7 @@ def at_hand(workspace: Workspace, manifest: CorpusManifest) -> list[str]:
 def _allowed(study_plan: StudyPlan, minutes: float) -> list[str]:
     """The retrievers whose trainings fit the time; the fastest where none does."""
     took = {name: study_plan.work[name] for name in study_plan.config.retrievers}
-    room = 60 * minutes - study_plan.work[UNTRAINED]
+    room = 60 * minutes - study_plan.fixed
     return [name for name in took if took[name] <= room] or [min(took, key=lambda name: took[name])]
 
 

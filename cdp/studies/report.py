@@ -154,6 +154,11 @@ class StudyReport:
     findings: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
 
+    @property
+    def failed(self) -> int:
+        """How many trainings failed; a baseline that failed is none."""
+        return sum(not condition.startswith(UNTRAINED) for condition, _ in self.failures)
+
     def of(self, comparison: str) -> list[Gain]:
         """The gains of one comparison."""
         return [gain for gain in self.gains if gain.comparison == comparison]
@@ -283,8 +288,7 @@ def missing(report: StudyReport) -> Iterator[str]:
     """What was planned and is not there, in sentences."""
     n = report.planned - report.finished
     if n:
-        failed = sum(not condition.startswith(UNTRAINED) for condition, _ in report.failures)
-        why = f", {failed} of them because they failed" if failed else ""
+        why = f", {report.failed} of them because they failed" if report.failed else ""
         yield (
             f"{n} of {counted(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
             "and means are over the seeds that are there."

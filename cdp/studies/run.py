@@ -37,12 +37,11 @@ from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import kept, records
 from cdp.studies.config import DISTIL, INFONCE, NONE
-from cdp.studies.estimate import Remaining
+from cdp.studies.estimate import Remaining, untrained_kind
 from cdp.studies.plan import (
     HYBRID,
     MAX_NEGATIVES,
     STEP_S,
-    UNTRAINED,
     Cell,
     Condition,
     Inputs,
@@ -79,7 +78,11 @@ LOADING_S = 300.0
 MAX_KEPT = 4
 
 # Phases of a study; the second is also what its progress counts.
-BASELINES, TRAININGS = "what is not trained", "trainings"
+BASELINES, TRAININGS = "baselines", "trainings"
+
+# What a study counts: trainings, and of what is not trained alone how many failed.
+FAILED, FAILED_BASELINES = "failed", "failed_baselines"
+COUNTED = ("trained", "reused", FAILED, FAILED_BASELINES)
 
 # Kinds of failure that the next condition would meet as well: the study ends at once.
 FATAL = ("disk", "host_out_of_memory")
@@ -111,7 +114,7 @@ class Study:
         self.store = EmbeddingStore(job.workspace)
         self.steps = inputs.steps
         self.done = 0
-        self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0)
+        self.counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
         self._memo = TokenMemo()
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
         self._lexical: dict[str, Evaluation] = {}
@@ -125,15 +128,17 @@ class Study:
 
         given = job.spec.get("inputs", {})
         promised = given.get("promised", {}).get("work", {})
-        kinds = list(map(kind_of, self.steps))
+        kinds = [kind for step in self.steps if (kind := kind_of(step))]
 
         if self.config.choose:  # the trainings that follow: of the slowest that may be chosen
             slowest = max(self.config.retrievers, key=lambda name: promised.get(name, 0.0))
             kinds += [slowest] * (len(conditions(self.config, inputs.sources)) // len(self.config.retrievers))
 
         # Counted are trainings, as the plan counts them: what is not trained takes part in the time alone.
-        self._remaining, self.total = Remaining(kinds, promised), len(kinds) - kinds.count(UNTRAINED)
-        self._began: tuple[str, float] = ("", 0.0)
+        self._remaining, self.total = Remaining(kinds, promised), sum(kind in self.config.retrievers for kind in kinds)
+        self._at: tuple[str, float] = ("", 0.0)  # the kind of the step at work, and when it began
+        self._phase = BASELINES
+        self._share = 0.0  # of that step
         judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *self.dev]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(given.get(leakage.LEAKAGE))
@@ -156,7 +161,8 @@ class Study:
         """Evaluate one thing untrained, or train one condition; its record is there then, or why it failed."""
         condition = step if isinstance(step, Condition) else None
         kind, worked = kind_of(step), self.counts["trained"]
-        self._began = (kind, time.monotonic())
+        self._at, self._share = (kind, time.monotonic()), 0.0
+        self._phase = TRAININGS if condition else BASELINES
 
         try:
             if isinstance(step, Condition):
@@ -171,29 +177,33 @@ class Study:
                 raise
 
             traceback.print_exc()
-            self.counts["failed"] += 1
+            self.counts[FAILED if condition else FAILED_BASELINES] += 1
             cell = step.cell if isinstance(step, Condition) else step
             facts = {"retriever": cell.retriever, "failed": str(condition or "untrained")}
             key = records.key_of(facts)
             records.save(self.job.folder, key, condition, {**facts, "failure": failure, "created": now()})
 
-        took = time.monotonic() - self._began[1]
-        found = condition is not None and self.counts["trained"] == worked
-        self._remaining.done(kind, None if found else took)
-        self._began = ("", 0.0)
+        if kind:
+            found = condition is not None and self.counts["trained"] == worked
+            self._remaining.done(kind, None if found else time.monotonic() - self._at[1])
+        self._at, self._share = ("", 0.0), 0.0
         self.done += condition is not None
         self._report("")
 
     def _watch(self, what: str, phase: str, done: int, total: int) -> None:
         if self.job.stop_requested():
             raise Stopped
+        # Most of the work of a baseline; of what its next split shares, the vectors are there.
+        if self._phase == BASELINES and phase == "encoding documents" and total:
+            self._share = max(self._share, done / total)
         self._report(f"{what}, {phase}")
 
     def _report(self, message: str, *, next_within_s: float = STEP_S) -> None:
-        kind, began = self._began
-        left = self._remaining.seconds(kind, time.monotonic() - began if kind else 0.0)
-        phase = BASELINES if kind == UNTRAINED else TRAININGS
-        self.job.progress(phase, self.done, self.total, TRAININGS, message, next_within_s=next_within_s, left_s=left)
+        kind, began = self._at
+        left = self._remaining.seconds(kind, time.monotonic() - began if kind else 0.0, self._share)
+        self.job.progress(
+            self._phase, self.done, self.total, TRAININGS, message, next_within_s=next_within_s, left_s=left
+        )
 
     def base(self, name: str) -> tuple[ResolvedRetriever, str]:
         """A retriever and the hash of its untrained weights."""
@@ -569,8 +579,11 @@ class Study:
 
 
 def kind_of(step: Step) -> str:
-    """The kind of work that a step is, as ``Remaining`` counts it."""
-    return step.cell.retriever if isinstance(step, Condition) else UNTRAINED
+    """The kind of work that a step is, as ``Remaining`` counts it; empty for what costs nothing beside the others."""
+    if isinstance(step, Condition):
+        return step.cell.retriever
+    free = step.retriever == bm25.NAME or step.source == HYBRID  # made of rankings that are there
+    return "" if free else untrained_kind(step.retriever)
 
 
 class _Hooks:
@@ -585,6 +598,7 @@ class _Hooks:
         self.study.tracker.log(self.study.steps_before + step, values, str(self.condition))
 
     def progress(self, step: int, steps: int, message: str) -> None:
+        self.study._share = step / steps
         self.study._report(f"{self.condition}: step {step} of {steps}")
 
     def stop_requested(self) -> bool:

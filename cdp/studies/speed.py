@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -60,7 +60,8 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     model = base_model(retriever, settings, "cpu")
     static = StaticEngine.fits(model)
     texts = (static and settings.loop.batch_size) or TEXTS
-    documents = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
+    first = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
+    documents = list(islice(cycle(first), texts))  # as many as a batch, of however few
     queries = [" ".join(text.split()[:WORDS]) for text in documents]
 
     prompt = model.prompts["query"] or ""

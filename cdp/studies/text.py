@@ -16,7 +16,7 @@ def plan_text(plan: StudyPlan) -> str:
     """What would be run, what it costs and how long it takes."""
     config, listed = plan.config, plan.config.to_dict()
     trainings = (
-        f"{config.name or 'study'}: {len(plan.conditions)} trainings "
+        f"{config.name or 'study'}: {counted(plan.trainings, 'training')} "
         f"({len(plan.sources)} × queries, Q/Doc {listed['per_doc']}, weighting {listed['weightings']}, "
         f"{listed['retrievers']}, {counted(len(config.seeds), 'seed')}), each evaluated on "
         f"{counted(len(plan.benchmarks), 'benchmark')}"
@@ -144,7 +144,7 @@ GROUPED = " Queries that share a relevant document are one group; below ten grou
 def progress_text(report: StudyReport) -> str:
     """How far the study is."""
     reused = f", {report.reused} taken from earlier studies" if report.reused else ""
-    failed = f", {len(report.failures)} failed" if report.failures else ""
+    failed = f", {report.failed} failed" if report.failed else ""
     return (
         f"{report.finished} of {report.planned} trainings finished{reused}{failed} (study {report.id}, {report.state})."
     )

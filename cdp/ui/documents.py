@@ -134,11 +134,7 @@ def _ask_password(locked: Sequence[str], password: str) -> None:
         text = "This password does not open" if password else "Protected by a password:"
         more = " …" if len(locked) > adding.SHOWN else "."
         st.warning(md(f"{text} {', '.join(locked[: adding.SHOWN])}{more}"), icon=":material/lock:")
-    # Live: a password field does not send what was typed when the focus moves to its own button, as with Tab.
-    st.text_input(
-        "Password of PDFs", type="password", key=f"corpus_password{turn()}", live="500ms",
-        help="Tried on encrypted PDFs; never stored.",
-    )  # fmt: skip
+    forms.secret("Password of PDFs", key=f"corpus_password{turn()}", help="Tried on encrypted PDFs; never stored.")
 
 
 def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:

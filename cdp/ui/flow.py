@@ -81,7 +81,7 @@ def _progress(workspace: Workspace, job: str, drawn: str) -> None:
     with frame.guarded():
         view = jobs.show(workspace, job, with_size=False)
         if str(view.state) != drawn:
-            st.rerun()
+            job_views.draw_again()
 
         if view.active:
             st.progress(view.fraction, text=md(job_views.doing(view)))
@@ -145,7 +145,7 @@ def _asked(workspace: Workspace, corpus: str, stack: ExitStack) -> dict[str, Any
         total = sum(judged.judged.values())
         st.markdown(f"{count(total, 'judged query', 'judged queries')} are there ({md(judged.name, 60)}).")
         return {}
-    source = judging.asked_queries(workspace, "flow", stack)
+    source = judging.asked_queries(workspace, "flow", corpus, stack)
     if not source:
         return {}
     return {"log": source, "query_field": judging.asked_column(workspace, source)}

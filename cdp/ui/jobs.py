@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -13,7 +14,7 @@ import streamlit as st
 from cdp.base.errors import CdpError
 from cdp.base.job_kind import BENCHMARK, CORPUS, QUERY_SET, RESULT, JobKind
 from cdp.base.text import name_and_split
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, now
 from cdp.charts.results import LABELS, curves
 from cdp.services import benchmarks, commands, corpora, evaluation, jobs, queries, tuning
 from cdp.services.jobs import JobView
@@ -24,8 +25,8 @@ from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.frame import guarded
 from cdp.ui.shell.tables import count, cut, duration, label_of, md, moment, size
 
-# How often a live view looks again; only while something runs.
-EVERY = "2s"
+# How often a live view looks again while something runs, and how often a tab looks whether something began elsewhere.
+EVERY, AT_REST = "2s", "5s"
 
 # How much of the log's end is shown.
 LOG_BYTES = 20_000
@@ -58,27 +59,38 @@ def in_order(views: Iterable[JobView]) -> list[JobView]:
     return sorted(views, key=rank)
 
 
-# Of a session: the jobs at work when it was last drawn, those that ended since the person last did something {id:
-# state}, and whether the page draws itself again because a job moved on.
-AT_WORK, ENDED, BY_ITSELF = "jobs_at_work", "jobs_ended", "jobs_drawn_again"
+# Of a session: what it saw when it was last drawn (``_Seen``), the jobs that ended since the person last did something
+# {id: state}, and whether the page draws itself again because a job moved on.
+SEEN, ENDED, BY_ITSELF = "jobs_seen", "jobs_ended", "jobs_drawn_again"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What ``jobs.changed`` said, at which time, and the jobs that were at work."""
+
+    changed: tuple[int, ...]
+    time: str
+    at_work: Set[str]
 
 
 def news(workspace: Workspace) -> tuple[str, str]:
     """Return the beginning of the tab's title and the name of its icon, by the jobs that ended since the person last
     did something here; both empty without any."""
-    memory = st.session_state
-    running = {view.id: str(view.state) for view in jobs.list_active(workspace)}
+    memory, before = st.session_state, st.session_state.get(SEEN)
+    at_work = {view.id for view in jobs.list_active(workspace)}
+    seen = memory[SEEN] = _Seen(jobs.changed(workspace), now(), at_work)
     new: dict[str, str] = {}
-    for name in memory.get(AT_WORK, {}).keys() - running.keys():
-        with suppress(CdpError):  # deleted meanwhile
-            new[name] = str(jobs.show(workspace, name, with_size=False).state)
-    memory[AT_WORK] = running
+
+    if before is not None and before.changed != seen.changed:
+        ended = [view for view in jobs.list_jobs(workspace) if not view.active]
+        new = {view.id: str(view.state) for view in ended if view.id in before.at_work or view.ended >= before.time}
+
     by_itself = memory.pop(BY_ITSELF, False)
     if new or not by_itself:
         memory[ENDED] = {**(memory.get(ENDED, {}) if by_itself else {}), **new}
 
-    ended = list(memory.get(ENDED, {}).values())
-    failed, finished = sum(state in ("failed", "lost") for state in ended), ended.count("finished")
+    told = list(memory.get(ENDED, {}).values())
+    failed, finished = sum(state in ("failed", "lost") for state in told), told.count("finished")
     if failed:
         return f"✗ {failed} failed", "icon-failed"
     return (f"✓ {finished} finished", "icon-finished") if finished else ("", "")
@@ -91,22 +103,25 @@ def draw_again() -> None:
 
 
 def strip(workspace: Workspace) -> None:
-    """The jobs that run now. Nothing is drawn, and no timer runs, while there are none."""
+    """The jobs that run now; the page is drawn again when one begins, moves on or ends, in whichever tab or process."""
     with guarded():
-        if running := jobs.list_active(workspace):
-            live(_strip, True, workspace, _states(running))
+        running = jobs.list_active(workspace)
+        st.fragment(_strip, run_every=EVERY if running else AT_REST)(workspace, _state(workspace, running))
 
 
-def _states(views: Iterable[JobView]) -> dict[str, str]:
+def _state(workspace: Workspace, views: Iterable[JobView]) -> tuple[Any, ...]:
     """What is compared to notice that a job began, moved on or ended."""
-    return {view.id: str(view.state) for view in views}
+    return (jobs.changed(workspace), {view.id: str(view.state) for view in views})
 
 
-def _strip(workspace: Workspace, drawn_states: dict[str, str]) -> None:
+def _strip(workspace: Workspace, drawn: tuple[Any, ...]) -> None:
     with guarded():
         running = in_order(jobs.list_active(workspace))
-        if _states(running) != drawn_states:
+        if _state(workspace, running) != drawn:
             draw_again()
+
+        if not running:
+            return
         at_work = [view for view in running if str(view.state) != "queued"]
         counted = ((len(at_work), "running"), (len(running) - len(at_work), "waiting"))
         st.caption(":material/progress_activity: " + ", ".join(f"{n} {what}" for n, what in counted if n))
@@ -298,7 +313,8 @@ def one(workspace: Workspace, job: JobView) -> None:
     """The chosen job; it looks again every two seconds while the job is active, without the rest of the page."""
     with st.container(border=True):
         live(_live, job.active, workspace, job.id, str(job.state))
-    title = f"{count(job.n_failures, 'item')} failed; all others were processed"
+    others = "; all others were processed" if str(job.state) == "finished" else ""
+    title = f"{count(job.n_failures, 'item')} failed{others}"
     forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}",
                  retry=partial(_retry, workspace, job) if jobs.may_retry(job) else None)  # fmt: skip
     if str(job.state) == "finished":
@@ -365,7 +381,7 @@ def _resume(workspace: Workspace, view: JobView) -> None:
     asks = bool(missing or outside)
     with st.popover("Resume", key=f"resume_open_{view.id}", **about) if asks else nullcontext(), frame.guarded():
         if outside:
-            st.markdown("This job was started elsewhere. It would read or ask, outside this workspace:")
+            st.markdown("This job was started elsewhere. Outside this workspace it would read or ask:")
             # As Python writes it: no character hides in it or turns its direction.
             named = [(label_of(name), repr(value)) for name, values in outside.items() for value in values]
             st.markdown("\n".join(f"- {md(name)}: {md(value)}" for name, value in named))
@@ -373,7 +389,7 @@ def _resume(workspace: Workspace, view: JobView) -> None:
             st.markdown("This job needs its API key again, because keys are never stored.")
         for name in missing:
             label = "API key" if name == "CDP_API_KEY" else name
-            typed[name] = st.text_input(label, type="password", key=f"secret_{name}_{view.id}")
+            typed[name] = forms.secret(label, key=f"secret_{name}_{view.id}")
 
         label = "Resume the job" if missing else "Resume"
         if outside:
@@ -386,7 +402,7 @@ def _resume(workspace: Workspace, view: JobView) -> None:
 def _retry(workspace: Workspace, view: JobView, item: str) -> None:
     """The button that tries the chosen failed item again, or all of them; with the keys that are never stored."""
     typed = {
-        name: st.text_input("API key", type="password", key=f"retry_{name}_{view.id}")
+        name: forms.secret("API key", key=f"retry_{name}_{view.id}")
         for name in jobs.missing_secrets(workspace, view.id)
     }
     label = f"Try {cut(item, 40)} again" if item else "Try all of them again"

@@ -252,8 +252,8 @@ def _rates(workspace: Workspace, config: TrainingConfig) -> str:
     grid = ", ".join(map(rate, studies.grid_for(workspace, config.retriever, config.loop.lora_rank is not None)))
     typed = st.text_input(
         "Learning rates to compare", key="sweep_rates", placeholder=f"none; for example {grid}",
-        help="A sweep: one training per learning rate, separated by commas. The dev benchmark of the training settings "
-        "chooses; what is reported are its other queries.", persist_state="session",
+        help="A sweep: one training for each learning rate, separated by commas. The dev benchmark of the training "
+        "settings chooses the rate, and its other queries are reported on.", persist_state="session",
     )  # fmt: skip
     return (typed or "").strip()
 
@@ -283,7 +283,7 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
             st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
 
         st.caption(
-            f"Figures of one training. {md(config.dev.benchmark)} chooses among them; the report is on Evidence."
+            f"Figures of one training. {md(config.dev.benchmark)} chooses the rate. The report stands on Evidence."
             if study
             else "Evaluated before and after, beside BM25. Results that exist are reused."
             if judges

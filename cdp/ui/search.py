@@ -153,7 +153,7 @@ def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
 def _progress(workspace: Workspace, retriever: str, corpus: str) -> None:
     job = jobs.running(workspace, "index", retriever=retriever, corpus=corpus)
     if job is None:
-        st.rerun()
+        job_views.draw_again()
     assert job is not None
     st.progress(job.fraction, text=md(job_views.doing(job)))
     frame.link("jobs", "Watch", job=job.id)

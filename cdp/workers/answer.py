@@ -37,6 +37,9 @@ from cdp.workers import judging, study, synthesis
 # The phase of each stage that counts its work; in the others the stage's share stands still.
 COUNTING = {JUDGING: "judging", WRITING: "generating", TESTING: "trainings", CLOSING: "judging"}
 
+# A share of a stage that tells how fast it is.
+TELLING = 0.05
+
 
 class Stages:
     """The stages of one answer, each a job on the folder and progress of the whole.
@@ -49,11 +52,15 @@ class Stages:
         self.inputs: dict[str, Any] = job.spec.get("inputs", {})
         self.seconds: dict[str, float] = {JUDGING: 0.0, WRITING: 0.0, TESTING: 60.0, CLOSING: 0.0}
         self.seconds |= self.inputs.get("promised", {}).get("stages", {})
-        self.stage, self.share, self.began = JUDGING, 0.0, time.monotonic()
+        self.stage, self.share = JUDGING, 0.0
+        self.first: tuple[float, float] | None = None  # (share, time) as the stage first told of progress
+        self.pace = 1.0  # what the endpoint took for the judging, over what was promised
 
     def enter(self, stage: str) -> None:
         """Go on with a stage."""
-        self.stage, self.share, self.began = stage, 0.0, time.monotonic()
+        if self.stage == JUDGING and (took := self._paced()) is not None:
+            self.pace = took / max(1.0, self.seconds[JUDGING])
+        self.stage, self.share, self.first = stage, 0.0, None
         self.report("", "", SILENT_FOR_S)
 
     def part(self, config: Config, **inputs: Any) -> Job:
@@ -78,6 +85,7 @@ class Stages:
         counts = phase == COUNTING[self.stage] and total > 0
         if counts:
             self.share = max(self.share, min(1.0, done / total))
+            self.first = self.first or (self.share, time.monotonic())
         said = f"{done:,} of {total:,} {unit}" if counts else phase
         self.report(said, message, next_within_s, left_s)
 
@@ -86,13 +94,22 @@ class Stages:
         stages = list(self.seconds)
         at, whole = stages.index(self.stage), sum(self.seconds.values()) or 1.0
         before = sum(self.seconds[stage] for stage in stages[:at])
-        after = sum(self.seconds[stage] for stage in stages[at + 1 :])
-        spent = time.monotonic() - self.began
+        after = sum(map(self._expected, stages[at + 1 :]))
         if left_s is None:
-            left_s = spent / self.share - spent if self.share > 0.02 else self.seconds[self.stage]
+            left_s = (1 - self.share) * (self._paced() or self._expected(self.stage))
         done = round(100 * (before + self.share * self.seconds[self.stage]) / whole)
         told = " · ".join(filter(None, (said, message)))
         self.job.progress(self.stage, min(done, 99), 100, "%", told, next_within_s=next_within_s, left_s=left_s + after)
+
+    def _expected(self, stage: str) -> float:
+        """The seconds of a stage as promised; where it asks the endpoint, at the pace of the judging."""
+        return self.seconds[stage] * (1.0 if stage == TESTING else self.pace)
+
+    def _paced(self) -> float | None:
+        """The seconds of the whole stage at its pace since it first told of progress; None while that says little."""
+        if self.first is None or self.share - self.first[0] < TELLING:
+            return None
+        return (time.monotonic() - self.first[1]) / (self.share - self.first[0])
 
     # money: what all stages may cost together, on the accounts of this job
 
@@ -147,8 +164,8 @@ def answer(parts: Stages) -> None:
     leakage.require(planning.leaks_of(job.workspace, trial.plan.config), False)
 
     parts.enter(TESTING)
-    promised = {"seconds": trial.plan.seconds, "work": trial.plan.work}
-    part = parts.part(trial.plan.config, sources=[asdict(source) for source in sources], promised=promised)
+    told = [asdict(source) for source in sources]
+    part = parts.part(trial.plan.config, sources=told, promised=trial.plan.promise)
     study.main(part)
     parts.ended(part)
 

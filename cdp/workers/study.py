@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import Device, JobKind
 from cdp.base.memory import keep_freed_memory
+from cdp.base.text import counted
 from cdp.base.worker import Job, Stopped, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import Benchmark, manifests, registry
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def main(job: Job) -> None:
-    from cdp.studies.run import Study
+    from cdp.studies.run import FAILED, FAILED_BASELINES, Study
 
     inputs = Inputs.of(job)
 
@@ -63,19 +64,18 @@ def main(job: Job) -> None:
 
     if inputs.config.keep != NONE and not job.stop_requested():
         job.progress("keeping the best model", 0, 0, "", next_within_s=STEP_S)
-        study.done = len(study.steps)  # what is trained now for its model is no step of the plan
+        study.done = study.total  # what is trained now for its model is no step of the plan
         kept.settle(job, inputs.config, inputs.sources[0].corpus, study.train_for_keeps)
 
     tracker.finish()
-    job.result(
-        "study",
-        {"trained": done["trained"], "reused": done["reused"], "failed": done["failed"],
-         "report": f"python -m cdp study report {job.id}"},
-    )  # fmt: skip
+    job.result("study", {**done, "report": f"python -m cdp study report {job.id}"})
 
-    if done["failed"]:
+    n_trainings, n_baselines = len(inputs.conditions), len(inputs.steps) - len(inputs.conditions)
+    failed = [(done[FAILED], n_trainings, "training"), (done[FAILED_BASELINES], n_baselines, "baseline")]
+    told = " and ".join(f"{n} of {counted(planned, what)}" for n, planned, what in failed if n)
+    if told:
         raise ConfigError(
-            f"{done['failed']} of {len(inputs.steps)} conditions failed; the others are kept and reported.",
+            f"{told} failed; the others are kept and reported.",
             hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
         )
 
@@ -95,11 +95,11 @@ def choose(job: Job, inputs: Inputs) -> Study:
 
 
 def conducted(job: Job, study: Study) -> Counter[str]:
-    """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed.
+    """Run all steps, in this process or as tasks of a cluster; return the counts of ``run.COUNTED``.
 
     Of tasks the study's tracker gets the scores alone.
     """
-    from cdp.studies.run import TRAININGS
+    from cdp.studies.run import COUNTED, FAILED, FAILED_BASELINES, TRAININGS
 
     if job.pool is None:
         keep_freed_memory()
@@ -108,14 +108,15 @@ def conducted(job: Job, study: Study) -> Counter[str]:
     folder = job.folder / "steps"
     files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(study.steps))]
     for path, _ in files:
-        if (read_json_or_none(path) or {}).get("failed"):
+        counts = read_json_or_none(path) or {}
+        if counts.get(FAILED) or counts.get(FAILED_BASELINES):
             path.unlink()
     total: Counter[str] = Counter()
     trained = 0
     for done, path in enumerate(job.pool.map(do_step, files, job.stop_requested), 1):
         counts = read_json(path)
         job.n_failures += counts["failures"]
-        total.update({name: counts[name] for name in ("trained", "reused", "failed")})
+        total.update({name: counts[name] for name in COUNTED})
         if counts["figures"]:
             job.metric(done, **counts["figures"])
             study.tracker.log(done, counts["figures"], f"{counts['figures'].get('condition')}/final")

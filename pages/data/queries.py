@@ -20,7 +20,7 @@ WRITE, QUALITY = "write", "quality"
 def write(workspace: Workspace) -> None:
     manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
-        text = "Queries are written for documents. Add a corpus first."
+        text = "Queries are written for documents. Add some first."
         frame.empty("No documents yet", text, "documents", "Add documents")
         return
 

@@ -16,8 +16,8 @@ frame.head("search")
 with frame.guarded():
     manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
-        text = "There is nothing to search. Add a corpus first."
-        frame.empty("No documents yet", text, "documents", "Add a corpus")
+        text = "There is nothing to search yet. Add documents first."
+        frame.empty("No documents yet", text, "documents", "Add documents")
     else:
         query = page.query()
         left, right = st.columns([2, 3], gap="medium")

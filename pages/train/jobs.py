@@ -14,7 +14,7 @@ with frame.guarded():
     all_jobs = state.of_project(workspace, "job", jobs.list_jobs(workspace))
     if not all_jobs:
         text = "Jobs appear here when you write queries, measure, train or evaluate."
-        frame.empty("Nothing has run yet", text, "launch", "Set up a training")
+        frame.empty("Nothing has run yet", text, "home", "Answer my question")
     else:
         job = job_views.choose(all_jobs)
         job_views.one(workspace, job)

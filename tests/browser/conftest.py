@@ -265,6 +265,12 @@ class Looker:
         self.page.get_by_test_id("stMain").get_by_role(role, name=label).first.click()
         return self.idle()
 
+    def unfold(self, label: str) -> Looker:
+        """Open what is folded away under a title."""
+        self.presses += 1
+        self.page.get_by_test_id("stMain").get_by_test_id("stExpander").get_by_text(label, exact=True).click()
+        return self.idle()
+
     def confirm(self, label: str) -> Looker:
         """Press a button in the popover that is open."""
         self.page.get_by_test_id("stPopoverBody").get_by_role("button", name=label).click()

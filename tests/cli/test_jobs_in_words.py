@@ -47,7 +47,7 @@ def test_progress_has_the_time_left_and_the_newest_figures(failed: JobView) -> N
     assert "250 of 1,000 steps · 25% · about 1 min 30 s left" in line
     assert line.endswith("loss 0.5000 · learning rate 5.00e-03 · dev NDCG@10 41.50%")
     waiting = running(failed, state=State.QUEUED, position=3, total=0)
-    assert answers.progress_line(waiting) == "queued · place 3 · It waits for its turn; 2 before it in the queue."
+    assert answers.progress_line(waiting) == "queued · place 3 · It waits for its turn: 2 jobs are before it."
 
 
 def test_what_answers_warn_of_is_said_while_the_job_runs(failed: JobView) -> None:

@@ -89,7 +89,7 @@ def test_generating(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.Mo
         assert line["text"].startswith(line["document_id"].replace("d", "Thing"))
     shown, _ = run("queries", "show", made["query_set"])
     assert "IndexError" in shown
-    assert "3 items failed on the way" in run("jobs", "show", made["id"])[0]
+    assert "3 items failed and can be looked at" in run("jobs", "show", made["id"])[0]
     completeness.require(workspace, [made["query_set"]], allow_incomplete=False)  # it counts as finished
 
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.locks import wait_for_lock
-from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
+from cdp.base.workspace import Workspace, append_jsonl, now, read_json, write_json
 from cdp.jobs import JobSpec, submit
 from cdp.jobs.records import Status, load_spec
 from cdp.services import jobs, queries
@@ -65,7 +65,7 @@ def test_what_a_server_does_not_take_stands_with_the_job(
     [
         ("finished", "", "Finished after 12 s."),
         ("stopped", "It was stopped; what it had is saved.", "what it had is saved. Its model is kept. Resume it"),
-        ("failed", "", "It failed after 12 s: out of GPU memory."),
+        ("failed", "", "It failed after 12 s (out of GPU memory)."),
     ],
 )
 def test_an_ended_job_says_how_it_ended(
@@ -101,7 +101,7 @@ def test_a_waiting_job_shows_its_place(open_page: Open, workspace: Workspace) ->
         locks.append(wait_for_lock(workspace.job(job_id) / "alive.lock", "it", wait_s=1))
     try:
         at = open_page("jobs", job="training-2")
-        assert "1 before it in the queue" in shown(at)
+        assert "1 job is before it" in shown(at)
         table = next(d.value for d in at.dataframe if "Queue position" in d.value.columns)
         assert sorted(table["Queue position"]) == [1, 2]
         assert [view.position for view in jobs.list_active(workspace)] == [2, 1]
@@ -348,6 +348,39 @@ def test_the_tab_tells_of_jobs_that_ended_until_the_person_does_something(
     assert titles[-1] == "✗ 1 failed · CDP Studio"
     at.run()
     assert titles[-1] == "CDP Studio", "the person came back"
+
+
+def test_a_tab_that_began_in_silence_notices_what_others_start_end_and_delete(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second tab had to be reloaded, and its title told of nothing that was not at work when it was opened."""
+    titles: list[str] = []
+    monkeypatch.setattr(st, "set_page_config", lambda **config: titles.append(config["page_title"]))
+    at = open_page("jobs")
+    assert "Nothing has run yet" in shown(at)
+    seen = job_views._state(workspace, [])
+
+    folder = ended_job(workspace, "evaluation-1", "evaluation", {"retriever": "bm25"}, name="as short as this")
+    with_status(workspace, folder.name, ended=now())
+    assert job_views._state(workspace, []) != seen, "it began and ended between two looks"
+
+    with monkeypatch.context() as look:
+        look.setattr(job_views, "draw_again", lambda: titles.append("drawn again"))
+        job_views._strip(workspace, seen)
+    assert "drawn again" in titles
+
+    at.session_state[job_views.BY_ITSELF] = True
+    at.run()
+    assert "as short as this" in shown(at)
+    assert titles[-1] == "✓ 1 finished · CDP Studio"
+
+    seen = job_views._state(workspace, [])
+    jobs.delete(workspace, "evaluation-1")
+    assert job_views._state(workspace, []) != seen
+    at.session_state[job_views.BY_ITSELF] = True
+    at.run()
+    assert "Nothing has run yet" in shown(at)
+    assert not at.exception
 
 
 def test_choosing_a_prompt_and_mining_hard_negatives_start_from_the_page(

@@ -10,8 +10,8 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
 from cdp.corpus import CorpusManifest
-from cdp.services import jobs
-from tests.judging.conftest import _no_keys, corpus, judge, log, server
+from cdp.services import endpoints, jobs, judging
+from tests.judging.conftest import ANIMALS, _no_keys, corpus, judge, log, server
 from tests.judging.made import make
 from tests.judging.test_written_queries import writes_and_judges
 from tests.pages.conftest import Open
@@ -112,3 +112,20 @@ def test_labels_are_stored_with_a_name_and_taken_back(open_page: Open, workspace
 
 def test_before_any_judging_the_tab_leads_to_it(open_page: Open) -> None:
     assert "Nothing to label yet" in words(open_page("benchmarks", tab="label"))
+
+
+def test_a_log_is_given_once_for_its_documents(open_page: Open, corpus: CorpusManifest, judge: ChatServer) -> None:
+    """A job that was deleted took the log with it, and the file was asked for again."""
+    workspace, asked = Workspace.default(), [f"where does the {animal} sleep" for animal in ANIMALS]
+    endpoints.remember(workspace, "openai", judge.url, MODEL)
+    assert judging.given_before(workspace, corpus.id) == ("", [])
+    file = judging.keep_queries(workspace, corpus.id, asked)
+    assert judging.given_before(workspace, corpus.id) == (file, asked)
+
+    at = open_page("home")
+    assert at.segmented_control(key="flow_from").value == "Given before"
+    assert "12 queries with the passages found for them are sent to" in at.info[0].value
+
+    at = open_page("benchmarks", tab="judge")
+    assert at.segmented_control(key="judge_from").value == "Given before"
+    assert "12 queries" in at.info[0].value

@@ -118,17 +118,31 @@ def test_a_study_counts_them_as_its_worker_wrote_them_down() -> None:
     assert "200 in 20 groups" in to_markdown(report)
 
 
-def test_a_report_of_before_takes_the_groups_from_the_benchmark_or_says_that_it_cannot(
+def test_a_report_takes_the_groups_from_the_benchmark_as_it_is_now_or_says_that_it_cannot(
     workspace: Workspace, task: dict[str, str]
 ) -> None:
     study = run_study(workspace, sets_of(task), diverse_helps)
     folder = workspace.benchmark("tales")
-    rows = "".join(f"q{i}\td{i % 12}\t1\n" for i in range(N_JUDGED))
-    (folder / "qrels" / "dev.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
+
+    def judged_in(n_groups: int) -> None:
+        rows = "".join(f"q{i}\td{i % n_groups}\t1\n" for i in range(N_JUDGED))
+        (folder / "qrels" / "dev.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
+
+    judged_in(12)
     report = studies.report(workspace, study)
     assert {gain.n_clusters for gain in report.gains} == {12}
     assert not any("one by one" in limit for limit in report.limits)
 
+    # Its worker wrote the groups down, and grades came later: Decide's intervals followed them, the report's did not.
+    path = workspace.job(study) / "results" / "about.json"
+    about = json.loads(path.read_text())
+    about["benchmarks"][0]["units_of"] = {f"q{i}": i % 12 for i in range(N_JUDGED)}
+    path.write_text(json.dumps(about))
+    judged_in(6)
+    assert {gain.n_clusters for gain in studies.report(workspace, study).gains} == {6}
+
+    del about["benchmarks"][0]["units_of"]
+    path.write_text(json.dumps(about))
     shutil.rmtree(folder)
     without = studies.report(workspace, study)
     assert {gain.n_clusters for gain in without.gains} == {N_JUDGED}

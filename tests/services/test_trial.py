@@ -154,6 +154,7 @@ def test_template_queries_decide_on_held_out_documents_and_it_says_what_that_is_
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
     assert (planned.judged.kind, planned.judged.held_out, planned.documents) == ("template", 15, 45)
     assert "little about real queries" in planned.judged.notes[0]
+    assert own_test.BY_TEMPLATES in planned.notes
     name = trial.make(workspace, manifest, planned.judged)
     made = load_benchmark(resolve_benchmark(name, workspace), "test")
     relevant = {document for query in made.query_ids for document in made.qrels[query]}

@@ -14,6 +14,7 @@ from cdp.studies import records
 from cdp.studies.estimate import Remaining
 from cdp.studies.gains import read_scores
 from cdp.studies.plan import HYBRID, Cell
+from cdp.studies.run import kind_of
 from tests.studies.conftest import study_job
 from tests.support_models import tiny_retriever
 
@@ -61,7 +62,7 @@ def test_the_best_untrained_on_dev_is_trained_and_all_stand_beside_it(
         progress(job, phase, done, *words, **more)
 
     monkeypatch.setattr(Job, "progress", heard)
-    promised = {"untrained": 50.0, tiny: 30.0, other: 40.0}
+    promised = {f"untrained {tiny}": 20.0, f"untrained {other}": 30.0, tiny: 30.0, other: 40.0}
     folder = run(workspace, query_set, retrievers=f"{tiny}, {other}", choose=True, promised=promised)
     # Over both phases: what is not trained, then the trainings of the chosen one.
     assert [done for done, _ in told] == sorted(done for done, _ in told)
@@ -71,7 +72,7 @@ def test_the_best_untrained_on_dev_is_trained_and_all_stand_beside_it(
     trainings = 2 * 1  # what the chosen retriever is trained for
     assert {total for *_, total, unit in counted if unit == "trainings"} == {trainings}
     assert not any(unit == "conditions" for *_, unit in counted)
-    assert {done for phase, done, *_ in counted if phase == "what is not trained"} == {0}
+    assert {done for phase, done, *_ in counted if phase == "baselines"} == {0}
     assert counted[-1][:2] == ("trainings", trainings)
     about, chosen = (read_json(folder / "results" / f"{name}.json") for name in ("about", "chosen"))
     found = by_cell(folder)
@@ -167,3 +168,42 @@ def test_the_remaining_time_of_a_recorded_test_comes_true() -> None:
             assert abs(after - (log["took"] - at)) < log["took"] / 4, f"after {number + 1} steps"
     assert told == sorted(told, reverse=True)
     assert told[-1] == 0.0
+
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+def test_the_remaining_time_is_right_from_the_first_tenth_on() -> None:
+    """What a worker told while it ran static-minilm's test, beside other work; it was off by three to nine times until
+    the first training had ended."""
+    log = read_json(RECORDED / "test-of-static-minilm.json")
+    told, left = [], Remaining([], {})
+    for at, what, *said in log["events"]:
+        if what == "plan":
+            left = Remaining(*said)
+        elif what == "done":
+            left.done(*said)
+        elif (seconds := left.seconds(*said)) is not None and at >= log["took"] / 10:
+            told.append((at, seconds))
+    assert len(told) > 30
+    for at, seconds in told:
+        assert abs(at + seconds - log["took"]) <= 0.3 * log["took"], f"{seconds:.0f} s told after {at:.0f} s"
+
+
+@pytest.mark.parametrize("off", [0.2, 1.0, 9.0], ids=["too little was promised", "it was right", "too much"])
+def test_a_promise_that_was_wrong_is_corrected_within_the_first_training(off: float) -> None:
+    """Eighteen trainings of a minute, each with five seconds of loading before its hundred steps."""
+    left = Remaining(["untrained minilm"] + ["minilm"] * 18, {"untrained minilm": 10.0, "minilm": off * 18 * 65})
+    left.done("untrained minilm", 10.0)
+    for step in range(1, 101):
+        told = left.seconds("minilm", 5 + 0.6 * step, step / 100)
+        assert told is not None
+        # The first tenth of the whole is the second training's; a quarter of the first one tells its pace.
+        if step >= 30:
+            assert told == pytest.approx(18 * 60 - 0.6 * step, rel=0.3)
+
+
+def test_what_costs_nothing_is_no_kind_of_work() -> None:
+    assert [kind_of(step) for step in (Cell("bm25"), Cell("minilm"), Cell("minilm", HYBRID))] == [
+        "", "untrained minilm", ""
+    ]  # fmt: skip

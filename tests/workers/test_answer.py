@@ -150,6 +150,18 @@ def test_two_answers_at_once_judge_benchmarks_of_their_own(
     named = [jobs.show(workspace, id).config["benchmark"] for id in ids]
     assert named == ["animals-judged", "animals-judged-2"]
 
+    # What the endpoint takes later is expected at the pace of the judging, from where it first told of progress.
+    clock, told = [0.0], []
+    monkeypatch.setattr(answer.time, "monotonic", lambda: clock[0])
+    stages = answer.Stages(Job(workspace.job(ids[1])))
+    stages.seconds = {own_test.JUDGING: 100.0, own_test.WRITING: 40.0, own_test.TESTING: 60.0, own_test.CLOSING: 20.0}
+    monkeypatch.setattr(stages.job, "progress", lambda *_, left_s, **__: told.append(left_s))
+    stages.enter(own_test.JUDGING)
+    for clock[0], done in ((30.0, 0), (31.0, 50), (32.0, 100)):  # 2 s for 100, after half a minute of loading
+        stages._progress("judging", done, 100, "pairs")
+    stages.enter(own_test.WRITING)
+    assert told == pytest.approx([220.0, 220.0, 1.0 + 120.0, 0.0 + 120.0, 0.02 * 60.0 + 60.0])
+
     # Where one has the name all the same, its judgments are not taken for those of this job.
     manifest = manifests.Manifest(source={"kind": judged.KIND, "job": ids[1]})
     documents = [Document(f"d{n}", "", f"Text {n}.") for n in range(2)]
@@ -164,6 +176,25 @@ def test_a_log_without_a_model_that_judges_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match="cannot judge"):
         answering.plan(workspace, asked(corpus, log, tiny, generator="template", model=""))
+
+
+def test_templates_as_the_last_resort_are_said_before_the_start(
+    workspace: Workspace, corpus: CorpusManifest, tiny: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With nothing set up the commands fell back to them without a word."""
+    words = ["--corpus", corpus.id, "--retriever", tiny, "--minutes", "60"]
+    for command in (["answer"], ["study", "test"]):
+        assert main([*command, *words, "--json"]) == 0
+        told = capsys.readouterr()
+        assert told.err.startswith(own_test.BY_TEMPLATES), command
+        assert "--generator openai" in told.err
+        if command == ["answer"]:
+            assert "templates write the training queries, for no LLM is named" in json.loads(told.out)["takes"]
+            assert json.loads(told.out)["steps"][:2] == [
+                f"6 template queries of {corpus.id}-template", "training queries by templates"
+            ]  # fmt: skip
+    assert main(["answer", *words, "--generator", "template"]) == 0
+    assert own_test.BY_TEMPLATES not in capsys.readouterr().err, "they were asked for"
 
 
 def test_a_log_beside_a_benchmark_is_refused(

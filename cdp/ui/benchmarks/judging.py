@@ -16,9 +16,9 @@ from cdp.studies import target_queries
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.queries import writing
 from cdp.ui.shell import columns, forms, frame, state, tables
-from cdp.ui.shell.tables import count, md
+from cdp.ui.shell.tables import count, cut, md
 
-FILE, SET, MODEL = "Query log", "Query set", "A model writes them"
+FILE, SET, MODEL, BEFORE = "Query log", "Query set", "A model writes them", "Given before"
 TYPES = ("txt", "csv", "tsv", "jsonl")
 SHOWN = 5
 
@@ -39,7 +39,7 @@ def page(workspace: Workspace) -> None:
     key = "judge"
     corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
-        source = asked_queries(workspace, key, stack)
+        source = asked_queries(workspace, key, corpus, stack)
         chosen = writing.choose_generator(workspace, [], key, llm_only=True)
         own = ("corpus", "queries", "query_field", "benchmark", "runs", "generator", "model", "base_url", "writer")
         writer = forms.widget(JudgeConfig, "writer", key=key) if source == "" else ""
@@ -67,11 +67,17 @@ def page(workspace: Workspace) -> None:
         forms.command(commands.line("benchmarks", "judge", config=shown, wait=True))
 
 
-def asked_queries(workspace: Workspace, key: str, stack: ExitStack) -> str | None:
+def asked_queries(workspace: Workspace, key: str, corpus: str, stack: ExitStack) -> str | None:
     """Ask for a log or a query set; return its path or id, empty if a model is to write the queries, None while none
-    is chosen. Uploads live as the stack."""
+    is chosen. Uploads live as the stack. What was given for the corpus before is not asked for again."""
     about = frame.DEFINITIONS["target_queries"]
-    way = forms.segments("Target queries", (FILE, SET, MODEL), key=f"{key}_from", help=about)
+    before, texts = judging.given_before(workspace, corpus)
+    ways = (*([BEFORE] if before else []), FILE, SET, MODEL)
+    way = forms.segments("Target queries", ways, key=f"{key}_from", help=about)
+    if way == BEFORE:
+        st.caption(f"{count(len(texts), 'query', 'queries')}, the first: {md(cut(texts[0], 80))}")
+        return before
+
     if way == MODEL:
         st.caption(
             "Without a log, a model imagines what people would ask. Results then say so: real queries are better."

@@ -90,9 +90,8 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     unit = queries.unit(workspace, [corpus])
     st.markdown(f"**{LABEL}**")
     st.caption(
-        f"Writes diverse queries and paraphrases for a part of the {unit}s, trains on one and on several of each per "
-        f"{unit}, and measures on judged queries what it gains over BM25, every retriever at hand untrained, and the "
-        "fusions of both."
+        f"Writes diverse queries and paraphrases for a part of the {unit}s, and trains on one and on several per "
+        f"{unit}. Judged queries tell the gain over BM25, over each untrained retriever at hand, and their fusions."
     )
 
     sets = queries.list_query_sets(workspace, corpus=corpus)
@@ -103,15 +102,15 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         values["retriever"] = forms.pick(
             "Retriever to train", presets, width=260, key="trial_retriever",
-            help="The best untrained one on the dev queries that the time allows, or one that you name. All at hand "
-            "stand beside it untrained.",
+            help="One that you name, or the one that is best untrained on the dev queries, of those that the time "
+            "allows. All at hand are evaluated untrained beside it.",
         )  # fmt: skip
         values["per_doc"] = forms.pick(
             "Queries per document",
             {(5,): "1 and 5", GRID: "1, 2, 5 and 10"},
             width=180,
             key="trial_per_doc",
-            help="The grid trains more, on the first queries of one set of ten.",
+            help="The grid takes more trainings, on the first queries of one set of ten.",
         )
 
         for name in ("queries", "seeds", "minutes", *(["spend"] if chosen.costs else [])):
@@ -224,8 +223,8 @@ LOOKS = {
     NO_EVIDENCE: ("help", "gray"),
 }
 
-# The price of an option that asks no model; a table of nothing else says nothing.
-FREE = "free"
+# Prices of an option that asks no model, or an unknown one; a table of nothing else says nothing.
+PLAIN = ("free", "not known")
 
 
 def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> None:
@@ -353,7 +352,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         "Price": [row.price_text for row in rows],
         "Training": [row.training_text if row.arm else None for row in rows],
     }
-    if known.measured or any(row.price_text != FREE for row in rows):
+    if known.measured or any(row.price_text not in PLAIN for row in rows):
         tables.show(
             {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)},
             height="content",

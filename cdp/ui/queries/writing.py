@@ -120,8 +120,8 @@ def ask_key(base_url: str, key: str) -> str:
     with suppress(CdpError):  # no address yet; the request says so
         there = "server's own key" if access.server_key(base_url) else there
         there = "typed before" if access.typed_key(base_url) else there
-    typed = st.text_input(
-        "API key", type="password", key=f"{key}_api_key", placeholder=there, persist_state="session",
+    typed = forms.secret(
+        "API key", key=f"{key}_api_key", placeholder=there, persist_state="session",
         help="Used for requests and passed to the jobs you start; never written to disk. On a dashboard of your own it "
         "is held for this address until the dashboard ends. If empty, the server's own key is used when it belongs to "
         "this URL, otherwise none.",

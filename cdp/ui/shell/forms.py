@@ -78,6 +78,12 @@ def button(label: str, *, disabled: bool = False, help: str | None = None, **opt
     return bool(st.button(label, disabled=disabled or locked, help=permission.REASON if locked else help, **options))
 
 
+def secret(label: str, *, key: str, **more: Any) -> str:
+    """A field for a key or a password."""
+    # Live: such a field does not send what was typed when the focus moves to its own button, as with Tab.
+    return st.text_input(label, type="password", key=key, live="500ms", **more) or ""
+
+
 def download(label: str, data: Any, file_name: str, *, key: str, **more: Any) -> None:
     """A button that hands out a file (its bytes, its text, or a function that makes them) without a rerun."""
     st.download_button(label, data, file_name=file_name, icon=":material/download:", on_click="ignore", key=key, **more)
