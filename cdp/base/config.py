@@ -652,8 +652,14 @@ class EvaluationConfig(Config):
         reason="Another retriever than the one that was named; its result is a row of its own.",
     )
     rerank: str = option(
-        "", "A cross-encoder, by name or folder, that reorders the first 50 documents of each query; empty for none.",
-        holds="model",
+        "",
+        "What reorders the first documents of each query: a cross-encoder, by name or folder, or a multi-vector "
+        "retriever (a preset, a training's id, a name or folder), by MaxSim. Empty for none.", holds="model",
+    )
+    rerank_depth: int | None = option(
+        None, "Documents of each query that it reorders. Empty: 50 for a cross-encoder, 100 for a multi-vector "
+        "retriever; evaluated by itself that one scores all documents.", unit="documents", minimum=1, maximum=10000,
+        advanced=True,
     )
     protocol: str = PROTOCOL
     batch_size: int = option(
@@ -677,6 +683,10 @@ class EvaluationConfig(Config):
     )
     budget: float | None = EMBEDDING_BUDGET
     gpus: int | None = ONE_GPU
+
+    def check(self) -> None:
+        if (self.rerank_depth or 0) > self.top_k:
+            raise ConfigError(f"'rerank_depth' is {self.rerank_depth}, and {self.top_k} documents are kept (top_k).")
 
 
 class IndexConfig(Config):

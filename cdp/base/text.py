@@ -194,7 +194,7 @@ def typed_path(text: str | Path) -> Path:
         path = Path(text).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             path.stat()
-    except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, ~user of nobody, NUL
+    except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, ~user of no account, NUL
         raise InputError(f"{shown(str(text))} cannot be a path: {error}.", hint="Check it.") from error
     return path
 

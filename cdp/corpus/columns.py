@@ -39,7 +39,7 @@ def _blocks(
 ) -> Generator[tuple[bytes, Ends, Ends | None], None, None]:
     """The bytes of a source, without a byte order mark, in blocks of whole rows, where each line ends, and each row.
 
-    The last row ends with a line break, too. None, and no more, where rows cannot be told apart or are too long.
+    The last row ends with a line break, too. None, and no more, where the rows' ends are unclear or rows are too long.
     """
     with source.open() as stream:
         rest = b""

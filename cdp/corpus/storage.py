@@ -250,11 +250,11 @@ class CorpusUpdate:
     number: int
 
     def sentence(self) -> str:
-        gone = self.previous.n_documents - len(self.kept)
+        removed = self.previous.n_documents - len(self.kept)
         stayed = counted(len(self.kept), self.previous.unit)
         return (
             f"A new version of {self.previous.name}: {stayed} stayed; new or changed: {self.n_new:,}; of the earlier "
-            f"version changed or removed: {gone:,}."
+            f"version changed or removed: {removed:,}."
         )
 
 

@@ -5,7 +5,7 @@ with 0 where nothing relevant was retrieved. Values are in [0, 1].
 
 trec_eval orders a query's documents by score, highest first, and documents of equal score by id, *highest first* (as
 UTF-8 bytes); it keeps scores in single precision, so what differs less than that is equal. pytrec_eval-terrier does the
-same, whatever is often said of ascending ids. Only documents with a grade above 0 are relevant; a grade below 0 counts
+same; ascending ids are often named instead. Only documents with a grade above 0 are relevant; a grade below 0 counts
 as 0, as in trec_eval.
 """
 

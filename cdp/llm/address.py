@@ -50,11 +50,11 @@ class Endpoint:
     @property
     def environment(self) -> dict[str, str]:
         """Return the environment with which a job's worker resolves to this endpoint. Empty values unset variables."""
-        # A worker inherits the submitter's environment: keys of other addresses are removed.
         key = "" if self.key == NO_KEY else self.key
-        if not self.url:
-            return {OWN: key} if key else {}
-        return {"CDP_BASE_URL": self.url, **dict.fromkeys(KEYS, ""), OWN: key}
+        if self.url:
+            # A worker inherits the submitter's environment: keys of other addresses are removed.
+            return {"CDP_BASE_URL": self.url, **dict.fromkeys(KEYS, ""), OWN: key}
+        return {OWN: key} if key else {}
 
 
 def resolve(
@@ -95,9 +95,7 @@ def resolve(
 
 def address(base_url: str = "", environment: Mapping[str, str] | None = None) -> str:
     """Return the address that requests add their path to; ConfigError for an invalid one."""
-    environment = os.environ if environment is None else environment
-    named = (_get(environment, name) for name in URL_VARIABLES)
-    url = base_url.strip() or next((value for value in named if value), OPENAI_URL)
+    url = base_url.strip() or _first_set(URL_VARIABLES, environment)
     parse(url)
     return _base(url)
 
@@ -109,10 +107,14 @@ def split_query(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _base(url: str) -> str:
-    path, mark, query = url.strip().partition("?")
+    path, _, query = url.strip().partition("?")
     path = path.rstrip("/")
-    end = next((end for end in _PATHS if path.endswith(end)), "")
-    return f"{path.removesuffix(end).rstrip('/')}{mark if query else ''}{query}"
+    for end in _PATHS:
+        if path.endswith(end):
+            path = path.removesuffix(end).rstrip("/")
+            break
+
+    return f"{path}?{query}" if query else path
 
 
 def key_name(url: str, environment: Mapping[str, str] | None = None) -> str:
@@ -164,13 +166,21 @@ def _no_address(text: str, *, secret: bool) -> ConfigError:
             "The endpoint's address must not hold a user, a password or a key: it is stored with the results.",
             hint=f"Set {OWN} instead.",
         )
-    shown = f"{text[:80]!r}{'…' if len(text) > 80 else ''}"
+    shown = repr(text[:80])
+    if len(text) > 80:
+        shown += "…"
     return ConfigError(f"{shown} is not the address of an endpoint.", hint="Give one, as http://localhost:8000/v1.")
 
 
-def _home(name: str, environment: Mapping[str, str]) -> str:
+def _home(name: str, environment: Mapping[str, str] | None) -> str:
     """Return the address that the key in this variable was given for."""
-    return next((url for variable in KEYS[name] if (url := _get(environment, variable))), OPENAI_URL)
+    return _first_set(KEYS[name], environment)
+
+
+def _first_set(variables: Sequence[str], environment: Mapping[str, str] | None) -> str:
+    """Return the address in the first of these variables that is set, else OpenAI's."""
+    environment = os.environ if environment is None else environment
+    return next(filter(None, (_get(environment, name) for name in variables)), OPENAI_URL)
 
 
 def _get(environment: Mapping[str, str], name: str) -> str:
@@ -187,26 +197,36 @@ SCHEMES = ("http", "https", "socks5", "socks5h")
 
 def check_proxies() -> dict[str, str]:
     """Return {scheme: variable and value, without a password}. ConfigError names a proxy that cannot be used."""
-    import httpx2
-
     found: dict[str, str] = {}
     for scheme, value in getproxies().items():
         if scheme not in ("http", "https", "all"):
             continue
-        name = next((n for n in os.environ if n.lower() == f"{scheme}_proxy" and os.environ[n] == value), scheme)
+
+        named = [n for n in os.environ if n.lower() == f"{scheme}_proxy" and os.environ[n] == value]
         kind, mark, rest = value.rpartition("://")
-        found[scheme] = f"{name}={kind}{mark}{rest.rpartition('@')[2]}"
-        try:
-            usable = bool(httpx2.Proxy(value if mark else f"http://{value}").url.host)  # as httpx2 reads it
-        except (ValueError, httpx2.InvalidURL):
-            usable = False
-        trouble = "" if usable else f"it needs a host, and one of the schemes {', '.join(SCHEMES)}"
-        if usable and kind.startswith("socks") and importlib.util.find_spec("socksio") is None:
-            trouble = "SOCKS needs the package socksio"
-        if trouble:
+        found[scheme] = f"{named[0] if named else scheme}={kind}{mark}{rest.rpartition('@')[2]}"
+        if trouble := _proxy_trouble(value):
             hint = "Correct the variable or unset it, also in lower case."
             raise ConfigError(f"The proxy {found[scheme]} cannot be used: {trouble}.", hint=hint)
+
     return found
+
+
+def _proxy_trouble(value: str) -> str:
+    """Return why a proxy cannot be used; empty for one that can."""
+    import httpx2
+
+    kind, mark, _ = value.rpartition("://")
+    try:
+        usable = bool(httpx2.Proxy(value if mark else f"http://{value}").url.host)  # as httpx2 reads it
+    except (ValueError, httpx2.InvalidURL):
+        usable = False
+
+    if not usable:
+        return f"it needs a host, and one of the schemes {', '.join(SCHEMES)}"
+    if kind.startswith("socks") and importlib.util.find_spec("socksio") is None:
+        return "SOCKS needs the package socksio"
+    return ""
 
 
 def proxy_for(url: str) -> str:

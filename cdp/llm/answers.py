@@ -233,21 +233,17 @@ def read_embeddings(data: bytes, n: int, expected: Usage) -> Embeddings:
     all are of one dimension.
     """
     read = _fitting(_Vectors, data)
-    indices = [vector.index for vector in read.data]
-    order = list(range(len(indices)))  # where none is told, or all are 0
-
-    if any(indices):
-        order = [index or 0 for index in indices]  # Gemini's compatible address leaves out an index of 0
+    indices = [vector.index or 0 for vector in read.data]  # Gemini's compatible address leaves out an index of 0
+    order = indices if any(indices) else list(range(len(indices)))  # where none is told, or all are 0
     if sorted(order) != list(range(n)):
         raise Malformed(f"it does not hold one vector for each of {n} texts, but {len(order)}", hint=ONE_EACH)
 
     rows = [vector.values for vector in read.data]
-
     widths = sorted({len(row) for row in rows} - {0})
     if len(widths) > 1:
         raise Malformed(f"its vectors have {widths[0]} to {widths[-1]} dimensions")
 
-    values = np.full((n, widths[0] if widths else 0), np.nan, np.float32)
+    values = np.full((n, max(widths, default=0)), np.nan, np.float32)
     for index, row in zip(order, rows, strict=True):
         if len(row):
             values[index] = row
@@ -312,21 +308,10 @@ def _fitting(schema: type[Any], value: Any) -> Any:
 
 def _answer(completion: _Completion, expected: Usage) -> Answer:
     choice = completion.choices[0]
-    message = choice.message
     reason = choice.finish_reason if isinstance(choice.finish_reason, str) else ""
-    text, thought = text_and_thought(message.model_dump())
+    text, thought = text_and_thought(choice.message.model_dump())
     if text is None:
-        moved = (message.model_extra or {}).get("provider_specific_fields")  # LiteLLM
-        refusal = message.refusal or (moved.get("refusal") if isinstance(moved, dict) else None)
-        if refusal:
-            raise Malformed(f"the model refused: {_short(refusal)}", own=True)
-        if message.tool_calls:
-            raise Malformed("the model asked to call a tool instead of writing queries", own=True)
-
-        cut = reason.lower() in LENGTH
-        held, hint = ("a thought and no answer", REASONING_ALONE) if thought else ("no text", "")
-        hint = "Raise max_output_tokens." if cut else hint
-        raise Malformed(f"it holds {held} (it ended with {_short(reason)!r})", own=cut, hint=hint)
+        raise _no_text(choice.message, thought, reason)
 
     model = completion.model if isinstance(completion.model, str) else ""
     usage, mean = _usage(completion.usage, expected, text), _mean_logprob(choice.logprobs)
@@ -334,14 +319,36 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
     return Answer(text, usage=usage, model=clean(model)[:SHOWN], finish_reason=clean(reason)[:SHOWN], logprob=mean)
 
 
+def _no_text(message: _Message, thought: str, reason: str) -> Malformed:
+    """Return why a message without a text cannot be used."""
+    moved = (message.model_extra or {}).get("provider_specific_fields")  # LiteLLM
+    refusal = message.refusal or (moved.get("refusal") if isinstance(moved, dict) else None)
+    if refusal:
+        return Malformed(f"the model refused: {_short(refusal)}", own=True)
+    if message.tool_calls:
+        return Malformed("the model asked to call a tool instead of writing queries", own=True)
+
+    cut = reason.lower() in LENGTH
+    held, hint = ("a thought and no answer", REASONING_ALONE) if thought else ("no text", "")
+    if cut:
+        hint = "Raise max_output_tokens."
+    return Malformed(f"it holds {held} (it ended with {_short(reason)!r})", own=cut, hint=hint)
+
+
 def _mean_logprob(logprobs: Any) -> float | None:
     """Return the mean natural log-probability of the tokens, None if any is missing."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(tokens, list) or not tokens:
         return None
-    values = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
-    numbers = [number for value in values if (number := plausible(value)) is not None]
-    return sum(numbers) / len(numbers) if len(numbers) == len(values) else None
+
+    numbers = []
+    for token in tokens:
+        number = plausible(token.get("logprob")) if isinstance(token, dict) else None
+        if number is None:
+            return None
+        numbers.append(number)
+
+    return sum(numbers) / len(numbers)
 
 
 def plausible(value: Any) -> float | None:

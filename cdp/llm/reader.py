@@ -12,6 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -95,19 +96,33 @@ def text_and_thought(message: Mapping[str, Any]) -> tuple[str | None, str]:
     content, thoughts = message.get("content"), [message.get(name) for name in _TABLE["thought_fields"]]
     if isinstance(content, list):
         thoughts += [json.dumps(part["thinking"]) for part in content if part.get("thinking")]
-        texts = [part.get("text") for part in content if part.get("type", "text") == "text"]
-        content = "".join(text for text in texts if text) if any(text is not None for text in texts) else None
+        content = _text_of(content)
+
     thought = "\n".join(text for text in thoughts if isinstance(text, str) and text.strip())
     calls = message.get("tool_calls")
     if not content and isinstance(calls, list) and calls:
         content = _arguments(calls[0]) or content
-    return (content if content or not thought else None), thought
+    if not content and thought:
+        return None, thought
+
+    return content, thought
+
+
+def _text_of(parts: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the text of a message in parts; None where no part is one."""
+    texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
+    if all(text is None for text in texts):
+        return None
+    return "".join(filter(None, texts))
 
 
 def read(text: str, finish_reason: str = "stop") -> Reading:
     """Return what a message's text holds. Without a ``finish_reason`` an answer is whole if it ends as a sentence."""
     bare = _without_ends(text)
-    answer, thought, closed = (bare, "", True) if _is_json(bare) else _divided(bare)
+    answer, thought, closed = bare, "", True
+    if not _is_json(bare):
+        answer, thought, closed = _divided(bare)
+
     answer = _unwrapped(_one_turn(answer.strip()))
     reason = finish_reason.lower()
     ended = reason in ENDED or (not reason and (bare != text.strip() or answer.endswith(_SENTENCE_END)))
@@ -118,29 +133,46 @@ def until(text: str, stop: Sequence[str]) -> tuple[str, bool]:
     """``text`` up to the first stop text, and whether there is one; stop texts before any other text do not count."""
     for mark in stop:
         text = text.removeprefix(mark)
-    first = min((at for mark in stop if (at := text.find(mark)) >= 0), default=-1)
-    return (text, False) if first < 0 else (text[:first], True)
+
+    places = [text.find(mark) for mark in stop if mark in text]
+    return (text[: min(places)], True) if places else (text, False)
 
 
 def _divided(text: str) -> tuple[str, str, bool]:
     """Return answer, thought, and whether every thought ends."""
+    return _by_answer_mark(text) or _by_closing_marks(text)
+
+
+def _by_answer_mark(text: str) -> tuple[str, str, bool] | None:
+    """Divide a text at the last mark of an answer; None where it holds none, and begins with no thought that needs
+    one."""
     lower = text.lower()
     for row, begins, splits in _SPLITS:
         begun = begins.match(text) if row.opening else None
         if row.found == "phrase" and not begun:
             continue
 
+        marks = []
         # Most often there is none: a pattern would look at every character.
-        found = splits.finditer(text) if row.answer.partition("…")[0].lower() in lower else ()
+        if row.answer.partition("…")[0].lower() in lower:
+            for mark in splits.finditer(text):
+                if begun or _line_before(text, mark.start())[-1:] in ("", ">"):
+                    marks.append(mark)
 
-        marks = [mark for mark in found if begun or _line_before(text, mark.start())[-1:] in ("", ">")]
         if marks:
             return _before(text[marks[-1].end() :], row.answer_end), text[: marks[-1].start()], True
         if begun and not row.closing and row.opening != "analysis":  # which may begin a query
             return "", text, False
 
-    kept, thoughts, at, closed = list[str](), list[str](), 0, True
-    while closed and (mark := (_OPENING_HERE.match(text, at) if at else None) or _OPENING.search(text, at)):
+    return None
+
+
+def _by_closing_marks(text: str) -> tuple[str, str, bool]:
+    """Take the thoughts between their marks out of a text, and what stands before a closing mark alone."""
+    kept: list[str] = []
+    thoughts: list[str] = []
+    at, closed = 0, True
+    while closed and (mark := _next_opening(text, at)):
         end = _end_of(_BOTH[(mark.lastindex or 1) - 1], text, mark.end())
         closed = end is not None
         start, stop = end or (len(text), len(text))
@@ -154,6 +186,12 @@ def _divided(text: str) -> tuple[str, str, bool]:
         answer = answer[stray[1] :]
 
     return answer, "\n".join(thoughts), closed
+
+
+def _next_opening(text: str, at: int) -> re.Match[str] | None:
+    """Return the next mark of a thought: right behind the last one, else at the beginning of a line."""
+    here = _OPENING_HERE.match(text, at) if at else None
+    return here or _OPENING.search(text, at)
 
 
 def _end_of(marks: re.Pattern[str], text: str, at: int) -> tuple[int, int] | None:
@@ -213,41 +251,55 @@ def _one_turn(text: str) -> str:
     mark = _TURN.search(text)
     if mark is None or _is_json(text):
         return _without_ends(text)
-    more = _ITEM.match(text[mark.end() : mark.end() + _AROUND])
-    return _without_ends(_TURN.sub("\n", text) if more else text[: mark.start()])
+    if _ITEM.match(text[mark.end() : mark.end() + _AROUND]):
+        return _without_ends(_TURN.sub("\n", text))
+    return _without_ends(text[: mark.start()])
 
 
 def _unwrapped(text: str) -> str:
     """Return what stands between the marks of an answer, in a code fence, or as the arguments of a tool's call."""
-    for opening, ending in [] if _is_json(text) else [*_WRAPS, *_WRAPS]:
-        for mark in list(opening.finditer(text))[-1:]:
-            text = _before(text[mark.end() :], ending)
+    if not _is_json(text):
+        for opening, ending in [*_WRAPS, *_WRAPS]:
+            for mark in list(opening.finditer(text))[-1:]:
+                text = _before(text[mark.end() :], ending)
+
     if fenced := _FENCED.match(text):
         text = fenced[1].strip()
-    tool = _TOOL.match(text)
-    called = text[tool.end() :] if tool else text
-    start = re.search(r"[\[{]", called) if tool else re.match(r"[\[{]", called)
-    try:
-        value = json.JSONDecoder(strict=False).raw_decode(called, start.start())[0] if start else None
-    except (ValueError, RecursionError):
-        value = None
-    return _arguments(value) or called.strip()
+
+    start = re.match(r"[\[{]", text)
+    if tool := _TOOL.match(text):
+        text = text[tool.end() :]
+        start = re.search(r"[\[{]", text)
+
+    if start:
+        with suppress(ValueError, RecursionError):
+            value, _ = json.JSONDecoder(strict=False).raw_decode(text, start.start())
+            return _arguments(value) or text.strip()
+
+    return text.strip()
 
 
 def _arguments(call: Any) -> str:
     """Return the arguments of a tool's call as JSON; empty for anything else."""
-    call = call[0] if isinstance(call, list) and call else call
+    if isinstance(call, list) and call:
+        call = call[0]
     if not isinstance(call, Mapping) or not {"name", "tool_name", "function"} & set(call):
         return ""
-    inside = call["function"] if isinstance(call.get("function"), Mapping) else call
-    found = next((inside[name] for name in ("arguments", "parameters") if inside.get(name)), "")
+
+    inside = call
+    if isinstance(call.get("function"), Mapping):
+        inside = call["function"]
+
+    found = inside.get("arguments") or inside.get("parameters") or ""
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
 def _before(text: str, end: str) -> str:
     """Return the text up to the last such mark in it; all of it where there is none."""
-    marks = list(re.finditer(re.escape(end), text, re.IGNORECASE)) if end else []
-    return (text[: marks[-1].start()] if marks else text).strip()
+    if end:
+        for mark in list(re.finditer(re.escape(end), text, re.IGNORECASE))[-1:]:
+            text = text[: mark.start()]
+    return text.strip()
 
 
 def _is_json(text: str) -> bool:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
 from http import HTTPStatus
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -114,33 +114,66 @@ def read_refusal(status: int, headers: Mapping[str, str], body: bytes, now: floa
 
     A redirect that was not followed is a refusal, too.
     """
-    text, inside = body[:LONGEST].decode("utf-8", "replace"), status < 300
-    whole = text if len(body) <= LONGEST else "" if inside else body[:ECHOED].decode("utf-8", "replace")
-    value = _parsed(whole)
-    value = _inside(value) if inside else value
-    leaves = list(islice(_leaves(value), LEAVES))
+    inside = status < 300
+    value = _body_of(body, inside)
+    leaves = list(islice(_leaves(_inside(value) if inside else value), LEAVES))
 
     words = one_line(": ".join(dict.fromkeys(leaf for name, leaf in leaves if name in WORDS)))
     if inside and not words:
         return None
 
-    words = words or page_title(body) or ("" if text.strip()[:1] in ("{", "[") else one_line(_BEHIND.sub("", text)))
+    words = words or _words_beside(body)
     code = " ".join(leaf for name, leaf in leaves if name in CODES)[:200]
     complaint = f"{code} {words}".lower()[:SEARCHED]
-
     if inside:
-        numbers = (int(number) for number in code.split() if re.fullmatch(r"[45]\d\d", number))
-        named = (number for pattern, number in NAMED.items() if re.search(pattern, complaint))
-        status = next(chain(numbers, named), 400)
+        status = _status_inside(code, complaint)
+    if not words:
+        words = HTTPStatus(status).phrase if status in set(HTTPStatus) else "no words"
 
-    words = words or (HTTPStatus(status).phrase if status in set(HTTPStatus) else "no words")
-    param = next((leaf for name, leaf in leaves if name == "param"), "")
-    delay = next((leaf for name, leaf in leaves if name == "retryDelay"), words)  # Google's, "37s"
-    pause = _pause(headers, delay[:SEARCHED], now)
-    every = next((kind for kind, pattern in OF_EVERY.items() if status in (400, 429) and pattern.search(complaint)), "")
-    refused = (every, None) if every and not pause else _refused(status, param, complaint)
+    first = dict(reversed(leaves))  # of each name
+    pause = _pause(headers, first.get("retryDelay", words)[:SEARCHED], now)  # Google's, "37s"
+    every = _of_every(status, complaint)
+    if every and not pause:
+        return Refusal(status, words, code, every, None, pause)
 
-    return Refusal(status, words, code, *refused, pause)
+    return Refusal(status, words, code, *_refused(status, first.get("param", ""), complaint), pause)
+
+
+def _body_of(body: bytes, inside: bool) -> Any:
+    """Return the parsed body; None for one that is no JSON, or too long for an error."""
+    if len(body) <= LONGEST:
+        return _parsed(body.decode("utf-8", "replace"))
+    return None if inside else _parsed(body[:ECHOED].decode("utf-8", "replace"))
+
+
+def _words_beside(body: bytes) -> str:
+    """Return the words of a body without a known field: a page's title or a plain text; empty for JSON."""
+    text = body[:LONGEST].decode("utf-8", "replace")
+    if title := page_title(body):
+        return title
+    return "" if text.strip()[:1] in ("{", "[") else one_line(_BEHIND.sub("", text))
+
+
+def _status_inside(code: str, complaint: str) -> int:
+    """Return the status of an error inside HTTP 200: as a number among its codes, else by its name."""
+    for number in code.split():
+        if re.fullmatch(r"[45]\d\d", number):
+            return int(number)
+    for pattern, status in NAMED.items():
+        if re.search(pattern, complaint):
+            return status
+
+    return 400
+
+
+def _of_every(status: int, complaint: str) -> str:
+    """Return what every request would be refused for; empty for none of these."""
+    if status in (400, 429):
+        for kind, pattern in OF_EVERY.items():
+            if pattern.search(complaint):
+                return kind
+
+    return ""
 
 
 def page_title(body: bytes) -> str:
@@ -148,8 +181,10 @@ def page_title(body: bytes) -> str:
     text = body[:LONGEST].decode("utf-8", "replace")
     if not _PAGE.match(text):
         return ""
-    title = _TITLE.search(text)
-    return f"a web page, “{one_line(html.unescape(title[1] if title else 'untitled'))[:100]}”"
+
+    found = _TITLE.search(text)
+    title = found[1] if found else "untitled"
+    return f"a web page, “{one_line(html.unescape(title))[:100]}”"
 
 
 def _parsed(text: str) -> Any:
@@ -161,19 +196,22 @@ def _parsed(text: str) -> Any:
 
 def _inside(value: Any) -> Any:
     """Return the error in the body of HTTP 200: OpenRouter and LiteLLM send one in place of choices, or in a choice."""
-    value = value[0] if isinstance(value, list) and value else value  # Google
+    if isinstance(value, list) and value:
+        value = value[0]  # Google
     if not isinstance(value, dict):
         return None
+
     choices = value.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if isinstance(choice, dict) and (choice.get("error") or choice.get("finish_reason") == "error"):
-        failed = "The model's provider failed within its answer (finish_reason: error)."
-        return choice.get("error") or {"message": failed, "code": 502}
+    for choice in choices[:1] if isinstance(choices, list) else ():
+        if isinstance(choice, dict) and (choice.get("error") or choice.get("finish_reason") == "error"):
+            failed = "The model's provider failed within its answer (finish_reason: error)."
+            return choice.get("error") or {"message": failed, "code": 502}
+
     return None if choices or value.get("data") else value
 
 
 def _leaves(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield (field, text) of the values in a body, also of JSON within a text: routers hand on what is behind them."""
+    """Yield (field, text) of the values in a body, also of JSON within a text: routers pass on a provider's error."""
     if isinstance(value, str):
         if wrapped := _WRAPPED.match(value):
             yield "type", wrapped[0]
@@ -196,14 +234,20 @@ def _refused(status: int, param: str, complaint: str) -> tuple[str, int | None]:
     """Return what a server does not take, and its limit."""
     if status in (401, 402, 403, 408, 409, 429, 502, 503, 504):
         return "", None
+
     for kind, pattern in LIMITS.items():
         if found := pattern.search(complaint):
-            return kind, next((int(limit) for limit in found.groups() if limit), None)
+            limits = list(filter(None, found.groups()))
+            return kind, int(limits[0]) if limits else None
+
     untaken = _UNTAKEN.search(complaint)
     if param.partition(".")[0] == SCHEMA or (_SCHEMA.search(complaint) and (status < 500 or untaken)):
         return SCHEMA, None
-    named = param if param in REPLACEMENTS else next(iter(_NAMES.findall(complaint)), "")
-    return (named if untaken else ""), None
+    if untaken and param in REPLACEMENTS:
+        return param, None
+
+    named = _NAMES.search(complaint) if untaken else None
+    return (named[0] if named else ""), None
 
 
 def _pause(headers: Mapping[str, str], said: str, now: float) -> float | None:
@@ -212,19 +256,24 @@ def _pause(headers: Mapping[str, str], said: str, now: float) -> float | None:
     for name, unit in (("retry-after", 1.0), ("retry-after-ms", 1000.0)):
         with suppress(ValueError):
             seconds = float(headers.get(name, "")) / unit
-    with suppress(ValueError, OverflowError):  # a year that there is not
-        date = None if seconds else parsedate_tz(headers.get("retry-after", ""))
-        seconds = mktime_tz(date) - now if date else seconds
+
+    if not seconds:
+        with suppress(ValueError, OverflowError):  # a year that there is not
+            if date := parsedate_tz(headers.get("retry-after", "")):
+                seconds = mktime_tz(date) - now
+
     if not seconds and (found := _WAIT.search(said)):
         hours, minutes, count, unit_name = found.groups()
-        seconds = 3600 * int(hours or 0) + 60 * int(minutes or 0) + float(count) / (1000 if unit_name == "ms" else 1)
+        unit = 1000.0 if unit_name == "ms" else 1.0
+        seconds = 3600 * int(hours or 0) + 60 * int(minutes or 0) + float(count) / unit
+
     return min(seconds, WAIT_S) if seconds > 0 else None  # also None for what is no number
 
 
 class Learnt:
     """What one model at one address does not take, learnt from its refusals. Safe to share between threads.
 
-    With a ``path`` it is kept there, in the job's folder, so that a resumed job asks for nothing in vain again.
+    With a ``path`` it is kept there, in the job's folder, so that a resumed job does not send what was refused.
     """
 
     FILE = "endpoints.json"
@@ -275,13 +324,18 @@ class Learnt:
         parts = [f"no {words.get(one, one)}" for one in sorted(self.refused)]
         if self.texts is not None:
             parts.append("one text a request" if self.texts == 1 else f"at most {self.texts} texts a request")
-        return f"{self._name} takes {', '.join(parts)}: requests are sent accordingly." if parts else ""
+        if not parts:
+            return ""
+
+        return f"{self._name} takes {', '.join(parts)}: requests are sent accordingly."
 
     def _keep(self, name: str = "", texts: int | None = None) -> None:
         with self._lock:
             before = self.sentence
-            self.refused = self.refused | ({name} if name else set())
-            self.texts = min(texts, self.texts or texts) if texts else self.texts
+            if name:
+                self.refused = self.refused | {name}
+            if texts:
+                self.texts = min(texts, self.texts or texts)
             if self.sentence == before:  # learnt by another thread meanwhile
                 return
             print(self.sentence, file=sys.stderr, flush=True)

@@ -358,7 +358,7 @@ class OptionSet:
         return next(c for c in self.all if c.option is option and c.against is against)
 
     def advisable(self, arm: Arm) -> bool:
-        """Whether nothing shows it to be more than ``WORTH_POINTS`` worse, or beaten by what costs no more."""
+        """Return True unless it is shown to be ``WORTH_POINTS`` worse than another, or worse than a cheaper one."""
         over = [c for c in self.all if c.against is arm and c.gains]
         return not any(c.low > WORTH_POINTS or cost(c.option) <= cost(arm) for c in over)
 
@@ -591,7 +591,7 @@ def _findings(
 
 
 def _best_training(q: OptionSet, b: Basis) -> str:
-    """The training to take where the choice is none, with what it has over one query."""
+    """The best training where the choice is not to train, with its lead over one query."""
     best, _ = q.choose(q.trained)
     text = action_of(best, b.retriever, b.unit)
     singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
@@ -650,8 +650,10 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     held = [arm for arm in lead.arms if arm.held]
     if not held:
         return ()
-    q = OptionSet(lead, [*held, *(arm for arm in lead.arms if arm.per_doc == 1 and not arm.held)])
-    return tuple(q.of(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1))
+
+    q = OptionSet(lead, [arm for arm in lead.arms if arm.held or arm.per_doc == 1])
+    pairs = [(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1)]
+    return tuple(starmap(q.of, pairs))
 
 
 def differences_of(e: Evidence) -> tuple[ArmDifference, ...]:
@@ -843,7 +845,7 @@ def _settling(lead: Evidence, q: OptionSet) -> Settling:
 
 
 def _rounded(n: float) -> int:
-    """To two digits, upwards: an estimate."""
+    """Round up to two digits: it is an estimate."""
     unit = 10 ** max(0, int(math.log10(n)) - 1)
     return math.ceil(n / unit) * unit
 

@@ -148,7 +148,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The options of one study, benchmark split and retriever; or, without arms, what other datasets let expect, with
+    """The options of one study, benchmark split and retriever; or, without arms, what other datasets predict, with
     the ``limits`` of that in sentences. ``clusters`` number the units of the queries (``units.clusters_of``), empty
     where each is one, ``query_ids`` name them."""
 

@@ -369,7 +369,7 @@ def sentence(view: JobView) -> str:
     state = str(view.state)
     after = "" if view.seconds is None else f" after {duration(view.seconds)}"
     model_note = " Its model is kept." if view.has_model else ""
-    failed = f"; {counted(view.n_failures, 'item')} failed on the way and are listed" if view.n_failures else ""
+    n_failed = counted(view.n_failures, "item") if view.n_failures else ""
 
     if state == "queued":
         ahead = (view.position or 1) - 1
@@ -377,13 +377,16 @@ def sentence(view: JobView) -> str:
         return view.message or turn
 
     if state == "running":
-        runs = f"It runs in the background{failed} and continues when this window is closed."
+        runs = "It runs in the background and continues when this window is closed."
+        if n_failed:
+            runs += f" {n_failed} failed so far and are listed."
         return f"{runs} {warning(view)}".strip()
 
     if view.inputs.get("recorded"):
         return "Recorded: it ran on another machine and came with the demo. Run the test on Decide to repeat it here."
 
     if state == "finished":
+        failed = f"; {n_failed} failed on the way and are listed" if n_failed else ""
         return f"Finished{after}{failed}.{model_note}"
     if state == "stopped":
         again = "" if "Resume" in view.message else " Resume it to go on."

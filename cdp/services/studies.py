@@ -114,7 +114,7 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     leaks = [f"Leaked: {leakage.Leak(**leak).sentence}" for leak in view.inputs.get(leakage.LEAKAGE, ())]
     found = list(records.list_records(view.folder))
 
-    # Studies of before did not write down which queries share a document; the benchmark still says it.
+    # Earlier studies did not write down which queries share a document; the benchmark still says it.
     for facts in about["benchmarks"]:
         queries = records.query_ids(found, facts["place"])
         units = None if "units_of" in facts else units_of(workspace, facts["name"], facts["split"], queries)

@@ -397,8 +397,8 @@ def _arms(
     design: str,
 ) -> Iterator[Arm]:
     """The options of a study on one benchmark: this retriever's trainings with equal weights, BM25, and all untrained
-    retrievers with their fusions. A fusion that dev shows to bring nothing is none, nor a retriever that knows the
-    queries."""
+    retrievers with their fusions. Left out are fusions that bring nothing on dev, and retrievers that were trained on
+    the queries."""
     by_label = {source.label: source for source in sources}
     for cell, by_benchmark in scores.items():
         label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)
@@ -427,7 +427,7 @@ def _arms(
 
 
 def _trained_arm(arm: Arm, cell: Cell, query_set: str, training: Sequence[Mapping[str, Any]], design: str) -> Arm:
-    """The option ``arm`` as the training that it is: on which queries, how many, and how long it took at most."""
+    """Return ``arm`` with the facts of its training: its queries, its size, and the longest time it took."""
     kind, held = arm.kind, cell.held
     if method_of(kind) in (DIVERSE, PARAPHRASE):
         kind = kind.partition(ON)[0]

@@ -72,7 +72,7 @@ class Writer(EndpointSettings):
 
 
 class StudyConfig(Config):
-    """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
+    """The paper's experiment on one's own data: each combination is trained and evaluated. Commas separate lists."""
 
     benchmarks: tuple[str, ...] = option(
         REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmark",
@@ -154,7 +154,7 @@ class StudyConfig(Config):
     )  # fmt: skip
     bm25: bool = option(
         False, "Evaluate BM25 on the same benchmarks, as a row beside the retrievers.",
-        reason="Plans of before BM25 was a row stay as they were.",
+        reason="Off: earlier plans have no row for BM25.",
     )  # fmt: skip
     hybrid: bool = option(
         False, "Evaluate the fusion of BM25 and each untrained retriever, as a row beside them.",
@@ -174,7 +174,7 @@ class StudyConfig(Config):
     same_language: bool = option(
         False,
         "Evaluate what is trained on queries of one language on the benchmarks of that language alone. The untrained "
-        "retriever and BM25 are evaluated on all.", reason="Off: plans of before have no other evaluations.",
+        "retriever and BM25 are evaluated on all.", reason="Off: earlier plans evaluate on all benchmarks.",
         advanced=True,
     )  # fmt: skip
     criteria: str = option(
@@ -215,7 +215,7 @@ class StudyConfig(Config):
 
     def recorded(self) -> dict[str, Any]:
         """Return the settings that took part: a default must not read as the writer of queries that were there."""
-        # Those that came later stand in no plan of before.
+        # Later settings stand in no earlier plan.
         later = {**Loop.settings()}
         later |= {
             name: self.settings()[name] for name in ("choose", "untrained", "layers", "fusion", "keep", "tracker")
@@ -357,7 +357,7 @@ def stored(values: Mapping[str, Any]) -> StudyConfig:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The settings in a file: names with texts and lists. InputError for what is no such file."""
+    """The settings in a file: names with texts and lists. InputError for a file that is no plan."""
     import yaml
 
     try:
@@ -419,7 +419,7 @@ class TrialConfig(Config):
     )  # fmt: skip
     documents: int | None = option(
         None, "So many documents, drawn at random. Empty: all, at most 1,000.",
-        reason="Gains of a thousand documents are told apart in minutes; more cost time and queries.",
+        reason="A thousand documents show a gain within minutes; more cost time and queries.",
         unit="documents", minimum=2,
     )  # fmt: skip
     queries: int = option(

@@ -35,7 +35,7 @@ SLOW = Speed(25.0, 60.0)
 
 
 def speed_key(retriever: str, layers: int | None) -> str:
-    """Under which name the speed of a training is kept: ``minilm``, or ``minilm/2`` with two trained layers."""
+    """Return the name under which the speed of a training is kept: ``minilm``, ``minilm/2`` with two trained layers."""
     return f"{retriever}/{layers}" if layers else retriever
 
 
@@ -161,14 +161,18 @@ class StudyPlan:
         return "not known" if self.cost is None else dollars(self.cost)
 
     def to_dict(self) -> dict[str, Any]:
-        plain = ("seconds", "measured", "pairs", "steps", "benchmarks", "notes")
         return {
             "name": self.config.name,
             "trainings": self.trainings,
             "evaluations": (self.trainings + len(untrained(self.config))) * len(self.benchmarks),
-            **{name: getattr(self, name) for name in plain},
-            "sources": [asdict(s) for s in self.sources],
-            "generations": [asdict(g) for g in self.generations],
+            "seconds": self.seconds,
+            "measured": self.measured,
+            "pairs": self.pairs,
+            "steps": self.steps,
+            "benchmarks": self.benchmarks,
+            "notes": self.notes,
+            "sources": list(map(asdict, self.sources)),
+            "generations": list(map(asdict, self.generations)),
             "config": self.config.recorded(),
         }
 
@@ -289,7 +293,7 @@ class Remaining:
         self._least = math.inf
 
     def done(self, kind: str, seconds: float | None) -> None:
-        """A step of a kind is done; ``seconds`` is None where it was found done."""
+        """Count a step of a kind as done; ``seconds`` is None where its result was there already."""
         self._left[kind] -= 1
         if seconds is not None:
             self._took.setdefault(kind, []).append(seconds)

@@ -80,7 +80,7 @@ class Gain:
 
     @property
     def significant(self) -> bool:
-        """More than chance over ten clusters or more and the seeds, on all seeds in the same direction."""
+        """True for a difference beyond chance over ten or more clusters and the seeds, with one sign on all seeds."""
         shown = self.p_holm < SIGNIFICANT
         if self.stated:
             shown = self.low > 0 or self.high < 0
@@ -131,7 +131,7 @@ def gains(
 
 
 def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
-    """What a condition is compared with, as far as it is there."""
+    """The controls of a condition that the study has."""
     if cell.source in (UNTRAINED, HYBRID) or cell.fused:
         return []
 
@@ -283,7 +283,7 @@ COVARIATES = {"cw": "content words", "words": "words of a query", "overlap": "wo
 class Observation:
     """The gain of a condition on a benchmark (points) with its variance. ``by_seed`` the gains of the single seeds,
     ``covariates`` numbers by name; ``family`` is what was judged, ``corpus`` what was trained on: observations of one
-    family, and of one corpus, hang together."""
+    family, and of one corpus, are not independent."""
 
     study: str
     family: str
@@ -293,6 +293,10 @@ class Observation:
     by_seed: tuple[float, ...]
     covariates: Mapping[str, float]
     corpus: str = ""
+
+    def knows(self, names: Sequence[str]) -> bool:
+        """Return True if these covariates are known, as finite numbers."""
+        return all(np.isfinite(self.covariates.get(name, np.nan)) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +321,7 @@ class Pooled:
 def over_datasets(title: str, observations: Sequence[Observation], names: Sequence[str] = ()) -> Pooled:
     """The mean gain, and its slopes on the covariates ``names``. A covariate that is not known for an observation takes
     the observation out."""
-    known = [o for o in observations if all(np.isfinite(o.covariates.get(name, np.nan)) for name in names)]
+    known = [o for o in observations if o.knows(names)]
     if not known:
         return Pooled(title, problem="there is no observation.")
 

@@ -45,7 +45,7 @@ _CANDIDATE = fields(
 
 
 def folder_of(job: Path, query_set: str, per_doc: int, held: str) -> Path:
-    """Return where the candidate of an option lies."""
+    """Return the folder of an option's candidate."""
     return job / FOLDER / slug(f"{query_set} {per_doc} {held}", length=110)
 
 
@@ -84,7 +84,7 @@ def offer(
 
 
 def title_of(job: Job) -> str:
-    """Return what the kept model is called."""
+    """Return the name of the kept model."""
     return f"Winner of {job.spec.get('name') or job.id}"  # as ``results.naming`` calls it
 
 

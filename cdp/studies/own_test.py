@@ -96,7 +96,7 @@ class JudgedBy:
 def to_be_judged(
     manifest: CorpusManifest, name: str, queries: Sequence[str], n: int, judge: str, config: TrialConfig
 ) -> JudgedBy:
-    """What decides a test once ``judge`` judged ``n`` queries, of which ``queries`` are known: split as then."""
+    """What will decide a test after ``judge`` judged ``n`` queries, of which ``queries`` are known. Splits as then."""
     n_dev = max(1, min(planning.MAX_DEV, int(n * planning.DEV_SHARE)))
     n_test = max(1, min(config.queries, n - n_dev))
     splits = Splits(name, n_test, n_dev, min(manifest.n_documents, MAX_DOCUMENTS))

@@ -47,8 +47,7 @@ LEAST_STEPS = 90
 
 
 class Cell(NamedTuple):
-    """What tells a way of training from the others of a study but for the seed; the defaults are those of a retriever
-    that is not trained.
+    """A way of training within a study, without the seed; the defaults are those of a retriever that is not trained.
 
     ``held`` tells the two halves of the design ``BOTH`` apart: empty for equal documents, and in every other design.
     ``rate`` is the peak learning rate where the study names some; None for the retriever's own. ``layers`` are the
@@ -155,7 +154,7 @@ class Condition:
 
 
 def flat(holder: Any) -> dict[str, Any]:
-    """Return the values of what holds a cell, as records and ``--json`` have them: the cell's own in its place."""
+    """Return the fields of an object, those of a cell in the cell's place, as records and ``--json`` have them."""
     values: dict[str, Any] = {}
     for name, value in asdict(holder).items():
         values |= value._asdict() if isinstance(value, Cell) else {name: value}
@@ -316,7 +315,7 @@ def loop_of(config: StudyConfig, retriever: str, layers: int | None = None) -> L
 
 
 def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
-    """The training that a condition is, but for its steps (``steps_of``)."""
+    """Return the settings of a condition's training, except its steps (``steps_of``)."""
     cell = condition.cell
     weighting, kappa = with_kappa(cell.weighting)
     values: dict[str, Any] = {
@@ -354,8 +353,8 @@ def places(config: StudyConfig, field: str = "benchmarks") -> list[tuple[str, st
 
 
 def dev_of(source: StudySource, languages: Sequence[str]) -> int:
-    """The number of the dev benchmark, by their languages, for trainings on a source: one of its language, else the
-    first."""
+    """Return which dev benchmark (of these ``languages``) chooses for trainings on a source: one of its language, else
+    the first."""
     return languages.index(source.language) if source.language in languages else 0
 
 
@@ -369,7 +368,8 @@ STEP_S = 300.0
 def untrained(config: StudyConfig) -> list[Cell]:
     """What is evaluated without training, in the order of the report."""
     # In this order a choice among the retrievers, which puts the others before it, changes nothing.
-    names = dict.fromkeys((*config.untrained, *config.retrievers))
+    named = dict.fromkeys((*config.untrained, *config.retrievers))
+    names = [name for name in named if not (name in PRESETS and PRESETS[name].trained_only)]
     cells = list(map(Cell, names))
     if config.bm25:
         cells.insert(0, Cell(bm25.NAME))
@@ -390,7 +390,7 @@ def after_choice(config: StudyConfig, chosen: str) -> StudyConfig:
 
 
 def written(workspace: Workspace, source: StudySource) -> StudySource:
-    """A source whose query set is there, found by the job that wrote it if need be, with the counts of its queries."""
+    """Return the source with its query set, found by the job that wrote it, and the counts of its queries."""
     if not source.query_set:
         listed = query_sets.list_query_sets(workspace)
         # A copy with fewer queries names the job too: it is not what the job wrote.
@@ -406,7 +406,7 @@ MAX_ALIKE = 0.1
 
 
 def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) -> str:
-    """Return why diverse queries and paraphrases cannot be told apart, in a sentence; empty where they can.
+    """Return why diverse queries and paraphrases cannot be compared, in a sentence; empty where they can.
 
     Two sets coincide on a document whose first ``per_doc`` queries are the same in both, in any order.
     """
@@ -462,13 +462,17 @@ def cut_to_common(workspace: Workspace, sources: Sequence[StudySource]) -> list[
     """The sources with the counts of the documents that all on one corpus have queries for. ConfigError where two
     corpora's sets share fewer than two documents."""
     common = common_documents(workspace, sources)
-    cut = [counted(workspace, s, common.get(s.corpus)) if s.query_set else s for s in sources]
-    for source in cut:
+    cut = []
+    for source in sources:
+        if source.query_set:
+            source = counted(workspace, source, common.get(source.corpus))
         if source.query_set and source.n_documents < 2 and source.corpus in common:
             raise ConfigError(
                 f"The query sets on {source.corpus} have {source.n_documents} documents in common, too few to compare.",
                 hint="Compare sets with queries for the same documents.",
             )
+        cut.append(source)
+
     return cut
 
 
@@ -542,7 +546,7 @@ class Inputs:
 
     @classmethod
     def of(cls, job: Job) -> Self:
-        """Read them. CdpError where something is missing."""
+        """Read the inputs of a job. CdpError where something is missing."""
         config = StudyConfig.from_dict(job.config)
         chosen = read_json_or_none(job.results / f"{CHOSEN}.json")
         if config.choose and isinstance(chosen, dict):

@@ -48,7 +48,7 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
                    "epochs", "tracker")  # fmt: skip
 
 
-# Settings that came later. Empty ones are left out, so that the results of before are found.
+# Settings that came later. Empty ones are left out, so that earlier results are found.
 CAME_LATER = ("trained_layers", "beside", "stopwords")
 
 # Of a condition: left out of its record where they say nothing.
@@ -60,8 +60,8 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
     return key_of({"base": base_hash, "max_length": max_length})
 
 
-def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
-    """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
+def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "", start: str = "") -> str:
+    """The key of a training. ``dev`` is the dev benchmark's evaluation key, ``start`` what a new head starts from."""
     values = settings.to_dict()
     determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, "")}
     facts: dict[str, Any] = {
@@ -70,15 +70,16 @@ def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, 
         "settings": {name: values[name] for name in determining},
         "similarity": TRAINED_SIMILARITY,
         "dev": dev,
+        **({"start": start} if start else {}),  # of before, a projection started at random
     }
-    # Trainings of before were evaluated five times, in a short one at other steps.
+    # Earlier trainings were evaluated five times, short ones at other steps.
     if dev and settings.loop.eval_steps is None and (steps := settings.loop.steps or 0) < 5 * MAX_BETWEEN:
         facts["eval_steps"] = eval_steps_of(settings, steps)
     return key_of(facts)
 
 
 def evaluation_key(benchmark_hash: str, split: str, protocol: str) -> str:
-    """Under which name a condition keeps its scores on one split of a benchmark."""
+    """Return the name under which a condition keeps its scores on one split of a benchmark."""
     return f"{benchmark_hash}/{split}/{protocol}"
 
 
@@ -94,7 +95,7 @@ _TRAINING = fields(
     {"pairs": Count, "documents": Count, "seconds": Real}, steps=Count, steps_per_epoch=Count,
     pairs_seen=Count | None, best_step=Count | None, evaluations=list[dict[str, Real | None]],
 )  # fmt: skip
-# The first ten of each query by their place among the distinct ``ids``; of before as ids themselves.
+# The first ten of each query by their place among the distinct ``ids``; in earlier records as ids themselves.
 _FIRST_TEN = fields({"ids": list[str], "of": list[list[Count]]})
 _EVALUATION = fields(
     {"query_ids": list[str], "ndcg@10": list[Real]}, **{"p@1": list[Count]},
@@ -113,7 +114,7 @@ _RECORD = fields(
 
 
 def load(job_folder: Path, key: str) -> dict[str, Any] | None:
-    """A condition's record, if it is there and whole."""
+    """Return a condition's record; None where it is missing or damaged."""
     return _read(path_of(job_folder, key))
 
 

@@ -159,7 +159,7 @@ class StudyReport:
         return [gain for gain in self.gains if gain.comparison == comparison]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, with plain values."""
+        """Return the report as plain values, for JSON."""
         values = asdict(self)
         values["config"] = self.config.recorded()
         values["rows"] = [flat(row) for row in self.rows]
@@ -238,7 +238,7 @@ def _best_of(rows: Sequence[StudyRow], *, one_dev: bool) -> tuple[StudyRow, bool
 
 
 def _against(best: StudyRow, plain: Sequence[StudyRow]) -> str:
-    """How a training lies to its untrained retriever, and what scores higher without a training."""
+    """How a training compares with its untrained retriever, and what scores higher without a training."""
     score = best.average or 0.0
     text = ""
 
@@ -311,7 +311,7 @@ def _without_spread(rows: Sequence[StudyRow]) -> str:
     if len(rows) > 3:
         names += f" and {len(rows) - 3} more"
 
-    why = "nothing that the seed decides changed the result"
+    why = "the seed's choices did not change the result"
     if all(row.steps_per_epoch == 1 for row in rows):
         why = "each step saw all pairs in one batch, so the seed only changes their order"
 
@@ -322,7 +322,7 @@ def _without_spread(rows: Sequence[StudyRow]) -> str:
 
 
 def _counted_singly(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What a study of before did not write down, and its benchmark no longer tells."""
+    """Say where the clusters of queries are not known: an earlier study without them, whose benchmark has changed."""
     names = [facts["name"] for facts in benchmarks if "units_of" not in facts]
     if names:
         on = "" if len(names) == len(benchmarks) else f" on {', '.join(names)}"
@@ -408,12 +408,12 @@ _ABOUT = fields(
 
 
 def read_about(job_folder: Path) -> dict[str, Any] | None:
-    """Return what a study's worker says of it; None where there is nothing whole."""
+    """Return the study as its worker described it; None where the file is missing or damaged."""
     return whole(_ABOUT, about_file(job_folder))
 
 
 def about_file(job_folder: Path) -> Path:
-    """Return where a study's worker says what it is of."""
+    """Return the path of the file in which a study's worker describes the study."""
     return job_folder / "results" / "about.json"
 
 
@@ -472,7 +472,7 @@ def _units(benchmarks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dic
 
 
 def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of several finished records of one condition the newest: a resumed study may hold an earlier way of scoring."""
+    """Return the newest finished record of each condition: a resumed study may hold earlier ways of scoring."""
     newest: dict[str, Mapping[str, Any]] = {}
     for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
         finished = not record.get("failure")
@@ -486,7 +486,11 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of the benchmarks; with the split where two have the same name."""
     times = Counter(b["name"] for b in benchmarks)
-    return [b["name"] if times[b["name"]] == 1 else f"{b['name']} {b['split']}" for b in benchmarks]
+    names = []
+    for b in benchmarks:
+        names.append(b["name"] if times[b["name"]] == 1 else f"{b['name']} {b['split']}")
+
+    return names
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:

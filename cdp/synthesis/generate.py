@@ -8,7 +8,7 @@ import queue
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -94,7 +94,7 @@ def generate_for(
             settings = method.sampling_for(m, sample).within(generator.parameters)
             key = cache_key(document.content_hash, text, generator.model, settings)
             most = most_usage(usual, settings)
-            paid = send if account is None else lambda: account.ask(key, usual, most, send)
+            paid = send if account is None else partial(account.ask, key, usual, most, send)
             answer = cache.get_or_ask(key, paid, keep=account is None, refresh=refresh)
             kept |= answer.usage.requests == 0 and not (account and account.paid_lately(key))
 
@@ -117,17 +117,9 @@ def generate_for(
     if prompts_cut:
         read.problems["prompt_cut"] = prompts_cut
 
-    return Generation(
-        queries=tuple(read.queries),
-        problems=dict(read.problems),
-        usage=sum((answer.usage for answer in read.answers), Usage()),
-        raw=tuple(answer.text for answer in read.answers if answer.text),
-        prompt=requests[0][0] if requests else "",
-        model=(read.answers[0].model if read.answers else "") or generator.model,
-        notes=tuple(read.notes) if any(read.notes) else (),
-        sources=tuple(read.sources),
-        logprobs=tuple(read.logprobs) if any(value is not None for value in read.logprobs) else (),
-    )
+    prompt = requests[0][0] if requests else ""
+    generation = read.generation(prompt)
+    return generation if generation.model else replace(generation, model=generator.model)
 
 
 def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
@@ -163,6 +155,21 @@ class _Read:
         if len(self.queries) < m:
             self.problems["too_few"] = m - len(self.queries)
         return self
+
+    def generation(self, prompt: str) -> Generation:
+        """Return what came out; ``prompt`` was the first request."""
+        logprobs = [value for value in self.logprobs if value is not None]
+        return Generation(
+            queries=tuple(self.queries),
+            problems=dict(self.problems),
+            usage=sum((answer.usage for answer in self.answers), Usage()),
+            raw=tuple(answer.text for answer in self.answers if answer.text),
+            prompt=prompt,
+            model=self.answers[0].model if self.answers else "",
+            notes=tuple(self.notes) if any(self.notes) else (),
+            sources=tuple(self.sources),
+            logprobs=tuple(self.logprobs) if logprobs else (),
+        )
 
 
 def _at_once(ask: Ask, prompt: str, method: Method, m: int, is_llm: bool) -> _Read:
@@ -233,11 +240,15 @@ def repair_prompt(prompt: str, m: int) -> str:
 def _parsed(answer: Answer, method: Method, m: int) -> Parsed:
     if answer.queries is not None:
         return select(answer.queries, m)
+
     reading = answer.reading
     # Not every endpoint takes the stop text off, or knows it.
     text, stopped = until(reading.answer, method.sampling_for(m).stop)
-    parsed = method.read(text if stopped else answer.text, m)
-    return parsed if stopped or reading.complete else without_cut(parsed, reading, m)
+    if stopped:
+        return method.read(text, m)
+
+    parsed = method.read(answer.text, m)
+    return parsed if reading.complete else without_cut(parsed, reading, m)
 
 
 def to_line(
@@ -245,11 +256,10 @@ def to_line(
 ) -> dict[str, Any]:
     """The line of ``queries.jsonl`` for one document; what is empty is left out. ``together`` are the documents that
     the same queries were written for."""
-    usage = generation.usage.to_dict() if generation.usage.requests else {}
-    found = {
+    found: dict[str, Any] = {
         "together": [other.id for other in together],
         "problems": dict(generation.problems),
-        "usage": usage,
+        "usage": generation.usage.to_dict() if generation.usage.requests else {},
         "notes": list(generation.notes),
         "logprobs": list(generation.logprobs),
         "sources": list(generation.sources),
@@ -287,9 +297,14 @@ def generate(
     )
 
     chosen = method_of(config)
-    if chosen.generator == "ranking" or chosen.from_queries or chosen.joint:
-        needs = "ranks a whole corpus" if chosen.generator else "works from existing queries"
-        needs = "groups the documents of a corpus" if chosen.joint else needs
+    needs = ""
+    if chosen.joint:
+        needs = "groups the documents of a corpus"
+    elif chosen.generator == "ranking":
+        needs = "ranks a whole corpus"
+    elif chosen.from_queries:
+        needs = "works from existing queries"
+    if needs:
         raise ConfigError(f"{chosen.title} {needs}, so it cannot write queries for texts alone.")
 
     source = make_generator(config, api_key=api_key)

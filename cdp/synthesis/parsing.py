@@ -71,6 +71,7 @@ _TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(
 # A string, or the whole rest of one that never ends: reading continues behind it, so each quote is scanned once.
 _JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+(?P<end>"(?P<key>\s*+:)?)?')
 _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
+_OPEN_QUOTES = tuple(pair[0] for pair in _QUOTES)
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
 def parse_line(text: str, m: int = 1) -> Parsed:
     """The one query of an answer that is a single line ("Good question: …"); further lines are counted as stray."""
     lines = _lines_of(text)
-    problems = Counter({"stray_line": len(lines) - 1}) if len(lines) > 1 else Counter()
+    problems: Counter[str] = Counter()
+    if len(lines) > 1:
+        problems["stray_line"] = len(lines) - 1
     return _only(lines[:1], LONGEST_QUERY, problems)
 
 
@@ -124,9 +127,11 @@ def _lines_of(text: str) -> list[str]:
 
 
 def _only(lines: list[str], longest: int, problems: Counter[str]) -> Parsed:
-    if lines and _is_refusal(lines[0]):
+    if not lines:
+        return select([], 1, problems=problems)
+    if _is_refusal(lines[0]):
         return select([], 1, problems=Counter({"refusal": 1}))
-    return select([_FIELD_LABEL.sub("", " ".join(lines))] if lines else [], 1, longest=longest, problems=problems)
+    return select([_FIELD_LABEL.sub("", " ".join(lines))], 1, longest=longest, problems=problems)
 
 
 def parse_after_summary(text: str, m: int = 1) -> Parsed:
@@ -144,10 +149,13 @@ def parse_after_summary(text: str, m: int = 1) -> Parsed:
 def parse_task_query(text: str, m: int = 1) -> Parsed:
     """The "Query:" of an answer with a task, a query and a language; the task is kept as a note."""
     answer = read(text).answer.strip()
-    fields = dict(_TASK_FIELD.findall(answer if _TASK_FIELD.match(answer) else f"Task: {answer}"))
-    fields = {name.lower(): value.strip() for name, value in fields.items()}
+    if not _TASK_FIELD.match(answer):
+        answer = f"Task: {answer}"
+
+    fields = {name.lower(): value.strip() for name, value in dict(_TASK_FIELD.findall(answer)).items()}
     if not fields.get("query"):
         return select([], 1, problems=Counter({"no_question": 1}))
+
     parsed = select([fields["query"]], 1)
     return Parsed(parsed.queries, parsed.problems, (_note(fields.get("task", "")),) * len(parsed.queries))
 
@@ -223,7 +231,9 @@ def clean(query: str) -> str:
                 query = query[len(mark) : -len(mark)].strip()
                 break
 
-        stripped = query.rstrip(",，;；") if query[:1] in tuple(pair[0] for pair in _QUOTES) else query
+        stripped = query
+        if query.startswith(_OPEN_QUOTES):
+            stripped = query.rstrip(",，;；")
         for pair in _QUOTES:
             inner = stripped[1:-1]
             if len(stripped) > 2 and stripped[0] + stripped[-1] == pair and not set(pair) & set(inner):
@@ -237,45 +247,62 @@ def _from_json(text: str, problems: Counter[str]) -> list[str] | None:
     """The strings of a JSON answer, or None where the answer is not JSON."""
     body = "\n".join(line for line in text.splitlines() if not _is_fence(line)).strip()
     decoder = json.JSONDecoder(strict=False)  # a tab within a string is no reason to lose the answer
-    for start in (match.start() for match in islice(re.finditer(r"[\[{]", body), 20)):
+    for start in islice(re.finditer(r"[\[{]", body), 20):
         try:
-            value, _ = decoder.raw_decode(body, start)
+            value, _ = decoder.raw_decode(body, start.start())
         except (ValueError, RecursionError):  # lists within lists without end
             continue
         queries = _strings(value)
         if queries is not None:
             return queries
 
-    if re.match(r'^(?:json)?\s*(?:\[\s*["{]|\{\s*")', body, re.IGNORECASE):
-        problems["broken_json"] += 1
-        whole = (match for match in _JSON_STRING.finditer(body) if match["end"] and not match["key"])
-        return [json.loads(match[0], strict=False) for match in whole]
+    if not re.match(r'^(?:json)?\s*(?:\[\s*["{]|\{\s*")', body, re.IGNORECASE):
+        return None
 
-    return None
+    problems["broken_json"] += 1
+    whole = [match[0] for match in _JSON_STRING.finditer(body) if match["end"] and not match["key"]]
+    return [json.loads(text, strict=False) for text in whole]
 
 
 def _strings(value: Any) -> list[str] | None:
     """Queries in a decoded JSON value: a list of strings or of objects, or an object that holds such a list."""
-    if isinstance(value, list) and value:
-        items = [_text_of(item) for item in value]
-        return [item or "" for item in items] if any(item is not None for item in items) else None
-    if isinstance(value, dict):
-        if value and all(isinstance(item, str) for item in value.values()):
-            return list(value.values())
-        lists = [item for item in (value.get("queries"), *value.values()) if isinstance(item, list)]
-        return (_strings(lists[0]) or []) if lists else None
+    if isinstance(value, list):
+        texts = [_text_of(item) for item in value]
+        if all(text is None for text in texts):
+            return None
+        return [text or "" for text in texts]
+
+    if not isinstance(value, dict):
+        return None
+    if value and all(isinstance(item, str) for item in value.values()):
+        return list(value.values())
+
+    for item in (value.get("queries"), *value.values()):
+        if isinstance(item, list):
+            return _strings(item) or []
+
     return None
 
 
 def _text_of(item: Any) -> str | None:
-    named = [item.get(key) for key in ("query", "question", "text")] if isinstance(item, dict) else [item]
-    return next((text for text in named if isinstance(text, str)), None)
+    """The text of an item of a list, or of its field that holds the query."""
+    if not isinstance(item, dict):
+        return item if isinstance(item, str) else None
+
+    for key in ("query", "question", "text"):
+        if isinstance(item.get(key), str):
+            return str(item[key])
+
+    return None
 
 
 def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
     """The items of a list written line by line: numbered, else bulleted, else plain."""
-    lines = [line.strip() for line in text.splitlines() if not _is_fence(line)]
-    lines = [line for line in lines if line and line.strip("*_-=#—")]
+    lines = []
+    for line in map(str.strip, text.splitlines()):
+        if line.strip("*_-=#—") and not _is_fence(line):
+            lines.append(line)
+
     if len(lines) == 1 and m > 1:
         lines = _split_inline(lines[0])
     if not lines:
@@ -285,15 +312,21 @@ def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
         problems["refusal"] += 1
         return []
 
-    marked = _numbered(lines)
-    if not any(number is not None for number, _ in marked):
-        bullets = [_BULLET.match(line) for line in lines]
-        if any(bullets):
-            marked = [(1, match["rest"]) if match else (None, line) for match, line in zip(bullets, lines, strict=True)]
-        else:
-            return [line for line in lines if not _is_preamble(line)]
+    for marked in (_numbered(lines), _bulleted(lines)):
+        if any(number is not None for number, _ in marked):
+            return _items(marked, problems)
 
-    return _items(marked, problems)
+    return [line for line in lines if not _is_preamble(line)]
+
+
+def _bulleted(lines: list[str]) -> list[tuple[int | None, str]]:
+    """(1, rest) of each line with a bullet, (None, line) for the others."""
+    marked: list[tuple[int | None, str]] = []
+    for line in lines:
+        match = _BULLET.match(line)
+        marked.append((1, match["rest"]) if match else (None, line))
+
+    return marked
 
 
 def _split_inline(line: str) -> list[str]:

@@ -155,7 +155,7 @@ TEMPLATE_KINDS = ("diverse", "diverse_paper", "paraphrase", "paraphrase_paper")
 JOINED = (
     "The template generator joins a diverse query of each document by rule: a stand-in for one that needs them all."
 )
-IGNORES_PROMPT = "The template generator reads no prompt: these are its diverse queries, whatever the method asks for."
+IGNORES_PROMPT = "The template generator reads no prompt: for every method these are its diverse queries."
 NOT_ENGLISH = "Not read as English: these are words and sentences of the document itself, put in another order."
 NO_WORDS = "The document holds no words to build a query from."
 UNREADABLE = "No query could be read from the answer."
@@ -166,11 +166,19 @@ def problems(found: Mapping[str, int], *, queries: int, template: str, document:
 
     ``template`` is the method that the template generator was asked for, empty for every other generator.
     """
-    counts = {kind: n for kind, n in found.items() if queries or kind != "too_few"}
-    sentences = [f"{_WORDS.get(kind, kind.replace('_', ' '))}: {n}" for kind, n in counts.items()]
+    sentences = []
     if not queries:
-        return [NO_WORDS if template else UNREADABLE, *sentences]
-    if not template:
+        sentences.append(NO_WORDS if template else UNREADABLE)
+    for kind, n in found.items():
+        if queries or kind != "too_few":
+            sentences.append(f"{_WORDS.get(kind, kind.replace('_', ' '))}: {n}")
+
+    if not queries or not template:
         return sentences
-    limits = [] if template in TEMPLATE_KINDS else [JOINED if METHODS[template].joint else IGNORES_PROMPT]
-    return [*sentences, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]
+
+    if template not in TEMPLATE_KINDS:
+        sentences.append(JOINED if METHODS[template].joint else IGNORES_PROMPT)
+    if not is_english(document.content):
+        sentences.append(NOT_ENGLISH)
+
+    return sentences

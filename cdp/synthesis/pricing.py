@@ -56,39 +56,53 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     method = method_of(config)
     work = Work.of(workspace, config, method, corpus)
     n = work.documents
+    nothing = Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0)
+
     generator = GENERATORS[config.endpoint.generator]
-    free = method.generator or not generator.is_llm
+    if method.generator or not generator.is_llm:
+        return nothing
 
-    n_queries, chosen = (0, []) if free else _sample(workspace, config, work)
+    n_queries, chosen = _sample(workspace, config, work)
     if not chosen:
-        return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0)
+        return nothing
 
-    asked: Sequence[tuple[Document, Sequence[str]]] = chosen
-
+    asked = chosen
     if method.joint:  # each document is in one prompt, so any pairs of the sample are as long as the real ones
         n = -(-n // 2)
         n_queries = n * config.per_doc
-        asked = [(Group.of([document for document, _ in chosen[at : at + 2]]), ()) for at in range(0, len(chosen), 2)]
+        documents = [document for document, _ in chosen]
+        asked = [(Group.of(documents[at : at + 2]), ()) for at in range(0, len(documents), 2)]
 
     limit = method.document_tokens(config.endpoint.max_document_tokens)
     lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in asked]
-    mean, spread = statistics.fmean(lengths), statistics.stdev(lengths) if len(lengths) > 1 else 0.0
-    margin = 0.0 if len(lengths) == n else Z_95 * spread / math.sqrt(len(lengths)) * n
+    mean = statistics.fmean(lengths)
     usage = Usage(round(mean * n), round(n_queries * method.tokens_per_query), n_queries if method.one_per_call else n)
+
     price = None if generator.local else load_price(config.endpoint.model_name, workspace)
-    cost = price.cost(usage) if price else 0.0 if generator.local else None
+    cost = 0.0 if generator.local else None
+    batch_cost = None
+    if price is not None:
+        cost = price.cost(usage)
+        batch_cost = cost * (1 - price.batch_discount)
 
     return Estimate(
         n_documents=work.documents,
         requests=usage.requests,
         input_tokens=usage.input_tokens,
-        input_margin=round(margin),
+        input_margin=round(n * _margin(lengths, n)),
         output_tokens=usage.output_tokens,
         sampled=len(chosen),
         price=price,
         cost=cost,
-        batch_cost=cost * (1 - price.batch_discount) if price and cost is not None else None,
+        batch_cost=batch_cost,
     )
+
+
+def _margin(lengths: Sequence[int], n: int) -> float:
+    """The half-width of the 95% interval of the mean length of ``n`` prompts, from a sample of them."""
+    if len(lengths) in (1, n):
+        return 0.0
+    return Z_95 * statistics.stdev(lengths) / math.sqrt(len(lengths))
 
 
 def _sample(
@@ -105,13 +119,18 @@ def _sample(
         documents = get_documents(workspace, work.corpus_id, [ids[position].as_py() for position in positions])
         return work.documents * config.per_doc, [(document, ()) for document in documents.values()]
 
-    n_queries, queries_of = 0, {}
+    n_queries = number = 0
+    queries_of: dict[str, Sequence[str]] = {}
     chosen = set(draw.sample(range(work.documents), size))
-    lines = (line for line in query_sets.iter_lines(workspace, work.source) if work.takes(line["position"]))
-    for number, line in enumerate(lines):
-        n_queries += len(line["queries"][: config.per_doc])
+    for line in query_sets.iter_lines(workspace, work.source):
+        if not work.takes(line["position"]):
+            continue
+
+        queries = line["queries"][: config.per_doc]
+        n_queries += len(queries)
         if number in chosen:
-            queries_of[line["document_id"]] = line["queries"][: config.per_doc]
+            queries_of[line["document_id"]] = queries
+        number += 1
 
     documents = get_documents(workspace, work.corpus_id, list(queries_of))
     return n_queries, [(document, queries_of[name]) for name, document in documents.items()]

@@ -116,14 +116,20 @@ class SynthesisRun:
         """Return the groups of documents, the same in every attempt; documents in none are recorded as failed."""
         path = self.files.groups
         if not path.exists():
-            groups = self.work.groups(self.job.workspace, self.corpus, self.job.advance)
-            write_jsonl(path, ({"position": group[0][0], "documents": group} for group in groups))
-        groups = [[(at, name) for at, name in line["documents"]] for _, _, line in scan(path)]
-        grouped = {at for group in groups for at, _ in group}
+            made = self.work.groups(self.job.workspace, self.corpus, self.job.advance)
+            write_jsonl(path, ({"position": group[0][0], "documents": group} for group in made))
+
+        groups: Groups = []
+        grouped: set[int] = set()
+        for _, _, line in scan(path):
+            groups.append([(at, name) for at, name in line["documents"]])
+            grouped.update(at for at, _ in groups[-1])
+
         for item in self.work.items(self.job.workspace):
             if item.position not in grouped:
                 self.recorder.leave_out(item, "No related document was left for it.")
                 self._done += 1
+
         return groups
 
     def _sent(self) -> dict[str, object]:
@@ -131,9 +137,11 @@ class SynthesisRun:
         not take."""
         if not self.source.is_llm:
             return self.source.parameters
+
         sent = self.method.sampling_for(self.config.per_doc).within(self.source.parameters)
+        untaken = dict.fromkeys(sent.keys() & set(self.source.unsent))
         # The seeds of single requests follow from the job's.
-        return {**sent, "seed": self.config.seed, **{name: None for name in self.source.unsent if name in sent}}
+        return {**sent, "seed": self.config.seed, **untaken}
 
     @property
     def spent(self) -> Usage:
@@ -152,8 +160,8 @@ class SynthesisRun:
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"
             print(
-                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "
-                "for again may be paid for twice.",
+                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: asking again "
+                "may cost twice.",
                 flush=True,
             )
         self.account = Account(cache, self.job.id, price=self.price, budget=self.config.budget)
@@ -161,15 +169,19 @@ class SynthesisRun:
 
     def _write(self, cache: AnswerCache) -> None:
         """Ask about the documents that have no line yet."""
-        workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
+        workers = 0
+        if self.source.is_llm:
+            workers = min(self.source.concurrency, max(1, self.total - self._done))
+
         ask = partial(self._ask, cache)
         made = map_unordered(ask, self._left(), workers, tick=self._tick, cancel=self._cancel)
         with closing(made) as outcomes:
             for outcome in outcomes:
                 if outcome is None:
                     continue
-                written = self.recorder.record(*outcome)
-                for position, _ in outcome[0].members:
+                item, result = outcome
+                written = self.recorder.record(item, result)
+                for position, _ in item.members:
                     self._done += not self._written[position]
                     self._written[position] |= written
                 self._report()
@@ -218,7 +230,7 @@ class SynthesisRun:
         return self.account is not None and self.account.used_up
 
     def _tick(self) -> None:
-        """Nothing came for a while: still notice a stop, and still show life."""
+        """While no answer comes: notice a request to stop, and report progress."""
         if self.job.stop_requested():
             self._cancel()
         self._report()
@@ -246,8 +258,8 @@ class SynthesisRun:
             manifest = query_sets.load(self.job.workspace, self.query_set_id)
             query_sets.update(self.job.workspace, manifest.id, parameters={**manifest.parameters, **self._sent()})
 
-        failed = [line for _, _, line in scan(failures)]
-        n_failures = sum(not line.get("kept") for line in failed)
+        kept = [bool(line.get("kept")) for _, _, line in scan(failures)]
+        n_failures = kept.count(False)
         totals = query_sets.count(queries)
 
         return finish(
@@ -259,7 +271,7 @@ class SynthesisRun:
             began=self._began,
             complete=totals.n_documents + n_failures == self.total,
             notes=self.recorder.notes,
-            incomplete=len(failed) - n_failures,
+            incomplete=kept.count(True),
             usage=self.usage.to_dict(),
             spent=self.spent.to_dict(),
             cost=self.price.cost(self.spent) if self.price else None,
@@ -286,12 +298,15 @@ class Recorder:
     @property
     def notes(self) -> list[str]:
         """What this attempt's answers had that a person should know."""
-        cut, notes = self._problems["cut_off"], [prompts_cut(self._problems["prompt_cut"])]
-        if cut:
+        notes = []
+        if lost := prompts_cut(self._problems["prompt_cut"]):
+            notes.append(lost)
+        if cut := self._problems["cut_off"]:
             notes.append(
                 f"{counted(cut, 'document')} with an answer that was cut off: what it ended with was left out."
             )
-        return list(filter(None, notes))
+
+        return notes
 
     def record(self, item: Item, outcome: Generation | Exception) -> bool:
         """Write down what came out; True where the document now has queries. Raises where the run has to end."""
@@ -304,7 +319,7 @@ class Recorder:
             return False
 
         self._unanswered.end()
-        self._problems.update({name: outcome.problems.get(name, 0) for name in ("cut_off", "prompt_cut")})
+        self._problems.update(outcome.problems)
 
         if not outcome.queries:
             self._lose(item, {**_line(item, outcome, self._nothing(outcome)), "usage": outcome.usage.to_dict()})
@@ -315,7 +330,8 @@ class Recorder:
 
         if "too_few" in outcome.problems:
             reason = f"Only {len(outcome.queries)} of {self.per_doc} queries."
-            reason += " The answer was cut off." if "cut_off" in outcome.problems else ""
+            if "cut_off" in outcome.problems:
+                reason += " The answer was cut off."
             self.failures.write(_line(item, outcome, reason), counts=False)
 
         lines = _lines(item, outcome)
@@ -350,8 +366,11 @@ class Recorder:
     def _fail(self, item: Item, error: RequestError) -> None:
         """A request for this document failed for good; ProviderError where the endpoint fails one after another."""
         line = line_of(error, item.document.id, item.document.content, position=item.position)
-        line |= {"usage": error.usage.to_dict()} if error.usage != Usage() else {}
-        line |= {"raw": [error.raw]} if error.raw else {}
+        if error.usage != Usage():
+            line["usage"] = error.usage.to_dict()
+        if error.raw:
+            line["raw"] = [error.raw]
+
         self._lose(item, line)
         if self.any_success and not error.exhausted:
             self._unanswered.end()
@@ -373,10 +392,13 @@ class Recorder:
         """Return why a document has no query, in a sentence."""
         if not self.is_llm:
             return "The document holds no words to build a query from."
+
         answer = next((" ".join(clean(text).split()) for text in generation.raw if text.strip()), "")
-        cut = "The answer was cut off before a query was whole" if "cut_off" in generation.problems else ""
-        why = cut or "No query could be read from the answer"
-        return f"{why}: {answer[:SHOWN_ANSWER]}" if answer else "The answer was empty."
+        if not answer:
+            return "The answer was empty."
+        if "cut_off" in generation.problems:
+            return f"The answer was cut off before a query was whole: {answer[:SHOWN_ANSWER]}"
+        return f"No query could be read from the answer: {answer[:SHOWN_ANSWER]}"
 
     def _lose(self, item: Item, line: dict[str, Any]) -> None:
         """Record each document of the item as one without queries; what was paid stands with the first."""

@@ -23,8 +23,10 @@ _VERBS: list[tuple[str, str, str]] = [entry.partition("-") for entry in DATA["ve
 
 
 def _third_person(base: str) -> str:
-    stem = f"{base[:-1]}i" if base.endswith("y") and base[-2] not in "aeiou" else base
-    return stem + ("es" if stem.endswith(("s", "x", "ch", "sh", "o", "i")) else "s")
+    stem = base
+    if base.endswith("y") and base[-2] not in "aeiou":
+        stem = f"{base[:-1]}i"
+    return f"{stem}es" if stem.endswith(("s", "x", "ch", "sh", "o", "i")) else f"{stem}s"
 
 
 PLAIN_VERBS = frozenset(base for base, _, _ in _VERBS)
@@ -69,10 +71,7 @@ def sentences(text: str) -> list[str]:
     """Return the sentences of a text in order, without those too short to hold a fact. Linear in the text's length."""
     joined: list[str] = []
     pieces: list[str] = []
-    beginning = text[:2000]
-
-    lower = beginning.islower() and sum(character.isascii() for character in beginning) > 0.9 * len(beginning)
-    for piece in (_LOWER_BOUNDARY if lower else _BOUNDARY).split(text):
+    for piece in (_LOWER_BOUNDARY if _is_lower(text[:2000]) else _BOUNDARY).split(text):
         piece = " ".join(piece.split())
         if not piece:
             continue
@@ -82,7 +81,16 @@ def sentences(text: str) -> list[str]:
         pieces.append(piece)
 
     joined.append(" ".join(pieces))
-    return [text for text in joined if len(text) >= (SHORTEST_WIDE if WIDE.search(text) else SHORTEST_SENTENCE)]
+    return list(filter(_holds_fact, joined))
+
+
+def _is_lower(text: str) -> bool:
+    """Return True for a text without capitals, in a script that has them."""
+    return text.islower() and sum(map(str.isascii, text)) > 0.9 * len(text)
+
+
+def _holds_fact(sentence: str) -> bool:
+    return len(sentence) >= (SHORTEST_WIDE if WIDE.search(sentence) else SHORTEST_SENTENCE)
 
 
 def _ends_in_abbreviation(piece: str, following: str) -> bool:
@@ -115,10 +123,14 @@ def content(phrase: str) -> frozenset[str]:
 
 def plain(text: str, *, asides: bool = False) -> str:
     """Return a sentence or title without markup and quotation marks, and without bracketed asides unless they stay."""
-    text = " ".join((_TAG.sub(" ", unescape(text)) if "<" in text or "&" in text else text).split())
+    if "<" in text or "&" in text:
+        text = _TAG.sub(" ", unescape(text))
+
+    text = " ".join(text.split())
     text = _CLOSE_BRACKET.sub(" (", _SPLIT_WORD.sub("-", _SPLIT_NUMBER.sub(r"\1", text)))
-    for _ in range(0 if asides else 2):  # brackets within brackets
-        text = _ASIDE.sub(_aside_gap, text)
+    if not asides:
+        text = _ASIDE.sub(_aside_gap, _ASIDE.sub(_aside_gap, text))  # brackets within brackets
+
     return _GAP.sub(lambda gap: gap[1] or "", " ".join(_QUOTES.sub("", text).split()))
 
 

@@ -93,15 +93,8 @@ class Work:
 
     def items(self, workspace: Workspace, *, start: int = 0, groups: Groups | None = None) -> Iterator[Item]:
         """The documents from position ``start`` on, streamed, in the order of the corpus; or the ``groups``."""
-        for at in range(0, len(groups or ()), BLOCK):
-            block = (groups or [])[at : at + BLOCK]
-            found = get_documents(workspace, self.corpus_id, [name for group in block for _, name in group])
-            for group in block:
-                (position, _), *others = group
-                members = Group.of([found[name] for _, name in group])
-                yield Item(position, members, others=tuple(other for other, _ in others))
-
         if groups is not None:
+            yield from self._grouped(workspace, groups)
             return
 
         documents = iter_documents(workspace, self.corpus_id, start=start, limit=self.positions - start)
@@ -120,6 +113,14 @@ class Work:
                 if position == line["position"]:
                     yield Item(position, document, tuple(line["queries"]))
                     break
+
+    def _grouped(self, workspace: Workspace, groups: Groups) -> Iterator[Item]:
+        for at in range(0, len(groups), BLOCK):
+            block = groups[at : at + BLOCK]
+            found = get_documents(workspace, self.corpus_id, [name for group in block for _, name in group])
+            for group in block:
+                position, *others = [position for position, _ in group]
+                yield Item(position, Group.of([found[name] for _, name in group]), others=tuple(others))
 
     def groups(self, workspace: Workspace, corpus: CorpusManifest, watch: Progress = silent) -> Groups:
         """The groups of related documents that a joint method is asked about."""
@@ -143,8 +144,11 @@ def open_query_set(
         return name
 
     values = config.to_dict()
-    kept = ["max_document_tokens", "limit", *(key for key in ("prompt", "source") if values[key])]
-    kept += ["draw"] if config.limit is not None and config.draw is not None else []
+    kept = {key: values[key] for key in ("max_document_tokens", "limit")}
+    kept |= {key: values[key] for key in ("prompt", "source") if values[key]}
+    if config.limit is not None and config.draw is not None:
+        kept["draw"] = config.draw
+
     query_sets.create(
         job.workspace,
         query_sets.QuerySet(
@@ -159,7 +163,7 @@ def open_query_set(
             per_doc=config.per_doc,
             prompt_hash=method.prompt_hash,
             language=known_language(corpus),
-            parameters={**parameters, **{key: values[key] for key in kept}},
+            parameters={**parameters, **kept},
             job_id=job.id,
         ),
     )
@@ -259,13 +263,15 @@ def related_groups(
 def related_to(workspace: Workspace, corpus: CorpusManifest, document_id: str) -> Group:
     """Return a document with the one most related to it. InputError where there is none."""
     documents = _read(workspace, corpus, range(corpus.n_documents))
-    own = next(at for at, document in enumerate(documents) if document.id == document_id)
+    own = [document.id for document in documents].index(document_id)
     _, found = _nearest([document.content[:LOOKED_AT] for document in documents], [own], corpus)
+
     fits = _fits(documents, corpus)
-    other = next((other for other in found[0].tolist() if other not in (own, -1) and fits(other, own)), None)
-    if other is None:
-        raise InputError(UNRELATED, hint=UNRELATED_HINT)
-    return Group.of([documents[own], documents[other]])
+    for other in found[0].tolist():
+        if other not in (own, -1) and fits(other, own):
+            return Group.of([documents[own], documents[other]])
+
+    raise InputError(UNRELATED, hint=UNRELATED_HINT)
 
 
 def grouped(pairs: Sequence[Sequence[int]], fits: Fits) -> list[list[int]]:
@@ -279,7 +285,10 @@ def grouped(pairs: Sequence[Sequence[int]], fits: Fits) -> list[list[int]]:
             if free and len(group) < most and fits(one, other) and all(fits(free[0], at) for at in group):
                 group += free
                 group_of |= dict.fromkeys(free, group)
-    return sorted({id(group): sorted(group) for group in group_of.values()}.values())
+
+    # Each group once, though every member points to it.
+    distinct = {tuple(sorted(group)) for group in group_of.values()}
+    return list(map(list, sorted(distinct)))
 
 
 def _read(workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int]) -> list[Document]:

@@ -26,7 +26,7 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
     both travel in it). The index identifies the document's content: another row's document with the same index is the
     query's own document and is never used as its negative, on whichever process that row lives. Further label columns,
     one per hard negative, may hold the indices of those, which are then masked by the same rule; -1 says that the row
-    has no such hard negative, and what stands in its place is nobody's negative.
+    has no such hard negative, and the filler in its place is no negative of any query.
 
     Args:
         model: the model to train.

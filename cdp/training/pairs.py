@@ -26,12 +26,11 @@ class PairSet:
     """Queries, the distinct documents they were written for, and which document each query belongs to.
 
     ``document_of`` has shape (n_pairs,) and holds indices into ``documents``, which are distinct by content hash: two
-    documents with equal content have one index, whatever their ids. ``query_ids`` are ``<document id>-<position from
-    1>``. ``reasoned`` holds q′ of each query where RI needs it; the query itself where there is none, which
-    ``unreasoned`` counts. Where the query that is trained on is q′ itself, which ``swapped`` (n_pairs,) marks, it
-    holds q. ``negatives`` has shape (n_pairs, h) and holds the hard negatives of each query as indices
-    into ``documents``, where those that are no query's document stand last; -1 where a query has fewer. ``dropped``
-    counts what could not be used, by reason.
+    documents with equal content have one index. ``query_ids`` are ``<document id>-<position from 1>``. ``reasoned``
+    holds q′ of each query where RI needs it; the query itself where there is none, which ``unreasoned`` counts. Where
+    the query that is trained on is q′ itself, which ``swapped`` (n_pairs,) marks, it holds q. ``negatives`` has shape
+    (n_pairs, h) and holds the hard negatives of each query as indices into ``documents``, where those that are no
+    query's document stand last; -1 where a query has fewer. ``dropped`` counts what could not be used, by reason.
     """
 
     queries: list[str]
@@ -365,7 +364,7 @@ class BatchOrder:
 
     Equal batches are what gathering across processes needs. A batch larger than the data becomes one batch of all
     pairs. ``batch_size`` counts the pairs of all processes together and is rounded down to a multiple of ``processes``.
-    ``total`` is the number of steps where that is fixed, whatever number of epochs it makes.
+    ``total`` is the number of steps where that is fixed; the epochs follow from it.
     """
 
     pairs: int
@@ -568,7 +567,7 @@ def with_teacher(
     for row, (query_id, text) in enumerate(zip(pairs.query_ids, pairs.queries, strict=True)):
         scores = labels.get((query_sets.document_of(query_id), text), ())
         present = 1 + int((pairs.negatives[row] >= 0).sum())
-        # Where the document of a label has gone, labels would shift.
+        # Without the document of a label, labels would shift.
         if scores and present == min(len(scores), teacher.shape[1]):
             teacher[row, :present] = scores[:present]
 

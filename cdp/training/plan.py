@@ -16,7 +16,7 @@ from cdp.base.workspace import ANSWERS, Workspace, sha256_text
 from cdp.complexity import stopword_list
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
-from cdp.retrievers import DENSE, MULTI_VECTOR, Default, ResolvedRetriever, resolve
+from cdp.retrievers import Default, ResolvedRetriever, resolve
 from cdp.retrievers.presets import PAPER_EPOCHS
 from cdp.training.pairs import (
     BatchOrder,
@@ -38,9 +38,6 @@ EVALUATIONS = 3
 # Steps between two evaluations at most: the paper's interval.
 MAX_BETWEEN = 500
 
-# Kinds of retriever that the loss compares.
-TRAINED_KINDS = (DENSE, MULTI_VECTOR)
-
 LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 
 FROM_RETRIEVER = ("epochs", "batch_size", "learning_rate", "scale", "max_length")
@@ -53,7 +50,6 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
 
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
-    retriever.require(TRAINED_KINDS, "a training")
     complete = _filled(config, FROM_RETRIEVER, defaults_for(retriever.defaults, lora=config.loop.lora_rank is not None))
     if complete.loop.mini_batch is not None and retriever.is_static:
         raise ConfigError(

@@ -45,8 +45,8 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
     choices = [c for c in search.list_retrievers(workspace, named) if c.kind != "job" or members.has("job", c.id)]
 
     ids = {c.id for c in choices}
-    for gone in [name for name in st.query_params.get_all("search_with") if name not in ids]:
-        st.warning(f"The link names the retriever {md(gone, 80)}, which cannot be searched with here.")
+    for missing in [name for name in st.query_params.get_all("search_with") if name not in ids]:
+        st.warning(f"The link names the retriever {md(missing, 80)}, which cannot be searched with here.")
 
     trained = next((c.id for c in choices if c.kind == "job"), None)
     default = [name for name in ("bm25", "static-minilm", trained) if name]

@@ -15,6 +15,7 @@ from itertools import chain, zip_longest
 from string import capwords
 
 from cdp.base.records import Document
+from cdp.base.text import capital
 from cdp.synthesis.sentences import (
     DATA,
     FINITE_VERBS,
@@ -72,38 +73,46 @@ class Material:
         self.is_ambiguous = "(" in document.title
         self.full_title = plain(document.title.translate(str.maketrans("()_", "   "))).strip(" .?!,;:")
         self.sentences = read_sentences(document)
-        # "finance" says what kind of text it is, "snail rose tree" has lost words.
-        is_small = title.islower()
         self.is_story = 0 < len(title.split()) < LONGEST and _is_story(document.text, title)
-        first, *rest = title.split() or [""]
-
-        if self.is_story:
-            is_name = not (is_small and len(rest) > 1 and FUNCTION_WORDS.isdisjoint(title.split()))
-        else:
-            names = sum(word[:1].isupper() or word[:1].isdigit() or word in FUNCTION_WORDS for word in rest)
-            is_name = len(rest) < 3 or (len(rest) < LONGEST_NAME and 2 * names >= len(rest))
-            is_name = is_name and not is_small and bool(telling(title)) and not _PATTERNS["no_name"].search(title)
-
-        self.name = "" if not is_name else capwords(title) if is_small else title
-        self.is_label = is_small and not self.is_story
-        phrase = title.replace(": ", " ")
-        damaged = _PATTERNS["debris"].search(phrase) or len(phrase.split()) > LONGEST
-        self.is_paper = title[:1].isupper() and not (self.name or self.is_story or damaged)
-        self.is_paper = self.is_paper and len(telling(phrase)) >= LEAST_TELLING
+        # "finance" says what kind of text it is, "snail rose tree" has lost words.
+        self.is_label = title.islower() and not self.is_story
+        self.name = self._name_in(title)
+        self.is_paper = not self.name and not self.is_story and _is_papers(title)
         self._inner = Counter(word for sentence in self.sentences for word in sentence.split()[1:])
-        lowers = self._lowers(first) and not any(word[:1].isupper() for word in rest)
-        self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
+        self.subject = self._subject_in(document.text)
 
-        if self.name and 2 * document.text.count(f"the {self.name}") > document.text.count(self.name):
-            self.subject = f"the {self.name}"
-
-        whole = [text for sentence in self.sentences if (text := self._whole(sentence))]
+        whole = list(filter(None, map(self._whole, self.sentences)))
         if not whole and self.name:  # behind the title "It was built by these" is of use
-            whole = [text for sentence in self.sentences if (text := self._whole(sentence, strict=False))]
+            whole = list(filter(None, (self._whole(sentence, strict=False) for sentence in self.sentences)))
 
         whole.sort(key=self._worth, reverse=True)
         self.claims = [text for text in whole if self._is_claim(text)]
         self.quotations = [text for text in whole if text not in self.claims]
+
+    def _name_in(self, title: str) -> str:
+        """Return the title as a name; empty for one that is a sentence or a label."""
+        _, *rest = title.split() or [""]
+        if self.is_story:
+            if title.islower() and len(rest) > 1 and FUNCTION_WORDS.isdisjoint(title.split()):
+                return ""
+            return capwords(title) if title.islower() else title
+
+        if self.is_label or not telling(title) or _PATTERNS["no_name"].search(title):
+            return ""
+
+        names = sum(word[:1].isupper() or word[:1].isdigit() or word in FUNCTION_WORDS for word in rest)
+        is_name = len(rest) < 3 or (len(rest) < LONGEST_NAME and 2 * names >= len(rest))
+        return title if is_name else ""
+
+    def _subject_in(self, text: str) -> str:
+        """Return the name as it reads within a sentence."""
+        if self.name and 2 * text.count(f"the {self.name}") > text.count(self.name):
+            return f"the {self.name}"
+
+        first, *rest = self.title.split() or [""]
+        if self._lowers(first) and not any(word[:1].isupper() for word in rest):
+            return self.name[:1].lower() + self.name[1:]
+        return self.name
 
     def _worth(self, text: str) -> float:
         """Return how surely a text tells its document from others: by telling words, names and numbers."""
@@ -135,7 +144,7 @@ class Material:
 
         fits = fits and _has_verb(lowered[1:], named) and not _PATTERNS["debris"].search(shown)
         if fits and ((starts and clear) or not strict):
-            return text[:1].upper() + text[1:]
+            return capital(text)
 
         return _line(sentence) if self.is_story else ""
 
@@ -151,11 +160,14 @@ class Material:
         found = re.match(rf"((?:The|An?) )?{re.escape(self.name)}(?= )", text, re.IGNORECASE) if self.name else None
         if found is None:
             return ""
-        lead = found[1].lower() + found[0][len(found[1]) :] if found[1] else self.subject
+
+        lead = self.subject
+        if article := found[1]:
+            lead = article.lower() + found[0][len(article) :]
         return lead + text[found.end() :]
 
     def _lowers(self, word: str) -> bool:
-        """Return True for the first word of a sentence that is written small within one."""
+        """Return True for a sentence's first word that has a small letter elsewhere in the text."""
         return self._inner[word.lower()] > self._inner[word]
 
     def asked(self, text: str, wording: str) -> str:
@@ -163,7 +175,14 @@ class Material:
         first = text.split()[0]
         if first.lower() in FUNCTION_WORDS or self._lowers(first):
             return wording.format(s=text[:1].lower() + text[1:])
-        return wording.format(s=text) if not first[1:].islower() else text
+        return text if first[1:].islower() else wording.format(s=text)
+
+
+def _is_papers(title: str) -> bool:
+    """Return True for the title of a paper: a whole phrase that tells it from others."""
+    phrase = title.replace(": ", " ")
+    damaged = _PATTERNS["debris"].search(phrase) or len(phrase.split()) > LONGEST
+    return title[:1].isupper() and not damaged and len(telling(phrase)) >= LEAST_TELLING
 
 
 def _is_story(text: str, title: str) -> bool:
@@ -184,14 +203,19 @@ def _has_verb(lowered: list[str], named: bool) -> bool:
     """Return True if one of these words is a verb with a subject: "cells divide", "the king called", "it is".
 
     ``named``: a name stands before them, so a verb in "ed" is no participle."""
-    after = [*lowered[1:], ""]
-    return any(
-        word in _FINITE or (len(word) > 3 and "-" not in word and word.endswith("ed") and before not in _ARTICLES)
-        for before, word, behind in zip(["", *lowered], lowered, after, strict=False)
+    for before, word, behind in zip(["", *lowered], lowered, [*lowered[1:], ""], strict=False):
+        if before in _RELATIVE:
+            continue
+        if word in _FINITE:
+            return True
+
+        past = len(word) > 3 and "-" not in word and word.endswith("ed") and before not in _ARTICLES
         # "indexes calculated on a monthly basis", "payments related to acquisitions"
-        if before not in _RELATIVE
-        and (word in _FINITE or named or (behind not in ("by", "on", "as", "to", "with") and before[-1:] != ","))
-    )
+        participle = behind in ("by", "on", "as", "to", "with") or before.endswith(",")
+        if past and (named or not participle):
+            return True
+
+    return False
 
 
 def _definite(text: str) -> bool:
@@ -202,20 +226,21 @@ def _definite(text: str) -> bool:
 def _line(sentence: str) -> str:
     """Return the line to quote of a sentence in which somebody speaks; "" where none is whole."""
     found = _PATTERNS["line"].search(sentence)
-    line = _OPENING.sub("", " ".join(found[2].split())).rstrip(" ,-–—") if found else ""
-    first, *others = line.lower().split() or [""]
-    fits = SHORTEST <= len(others) < LONGEST and len(telling(line)) >= LEAST_TELLING
-    whole = (
-        first.strip(",") not in word_list("connectives")
-        and others[-1:] != []
-        and others[-1] not in _NOT_LAST
-        and (line.count(",") < 3 or _has_verb([first, *others], False))  # no list of names
-        and not re.search(r"\b[A-Z]{2,}\b", line)
-        and not _PATTERNS["debris"].search(line)
-        and not _PATTERNS["quoted"].search(line)
-    )
+    if found is None:
+        return ""
 
-    return line[:1].upper() + line[1:] if fits and whole else ""
+    line = _OPENING.sub("", " ".join(found[2].split())).rstrip(" ,-–—")
+    first, *others = line.lower().split() or [""]
+    if not SHORTEST <= len(others) < LONGEST or len(telling(line)) < LEAST_TELLING:
+        return ""
+
+    cut = first.strip(",") in word_list("connectives") or others[-1] in _NOT_LAST
+    names = line.count(",") >= 3 and not _has_verb([first, *others], False)
+    debris = re.search(r"\b[A-Z]{2,}\b", line) or _PATTERNS["debris"].search(line) or _PATTERNS["quoted"].search(line)
+    if cut or names or debris:
+        return ""
+
+    return capital(line)
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
@@ -223,13 +248,17 @@ def diverse(document: Document, rng: random.Random) -> Iterator[str]:
     material = Material(document)
     if material.is_paper:
         yield from _of_paper(material, rng)
+
     about: _Asked = (([text], []) for text in _about_title(material))
-    asked = []
     kinds = [_claims(material, rng), about, _quotations(material, rng)]
+    asked = []
     for texts, keywords in chain.from_iterable(zip_longest(*kinds, fillvalue=([], []))):
         at = rng.randint(0, 1)
         asked.append([*texts[:at], *keywords, *texts[at:]])
-    yield from chain.from_iterable(zip_longest(*asked if any(asked) else [_little(material)], fillvalue=""))
+
+    if not any(asked):
+        asked = [_little(material)]
+    yield from chain.from_iterable(zip_longest(*asked, fillvalue=""))
 
 
 def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
@@ -247,12 +276,19 @@ def _of_paper(material: Material, rng: random.Random) -> Iterator[str]:
     """
     whole = sorted(material.quotations, key=lambda text: len(text.split()) > LONGEST_STATEMENT)
     told = [text[1:] for text in whole[:2]]
-    others = [text for text in map(plain, material.sentences) if not any(part in text for part in told)]
-    keywords = [_keywords_of(_OPENING.sub("", text)) for text in rng.sample(others, len(others))]
-    keywords = sorted(filter(None, keywords), key=lambda text: content(text).isdisjoint(content(material.title)))
+    others = [text for text in map(plain, material.sentences) if not _holds(text, told)]
+    drawn = rng.sample(others, len(others))
+    keywords = list(filter(None, map(_keywords_of, drawn)))
+    # First those that share a word with the title.
+    keywords.sort(key=lambda text: content(text).isdisjoint(content(material.title)))
+
     whole[1::2] = [material.asked(text, rng.choice(DATA["confirmations"])) for text in whole[1::2]]
     yield from chain.from_iterable(zip_longest(whole, keywords[::2], keywords[1::2], fillvalue=""))
     yield material.title
+
+
+def _holds(text: str, parts: list[str]) -> bool:
+    return any(part in text for part in parts)
 
 
 # Each query's wordings, and its keywords.
@@ -276,14 +312,20 @@ def _titles(material: Material) -> _Asked:
 
 def _quotations(material: Material, rng: random.Random) -> _Asked:
     """Yield each quotation: its wordings in a drawn order, and its keywords."""
-    name = material.name
-    kind = "quotations" if not material.is_story else "stories" if name else "stories_without_name"
+    name, kind = material.name, "quotations"
+    if material.is_story:
+        kind = "stories" if name else "stories_without_name"
+
     for text in material.quotations:
         texts = [wording.format(s=text, n=name) for wording in _drawn(kind, rng)]
         if name and not material.is_story and name not in text:
-            # "I am looking" keeps its capital.
-            texts = [f"{name}: {asked if asked.startswith('I ') else asked[:1].lower() + asked[1:]}" for asked in texts]
+            texts = [f"{name}: {_small(asked)}" for asked in texts]
         yield texts, _names(material, text)
+
+
+def _small(text: str) -> str:
+    """Return a sentence as it reads behind a colon; "I am looking" keeps its capital."""
+    return text if text.startswith("I ") else text[:1].lower() + text[1:]
 
 
 def _drawn(kind: str, rng: random.Random) -> list[str]:
@@ -292,33 +334,51 @@ def _drawn(kind: str, rng: random.Random) -> list[str]:
 
 def _names(material: Material, text: str) -> list[str]:
     """Return the title beside a name of the text, as a keyword query; none where there is no such name."""
-    known = [name for name in _PATTERNS["known"].findall(text) if content(name).isdisjoint(content(material.name))]
-    fits = 0 < len(material.name.split()) < LONGEST_NAME and not (material.is_story or "." in material.name)
-    return [f"{material.name} {name}" for name in known[:fits]]
+    name = material.name
+    if material.is_story or "." in name or not 0 < len(name.split()) < LONGEST_NAME:
+        return []
+
+    for known in _PATTERNS["known"].findall(text):
+        if content(known).isdisjoint(content(name)):
+            return [f"{name} {known}"]
+
+    return []
 
 
 def _keywords_of(text: str) -> str:
-    """Return the two longest noun phrases of a text in its order, as a keyword query; "" where it has no two."""
+    """Return the two longest noun phrases of a sentence in its order, as a keyword query; "" where it has no two."""
     phrases: list[list[str]] = [[]]
+    text = _OPENING.sub("", text)
     for word in re.sub(r"[^\w'’–-]+(?= |$)|(?<= )[^\w ]+", " , ", text).split():
         if word.lower() in _NO_NOUNS or _PATTERNS["no_noun"].search(word):
             phrases.append([])
         else:
             phrases[-1].append(word)
+
     phrases = [phrase[-LONGEST_PHRASE:] for phrase in phrases if len(phrase) > 1]
     first, *others = sorted(phrases, key=len, reverse=True) or [[]]
-    second = next((phrase for phrase in others if set(phrase).isdisjoint(first)), [])
-    return " ".join(word for phrase in phrases if phrase in (first, second) for word in phrase) if second else ""
+    second = next((phrase for phrase in others if set(phrase).isdisjoint(first)), None)
+    if second is None:
+        return ""
+
+    chosen = [phrase for phrase in phrases if phrase in (first, second)]
+    return " ".join(chain.from_iterable(chosen))
 
 
 def _about_title(material: Material) -> Iterator[str]:
     """Yield the questions that a sentence answers which begins with the title."""
-    for sentence in material.sentences if material.name and not material.is_story else ():
+    if not material.name or material.is_story or material.is_ambiguous:
+        return
+
+    for sentence in material.sentences:
         about = re.match(_ABOUT.format(name=re.escape(material.name)), plain(sentence, asides=True))
-        if about is None or material.is_ambiguous:
+        if about is None:
             continue
 
-        subject = about["lead"].lower() + material.subject.removeprefix("the ") if about["lead"] else material.subject
+        subject = material.subject
+        if lead := about["lead"]:
+            subject = lead.lower() + subject.removeprefix("the ")
+
         verb, rest, inner = about["verb"], plain(about["rest"]).rstrip(" ."), about["inner"] or ""
         described = _PATTERNS["head_end"].split(rest)[0].partition(" ")[2]
         is_noun, kind = about["article"] in ("a", "an", "the"), described.rpartition(" ")[2].lower()
@@ -326,8 +386,10 @@ def _about_title(material: Material) -> Iterator[str]:
 
         if (made := _PATTERNS["made_by"].match(rest)) and made["done"] in DATA["agents"]:
             yield f"Who {DATA['agents'][made['done']]} {subject}?"
-        if is_person or (is_noun and kind in _THINGS):
-            yield f"{'Who' if is_person else 'What'} {verb} {subject}?"
+        if is_person:
+            yield f"Who {verb} {subject}?"
+        elif is_noun and kind in _THINGS:
+            yield f"What {verb} {subject}?"
         if is_person and _PATTERNS["born"].search(inner):
             yield f"When was {subject} born?"
         if is_person and _PATTERNS["died"].search(inner):
@@ -340,6 +402,11 @@ def _about_title(material: Material) -> Iterator[str]:
 
 def _little(material: Material) -> list[str]:
     """Return the title, or all words of a very short document, where there is no whole sentence."""
-    title = material.name if material.is_story else "" if material.is_label else material.full_title
+    title = "" if material.is_label else material.full_title
+    if material.is_story:
+        title = material.name
+
     few = words(" ".join(material.sentences))
-    return [title or (" ".join(few) if len(few) <= MAX_WORDS else "")]
+    if not title and len(few) <= MAX_WORDS:
+        return [" ".join(few)]
+    return [title]

@@ -27,6 +27,7 @@ _FUNCTION_WORDS = {word for group in FUNCTION_WORDS.values() for words in group.
 _POSSESSIVE = frozenset(_DATA["possessive"].split())
 _END = " 。！？.!?؟۔।、，,،;:；：—–-…\u200e\u200f"
 _HANGUL, _TOPIC = re.compile(r"[\uac00-\ud7af]"), re.compile(r"[\uac00-\ud7af][은는] ")
+_OPEN_QUOTES = frozenset("「『“«")
 _KANA = re.compile(r"[\u3040-\u30fa]")
 _FULL_STOP = re.compile(r"[.。۔।][\"”»’」』）)]*$")
 # Characters of Chinese and Japanese, words of other languages in the longest query; shares of it: the shortest
@@ -49,35 +50,59 @@ def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
 def _wordings(document: Document) -> list[list[str]]:
     """Return each sentence in its wordings: the certain ones first, as they are and as questions, others as quotations.
     Where none can be asked for, the title or the shortest sentence."""
-    given, language, wide = plain_title(document), guess_language(document.content), _is_wide(document.text)
+    given, language = plain_title(document), guess_language(document.content)
     title = given if main_script(given) == main_script(document.text) else ""
-    raw = [(text, sentence) for sentence in read_sentences(document) if (text := plain(sentence).strip(_END))]
-    raw = [(text, sentence) for text, sentence in raw if _is_wide(text) == wide]  # others are references
-    if _HANGUL.search(title) and len(raw) > 1:
-        # Korean collections put a definition without a verb in front of a sentence.
-        raw = [(text, sentence) for text, sentence in raw if text.startswith(title[:2])]
+    raw = _raw_sentences(document, title)
 
     whole = [text for text, sentence in raw if _FULL_STOP.search(sentence) and _is_whole(text)]
-    alone = [text for text in whole if SHORTEST <= _length(text) <= LONGEST_QUOTED and not _points_back(text)]
-    clear = [text for text in alone if not _refers(text)] or [text for text in alone if _length(text) > 0.5]
-    certain = sorted((text for text in clear if _length(text) <= 1 and _begins_with(title, text)), key=_length)
-    quoted = [text for text in clear if text not in certain]
-    quoted.sort(key=lambda text: abs(_length(text) - 0.45))
+    clear = _clear(whole)
+    certain = [text for text in clear if _length(text) <= 1 and _begins_with(title, text)]
+    certain.sort(key=_length)
+    quoted = _to_quote([text for text in clear if text not in certain])
 
-    quoted = [text for text in quoted if not any(mark in text for mark in "「『“«")] or quoted
-    # A number or foreign letters tell a passage from others.
-    quoted = [text for text in quoted if _PATTERNS["telling"].search(text)] or quoted[:1]
     if not certain and (not quoted or (given and language not in _DATA["quotes"])):
         texts = [given] if given else whole or [text for text, _ in raw] or [plain(document.text)]
         return [[min(texts, key=len)[: 2 * LONGEST_WIDE]]]
 
-    tags, quotes = _DATA["tags"].get(language, []), _DATA["quotes"].get(language, ["{s}"])
-    quoted = quoted[: max(1, MAX_QUOTED - len(certain))]
+    wordings = []
+    for text in certain:
+        tags = _DATA["tags"].get(language, [])
+        wordings.append([text, *(f"{text}{tag}" for tag in tags)])
+    for text in quoted[: max(1, MAX_QUOTED - len(certain))]:
+        quotes = _DATA["quotes"].get(language, ["{s}"])
+        wordings.append([_beside(title, text, quote.format(s=text)) for quote in quotes])
 
-    return [
-        *([text, *(f"{text}{tag}" for tag in tags)] for text in certain),
-        *([_beside(title, text, wording.format(s=text)) for wording in quotes] for text in quoted),
-    ]
+    return wordings
+
+
+def _raw_sentences(document: Document, title: str) -> list[tuple[str, str]]:
+    """Return (text without marks, sentence) of each sentence in the script of the document."""
+    wide = _is_wide(document.text)
+    raw = []
+    for sentence in read_sentences(document):
+        text = plain(sentence).strip(_END)
+        if text and _is_wide(text) == wide:  # others are references
+            raw.append((text, sentence))
+
+    if _HANGUL.search(title) and len(raw) > 1:
+        # Korean collections put a definition without a verb in front of a sentence.
+        return [(text, sentence) for text, sentence in raw if text.startswith(title[:2])]
+
+    return raw
+
+
+def _clear(whole: list[str]) -> list[str]:
+    """Return the sentences that stand alone; where all refer to something, the longer ones."""
+    alone = [text for text in whole if SHORTEST <= _length(text) <= LONGEST_QUOTED and not _points_back(text)]
+    return [text for text in alone if not _refers(text)] or [text for text in alone if _length(text) > 0.5]
+
+
+def _to_quote(texts: list[str]) -> list[str]:
+    """Return the sentences to look for by their words, those of a query's length first."""
+    texts = sorted(texts, key=lambda text: abs(_length(text) - 0.45))
+    texts = [text for text in texts if _OPEN_QUOTES.isdisjoint(text)] or texts
+    # A number or foreign letters tell a passage from others.
+    return [text for text in texts if _PATTERNS["telling"].search(text)] or texts[:1]
 
 
 def _is_whole(text: str) -> bool:
@@ -95,9 +120,15 @@ def _begins_with(title: str, text: str) -> bool:
 
 def _names(title: str, text: str) -> bool:
     """Return True if a text holds a word of the title."""
+    if not title:
+        return False
+
     folded = title.casefold()
-    parts = [folded[:3]] if _is_wide(text) else [part for part in folded.split() if len(part) > 3] or [folded]
-    return bool(title) and any(part in text.casefold() for part in parts)
+    parts = [part for part in folded.split() if len(part) > 3] or [folded]
+    if _is_wide(text):
+        parts = [folded[:3]]
+
+    return any(part in text.casefold() for part in parts)
 
 
 def _is_wide(text: str) -> bool:
@@ -111,7 +142,7 @@ def _length(text: str) -> float:
 
 
 def _points_back(sentence: str) -> bool:
-    """Return True if a sentence begins as one that goes on from another."""
+    """Return True if a sentence begins like the continuation of another."""
     if _is_wide(sentence):
         return _PATTERNS["not_he"].sub("", sentence).startswith(_POINTING_WIDE)
     first, *others = sentence.casefold().split()
@@ -131,7 +162,9 @@ def _refers(sentence: str) -> bool:
 
 def _beside(title: str, text: str, asked: str) -> str:
     """Return the query for a text, behind the title unless the text names the title already or the title is long."""
+    wide = _is_wide(text)
     topic = _TOPIC.search(text)  # a Korean sentence with its own
-    named = title in text if _is_wide(text) else _names(title, text)
-    alone = not title or topic or named or _length(title) > LONGEST_TITLE
-    return asked if alone else f"{title}{'：' if _is_wide(text) else ': '}{asked}"
+    named = title in text if wide else _names(title, text)
+    if not title or topic or named or _length(title) > LONGEST_TITLE:
+        return asked
+    return f"{title}：{asked}" if wide else f"{title}: {asked}"

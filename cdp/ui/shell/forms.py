@@ -79,7 +79,7 @@ def button(label: str, *, disabled: bool = False, help: str | None = None, **opt
 
 
 def download(label: str, data: Any, file_name: str, *, key: str, **more: Any) -> None:
-    """A button that hands out a file (its bytes, its text, or a function that makes them) and draws nothing anew."""
+    """A button that hands out a file (its bytes, its text, or a function that makes them) without a rerun."""
     st.download_button(label, data, file_name=file_name, icon=":material/download:", on_click="ignore", key=key, **more)
 
 

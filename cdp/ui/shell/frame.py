@@ -165,7 +165,7 @@ def guarded() -> Iterator[None]:
 
 @contextmanager
 def unexpected() -> Iterator[None]:
-    """An error that nobody raised on purpose: one calm box, and the traceback on the console and under a fold."""
+    """An unexpected error: one calm box, and the traceback on the console and under a fold."""
     try:
         yield
     except CdpError:

@@ -3,7 +3,7 @@
 The server runs this file for every session (see ``app.py``), not ``app.py`` itself: beside a folder called ``pages``
 Streamlit would start in its old multipage mode, and the first deep link after a restart would say "page not found".
 
-Without an ``[auth]`` section in ``.streamlit/secrets.toml`` nobody is asked to sign in.
+Without an ``[auth]`` section in ``.streamlit/secrets.toml`` the dashboard asks for no sign-in.
 """
 
 from __future__ import annotations

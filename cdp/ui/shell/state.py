@@ -162,7 +162,7 @@ def _set(key: str, value: str | list[str] | None) -> None:
 
 
 def only(param: str, value: str) -> None:
-    """A person chose what everything else hangs on: the address names it alone, and what was chosen before is gone."""
+    """Put a new choice into the address alone, and drop the choices that depended on the old one."""
     for key in [key for key in st.session_state if isinstance(key, str) and key.startswith("kept_")]:
         del st.session_state[key]
     st.session_state[_DRAWN], st.session_state[_BEFORE] = {}, {}
