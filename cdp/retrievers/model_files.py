@@ -52,7 +52,7 @@ _CLASS = re.compile(
     r"(?:\.[a-z_]+)?\.([A-Z]\w+)"
 )
 # PyLate's projection, which sentence-transformers reads as its own.
-_PYLATE = "pylate.models.Dense.Dense"
+PYLATE_DENSE = "pylate.models.Dense.Dense"
 # The transformer of sparse models up to version 5.
 _MASKED = "MLMTransformer"
 _ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.(?:activation|linear)\.)?[A-Z]\w+")
@@ -258,7 +258,7 @@ def _routes(router: Path) -> Iterator[tuple[str, Path]]:
 
 def _class(path: Path, name: Any) -> str:
     """Return the class of a module without the path to it."""
-    if name == _PYLATE:
+    if name == PYLATE_DENSE:
         return "Dense"
     match = _CLASS.fullmatch(name) if isinstance(name, str) else None
     if match is not None and match[1] == _MASKED:

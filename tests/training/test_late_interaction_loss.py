@@ -9,7 +9,7 @@ import pytest
 import torch
 from sentence_transformers import MultiVectorEncoder
 
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json
 from cdp.retrievers import load, model_hash, resolve, spelling
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.heads import principal_directions, project_tokens
@@ -88,6 +88,12 @@ def test_a_saved_one_is_loaded_here_and_by_the_library(tmp_path: Path) -> None:
     model = MultiVectorEncoder(str(tiny_multi_vector(tmp_path)), device="cpu")
     project_tokens(model, torch.nn.init.orthogonal_(torch.empty(8, 32)))
     assert not spelling.save(model, tmp_path / "saved")  # no version before 6 has such modules
+    # As PyLate 1 writes it (its ColBERT reads these names), and nothing that it does by default to texts.
+    types = [module["type"] for module in read_json(tmp_path / "saved" / "modules.json")]
+    assert types == ["sentence_transformers.models.Transformer", "pylate.models.Dense.Dense"]
+    usage = read_json(tmp_path / "saved" / "config_sentence_transformers.json")
+    told = [usage[name] for name in ("query_prefix", "document_prefix", "skiplist_words", "do_query_expansion")]
+    assert told == ["", "", [], False]
     expected = model.encode_document(DOCUMENTS, convert_to_numpy=True)
 
     ours = load(resolve(str(tmp_path / "saved"), Workspace(tmp_path / "workspace")), "cpu")
