@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import subprocess
 from dataclasses import asdict, dataclass
-from pathlib import Path
+
+from cdp.base.machine import cpuinfo, n_processors, processor_of
 
 # What decides how fast a matrix product is, the best first: the flag of /proc/cpuinfo, and our word.
 FEATURES = {"amx_tile": "amx", "avx512_bf16": "avx512-bf16", "avx512f": "avx512", "avx2": "avx2", "asimd": "neon"}
@@ -37,10 +37,9 @@ class Machine:
 
 def this_machine(*, gpu: bool = False) -> Machine:
     """The machine that this runs on; with its graphics card only where the figures are of the card."""
-    info = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").exists() else ""
     return Machine(
-        *of_cpuinfo(info),
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        *of_cpuinfo(cpuinfo()),
+        n_processors(),
         round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         gpu_name() if gpu else "",
     )
@@ -48,11 +47,10 @@ def this_machine(*, gpu: bool = False) -> Machine:
 
 def of_cpuinfo(info: str) -> tuple[str, str]:
     """(name, widest vector products) from the text of /proc/cpuinfo; what Python knows where it tells no name."""
-    name = re.search(r"^model name\s*: (.+)$", info, re.MULTILINE)
     flags = re.search(r"^(?:flags|Features)\s*: (.+)$", info, re.MULTILINE)
     known = set(flags[1].split()) if flags else set()
     vectors = next((word for flag, word in FEATURES.items() if flag in known), "")
-    return (name[1].strip() if name else platform.processor() or platform.machine()), vectors
+    return processor_of(info), vectors
 
 
 def gpu_name() -> str:

@@ -18,7 +18,7 @@ from reproduction import criteria, upper_layers, verdicts
 from reproduction.criteria import FREE, METHOD, Claim, wanted
 from reproduction.kept import ENDING, PARTS, Kept
 from reproduction.relation import extended, to_markdown
-from reproduction.stages import Stage
+from reproduction.stages import PLANNED, STAGES, Stage
 from reproduction.verdicts import Decided, Judged
 
 NAME = "REPRODUCTION.md"
@@ -248,6 +248,9 @@ def _details(
         rows.append([stage.plan, "not run", "–", "–", "–"] if kept is None else _study(stage, kept))
         for text in extended(kept.report).limits if kept is not None else ():
             limits[escaped(text)].append(stage.plan)
+
+    if chosen == STAGES:
+        rows += [[plan, "planned, not run", "–", "–", "–"] for plan in PLANNED]
 
     lines += ["## The studies", "", table(["Study", "State", "Trainings", "Time", "Plan"], rows), "", POOLED_NOTE, ""]
     lines += ["## What limits them, in the words of their reports", ""]

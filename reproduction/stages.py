@@ -46,6 +46,9 @@ STAGES = (
     Stage("recorded-minilm", 70, "16 trainings × 1,440 pairs / 15 a second and 2,700 texts / 60 a second", (RECORDED,)),
 )
 
+# Plans whose criteria were committed before a run that is still to come: `cdp study run PLAN` on this workspace.
+PLANNED = ("recorded-late-interaction",)
+
 # The form for tests: the demo's own queries, enough to draw every table of the document.
 SMALL = (
     Stage("single-query", 1, changes={"benchmarks": "demo:test, demo-cw-0to6, demo-cw-from7", "seeds": "0, 1",

@@ -136,15 +136,15 @@ FAULTS = (
         "tests/jobs",
     ),
     Fault(
-        "an answer is found again whatever the parameters",
+        "an answer is found again with other parameters",
         "json.dumps(parameters, sort_keys=True, default=str))",
         '"")',
         "tests/synthesis",
     ),
     Fault(
         "no difference counts as a positive one",
-        "sum(p > 0 for p in points)",
-        "sum(p >= 0 for p in points)",
+        "by_dataset[d.dataset, d.cw].append(d.points > 0)",
+        "by_dataset[d.dataset, d.cw].append(d.points >= 0)",
         "tests/principle",
     ),
 )

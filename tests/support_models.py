@@ -145,6 +145,20 @@ def tiny_static(folder: Path, *, dimension: int = 16, seed: int = 0) -> Path:
 
 
 @_made_once
+def tiny_sparse(folder: Path, *, seed: int = 0) -> Path:
+    """A tiny BERT with a vocabulary head and max pooling, as sentence-transformers saves a SPLADE model."""
+    import torch
+    from sentence_transformers import SparseEncoder
+    from sentence_transformers.sparse_encoder.modules import SpladePooling, Transformer
+
+    torch.manual_seed(seed)  # of the head, which the tiny BERT lacks
+    transformer = Transformer(str(tiny_bert(folder / "base", seed=seed)), transformer_task="fill-mask")
+    model = SparseEncoder(modules=[transformer, SpladePooling("max")], device="cpu")
+    model.save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
+
+
+@_made_once
 def tiny_multi_vector(folder: Path, *, dim: int | None = None, seed: int = 0) -> Path:
     """A tiny BERT's token vectors, as sentence-transformers saves a multi-vector model; ``dim``: projected to it."""
     from sentence_transformers import MultiVectorEncoder

@@ -602,6 +602,10 @@ class TrainingConfig(Config):
         100.0, "CW is capped at κ before it becomes a weight (Eq. 2).", reason="The paper's κ (Eq. 2).", minimum=1.0,
         advanced=True,
     )
+    stopwords: str = option(
+        "", "For cw: a stopword list of your own in place of each language's, a .txt file with a word per line (a path "
+        "on this server).", advanced=True, holds="path",
+    )
     reasoning: str = option(
         "", "The query set with the reasoned form q′ of each query (its id): for ri and ri-cw, and to train on.",
         advanced=True,
@@ -648,8 +652,14 @@ class EvaluationConfig(Config):
         reason="Another retriever than the one that was named; its result is a row of its own.",
     )
     rerank: str = option(
-        "", "A cross-encoder, by name or folder, that reorders the first 50 documents of each query; empty for none.",
-        holds="model",
+        "",
+        "What reorders the first documents of each query: a cross-encoder, by name or folder, or a multi-vector "
+        "retriever (a preset, a training's id, a name or folder), by MaxSim. Empty for none.", holds="model",
+    )
+    rerank_depth: int | None = option(
+        None, "Documents of each query that it reorders. Empty: 50 for a cross-encoder, 100 for a multi-vector "
+        "retriever; evaluated by itself that one scores all documents.", unit="documents", minimum=1, maximum=10000,
+        advanced=True,
     )
     protocol: str = PROTOCOL
     batch_size: int = option(
@@ -673,6 +683,10 @@ class EvaluationConfig(Config):
     )
     budget: float | None = EMBEDDING_BUDGET
     gpus: int | None = ONE_GPU
+
+    def check(self) -> None:
+        if (self.rerank_depth or 0) > self.top_k:
+            raise ConfigError(f"'rerank_depth' is {self.rerank_depth}, and {self.top_k} documents are kept (top_k).")
 
 
 class IndexConfig(Config):

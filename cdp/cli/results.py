@@ -39,7 +39,7 @@ def list_(
     evaluations = board.list_evaluations(run.workspace, run.scope)
     every = board.list_rows(run.workspace, evaluations)
     rows = [row for row in every if not benchmark or {row.place, row.benchmark} & {*benchmark}]
-    columns = ["NDCG@10", "recipe", "seeds", "benchmark", "read with", "start", "id"]
+    columns = ["NDCG@10", "recipe", "seeds", "index", "ms per query", "benchmark", "read with", "start", "id"]
     if any(row.per_file is not None for row in rows):
         columns[1:1] = ["per file", "judged per"]
 
@@ -54,6 +54,8 @@ def _cells(row: ResultRow) -> dict[str, Any]:
         "judged per": row.judged_per,
         "recipe": row.retriever,
         "seeds": row.seeds if row.trained else "",
+        "index": "" if row.index_bytes is None else size(row.index_bytes),
+        "ms per query": "" if row.query_ms is None else f"{row.query_ms:.3g}",
         "benchmark": row.place,
         "read with": ", ".join(badge.word for badge in row.badges),
         "start": row.start,

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdp.complexity.content_words import content_words_of
-from cdp.complexity.languages import language_of
+from cdp.complexity.languages import language_of, language_written
 
 
 def lengths(texts: Sequence[str], language: str = "en") -> NDArray[np.float64]:
-    """The number of words of each text, stopwords and repetitions among them: shape (n_texts,)."""
-    return np.array([len(words) for words in language_of(language).words(texts)], dtype=np.float64)
+    """The number of words of each text in its language, stopwords and repetitions among them: shape (n_texts,)."""
+    counts: list[int] = []
+    for written_in, group in groupby(texts, partial(language_written, language)):
+        counts += map(len, language_of(written_in).words(group))
+    return np.array(counts, dtype=np.float64)
 
 
 def rarity(texts: Sequence[str], language: str = "en") -> NDArray[np.float64]:

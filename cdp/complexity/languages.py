@@ -13,7 +13,7 @@ from typing import Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.complexity.guessing import UNKNOWN, guess_language
+from cdp.complexity.guessing import UNKNOWN, guess_language, language_beside
 
 _LATIN = re.compile(r"\b[a-z]+\b")
 _UNICODE = re.compile(r"\w+")
@@ -193,7 +193,6 @@ class Language:
 
 
 _NLTK, _ISO, _WITH = "NLTK's 179 words, shipped", "Stopwords ISO, shipped", ", with or without"
-_MECAB = "MeCab surface forms (fugashi, unidic-lite)"
 _ANY_SCRIPT = "runs of letters and digits (Unicode word boundaries)"
 
 # The seven languages of the paper, by ISO 639-1 code.
@@ -284,24 +283,34 @@ _KANA_SHARE = 0.1
 
 
 def language_written(code: str, text: str) -> str:
-    """Return the language whose words a text counts by: ``code``, the corpus's, unless it is in another script.
+    """Return the language whose words a text counts by: ``code``, the corpus's, unless it is in another script, or its
+    function words are those of another language of the script.
 
-    A Japanese query among English ones would have no words at all. In one script the corpus's language stays; Latin
-    letters in a corpus of another script are a language that their function words tell, else English.
+    A Japanese query among English ones would have no words at all. Where function words do not tell, the corpus's
+    language stays; Latin letters in a corpus of another script are then English.
     """
     other_script = code in _OTHER_SCRIPTS
     if text.isascii() and not other_script:
-        return code
+        return _beside(code, text)
+
     letters = sum(map(str.isalpha, text))
     for other, script, also in _SCRIPTS:
         found = len(script.findall(text))
         share = _KANA_SHARE if other == "ja" else 0.5
         if found > share * letters:
-            return code if code == other or code in also or not _countable(other) else other
+            if code == other or code in also:
+                return _beside(code, text)
+            return other if _countable(other) else code
+
     if other_script and 2 * len(_LATIN_LETTER.findall(text)) > letters > 0:
         guessed = guess_language(text)
         return "en" if guessed == UNKNOWN else guessed
-    return code
+    return _beside(code, text)
+
+
+def _beside(code: str, text: str) -> str:
+    found = language_beside(code, text)
+    return code if found in WITHOUT_LIST else found
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.text import public
 from cdp.base.workspace import Workspace
 from cdp.retrievers import model_files, spelling
-from cdp.retrievers.presets import MULTI_VECTOR, PRESETS
+from cdp.retrievers.presets import DENSE, MULTI_VECTOR, PRESETS, SPARSE
 from cdp.retrievers.resolve import ResolvedRetriever, began_with, card_file, chain
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ FOLDER = "path/to/this/folder"
 
 # Where the scores of a pushed model stand.
 NO_SCORES = "`cdp models show` lists the scores; `cdp models push` puts them here."
+
+SIMILARITY = {DENSE: "cosine", MULTI_VECTOR: "MaxSim", SPARSE: "dot product"}
 
 READERS = "\nFolders in this spelling were tested in sentence-transformers {}: the vectors are equal to 1e-6.\n"
 
@@ -98,7 +100,7 @@ def model_card(
         warnings="".join(f"> {note}\n\n" for note in notes if note.startswith("**")),
         kind=retriever.kind,
         reader=model_files.READERS[retriever.kind],
-        similarity="MaxSim" if retriever.kind == MULTI_VECTOR else "cosine",
+        similarity=SIMILARITY[retriever.kind],
         base=public(retriever.name),
         queries=queries,
         readers=READERS.format(", ".join(readers)) if readers else "",

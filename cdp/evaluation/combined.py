@@ -5,6 +5,7 @@ Both are made from a finished ranking, so a hybrid costs one more BM25 search an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,14 +14,15 @@ import numpy as np
 
 from cdp.base.text import PhaseProgress, condition_name, silent
 from cdp.benchmarks.benchmark import Benchmark
-from cdp.evaluation.evaluate import Evaluation, Ranking, in_trec_order, judge
+from cdp.evaluation.evaluate import INDEX_BYTES, QUERY_MS, Encoded, Evaluation, Ranking, in_trec_order, judge
+from cdp.retrievers import late_interaction
 
 # Cormack, Clarke, Buettcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods, SIGIR
 # 2009, section 2: fixed at 60 during a pilot, and not tuned since.
 FUSION_K = 60
 
-# Documents of each query that a cross-encoder reads.
-RERANK_DEPTH = 50
+# Documents of each query that a cross-encoder reads, and that late interaction scores.
+RERANK_DEPTH, MAXSIM_DEPTH = 50, 100
 
 HYBRID, RERANKED = "hybrid", "reranked"
 
@@ -91,7 +93,7 @@ def weighted(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation, weigh
     depth = ranking.documents.shape[1]
     settings = {"fusion_weight": weight, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
     seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
-    return _judged(benchmark, dense, ranking, settings, seconds)
+    return _judged(benchmark, _of_both(dense, lexical), ranking, settings, seconds)
 
 
 def _mixed(
@@ -147,7 +149,15 @@ def hybrid(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation) -> Eval
     depth = rankings[0].shape[1]
     settings = {"fusion_k": FUSION_K, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
     seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
-    return _judged(benchmark, dense, fuse(rankings, benchmark.document_ids, depth), settings, seconds)
+    fused = fuse(rankings, benchmark.document_ids, depth)
+
+    return _judged(benchmark, _of_both(dense, lexical), fused, settings, seconds)
+
+
+def _of_both(dense: Evaluation, lexical: Evaluation) -> Evaluation:
+    """The evaluation with what both indexes cost."""
+    cost = {name: dense.counts.get(name, 0) + lexical.counts.get(name, 0) for name in (INDEX_BYTES, QUERY_MS)}
+    return replace(dense, counts={**dense.counts, **cost})
 
 
 def rerank(
@@ -162,7 +172,8 @@ def rerank(
 
     ``progress`` is called with the pairs scored and their number, and may raise to end the work.
     """
-    documents, scores = first.ranking.documents.copy(), first.ranking.scores.copy()
+    began = time.perf_counter()
+    documents = first.ranking.documents
     rows, columns = np.nonzero(documents[:, :depth] >= 0)
     # By length: a cross-encoder pads each batch to its longest pair.
     order = np.argsort([-len(benchmark.documents[documents[at]]) for at in zip(rows, columns, strict=True)])
@@ -176,6 +187,34 @@ def rerank(
     reordered = np.full((len(documents), min(depth, documents.shape[1])), -np.inf, np.float32)
     reordered[rows, columns] = values
 
+    return _reordered(benchmark, first, reordered, depth, time.perf_counter() - began)
+
+
+def rerank_tokens(benchmark: Benchmark, first: Evaluation, found: Encoded, *, depth: int = MAXSIM_DEPTH) -> Evaluation:
+    """Reorder the first ``depth`` documents of each query by MaxSim; those below follow as they were.
+
+    ``found`` are the token vectors of the benchmark's queries and documents.
+    """
+    began = time.perf_counter()
+    queries, tokens, candidates = found.queries.tokens, found.documents.tokens, first.ranking.documents[:, :depth]
+    reordered = np.full(candidates.shape, -np.inf, np.float32)
+
+    for row, numbers in enumerate(candidates):
+        there = np.flatnonzero(numbers >= 0)
+        scores, scored = late_interaction.rerank_tokens(queries.of(row, row + 1), tokens, numbers[there], len(there))
+        columns = dict(zip(numbers[there].tolist(), there.tolist(), strict=True))
+        reordered[row, [columns[number] for number in scored.tolist()]] = scores
+
+    index_bytes = first.counts.get(INDEX_BYTES, 0) + found.documents.nbytes
+    first = replace(first, counts={**first.counts, INDEX_BYTES: index_bytes})
+
+    return _reordered(benchmark, first, reordered, depth, time.perf_counter() - began)
+
+
+def _reordered(benchmark: Benchmark, first: Evaluation, reordered: np.ndarray, depth: int, took: float) -> Evaluation:
+    """The evaluation with its first documents in the order of the scores ``reordered``, (n_queries, at most depth)."""
+    documents, scores = first.ranking.documents.copy(), first.ranking.scores.copy()
+
     for row, of_row in enumerate(reordered):
         best = np.argsort(-of_row, kind="stable")
         documents[row, : len(best)], scores[row, : len(best)] = documents[row, best], of_row[best]
@@ -184,7 +223,10 @@ def rerank(
         scores[row, len(best) + rest] = of_row[best[-1]] - 1 - rest
 
     ranking = in_trec_order(benchmark, documents, scores)
-    return _judged(benchmark, first, ranking, {"rerank_depth": depth}, {})
+    query_ms = first.counts.get(QUERY_MS, 0) + 1000 * took / max(1, len(documents))
+    first = replace(first, counts={**first.counts, QUERY_MS: round(query_ms, 3)})
+
+    return _judged(benchmark, first, ranking, {"rerank_depth": depth}, {"reranking": round(took, 3)})
 
 
 def _judged(

@@ -12,18 +12,21 @@ import numpy as np
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.machine import machine_name
 from cdp.base.records import place_of
 from cdp.base.text import PhaseProgress, Progress, silent
 from cdp.base.worker import Job, Stopped
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.measures import from_ranking
-from cdp.retrievers import MULTI_VECTOR, PROTOCOLS, bm25
+from cdp.retrievers import DENSE, MULTI_VECTOR, PROTOCOLS, bm25
 from cdp.retrievers.api import ApiModel, failed_texts, record_failed
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, embed, precision_for
 from cdp.retrievers.exact_search import search
+from cdp.retrievers.inverted_lists import inverted_lists, search_words
 from cdp.retrievers.late_interaction import search_tokens
 from cdp.retrievers.load import kind_of
+from cdp.retrievers.presets import TRAINED
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How texts become vectors and vectors become scores. ``similarity`` is cosine or dot; maxsim of token vectors."""
+    """How texts become vectors and vectors become scores. ``similarity`` is cosine, dot (also of words' weights) or
+    maxsim (of token vectors)."""
 
     name: str
     similarity: str
@@ -48,8 +52,9 @@ def protocol_for(model: SentenceTransformer, name: str = "published") -> Protoco
     """The protocol of that name for a loaded model. ConfigError for an unknown one, or one that the model lacks."""
     if name not in PROTOCOLS:
         raise ConfigError(f"{name!r} is not a protocol.", hint=f"There is: {', '.join(PROTOCOLS)}.")
-    similarity = "cosine" if name == "paper" else str(model.similarity_fn_name)
-    if kind_of(model) == MULTI_VECTOR:
+    kind = kind_of(model)
+    similarity = TRAINED[kind][name] if name == "paper" else str(model.similarity_fn_name)
+    if kind == MULTI_VECTOR:
         similarity = "maxsim"  # MeanMaxSim divides a query's scores by one number, and ranks alike
     elif similarity not in ("cosine", "dot"):
         raise ConfigError(
@@ -168,7 +173,7 @@ class Evaluation:
     per_query: dict[str, np.ndarray]
     ranking: Ranking
     protocol: Protocol
-    counts: dict[str, int]
+    counts: dict[str, float]
     seconds: dict[str, float]
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -231,15 +236,22 @@ def evaluate_bm25(
     ranking = in_trec_order(benchmark, documents, scores)
     seconds = {"indexing": ready - began, "searching": time.perf_counter() - ready}
     settings = {"similarity": "bm25", "k1": bm25.K1, "b": bm25.B, "language": language, "top_k": top_k}
+    counts = {INDEX_BYTES: bm25.index_size(made)}
 
-    return _evaluation(benchmark, ranking, Protocol("published", "bm25"), {}, seconds, settings)
+    return _evaluation(benchmark, ranking, Protocol("published", "bm25"), counts, seconds, settings)
+
+
+# What a kind of retriever costs: bytes of its index, and milliseconds of searching per query, all queries together and
+# without their encoding. ``settings`` name the machine.
+INDEX_BYTES, QUERY_MS, MACHINE = "index_bytes", "query_ms", "machine"
 
 
 def _evaluation(
-    benchmark: Benchmark, ranking: Ranking, protocol: Protocol, counts: Mapping[str, int],
+    benchmark: Benchmark, ranking: Ranking, protocol: Protocol, counts: Mapping[str, float],
     seconds: Mapping[str, float], settings: dict[str, Any],
 ) -> Evaluation:  # fmt: skip
     """Judge a ranking and put the result together; ``counts`` are those beside the queries' and exclusions'."""
+    cost = {QUERY_MS: round(1000 * seconds["searching"] / max(1, benchmark.n_queries), 3)}
     means, per_query, absent = judge(benchmark, ranking)
     return Evaluation(
         measures=means,
@@ -251,22 +263,28 @@ def _evaluation(
             "judged_without_results": absent,
             "excluded_pairs": sum(map(len, benchmark.excluded.values())),
             **counts,
+            **cost,
         },
         seconds={name: round(value, 3) for name, value in seconds.items()},
-        settings=settings,
+        settings={**settings, MACHINE: machine_name()},
     )
 
 
-def retrieve(
-    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
-    precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
-    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress = silent,
-    vectors: Vectors | None = None,
-) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
-    """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
+@dataclass(frozen=True)
+class Encoded:
+    """What a model makes of queries and of documents, and the seconds of each."""
 
-    Embeddings are kept in the ``store`` and taken from there, if there is one and the ``model_hash`` is known.
-    """
+    queries: Embedded
+    documents: Embedded
+    seconds: Mapping[str, float]
+
+
+def encode_both(
+    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], protocol: Protocol, precision: str, *,
+    store: EmbeddingStore | None = None, model_hash: str = "", documents_hash: str = "", batch_size: int = 128,
+    watch: Progress = silent, vectors: Vectors | None = None,
+) -> Encoded:  # fmt: skip
+    """Encode queries and documents; arguments as of ``retrieve``."""
     seconds: dict[str, float] = {}
     found: list[Embedded] = []
     kind = kind_of(model)
@@ -294,42 +312,77 @@ def retrieve(
     finally:
         model.train(was_training)
 
+    return Encoded(found[0], found[1], seconds)
+
+
+def retrieve(
+    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
+    precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
+    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress = silent,
+    vectors: Vectors | None = None,
+) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
+    """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
+
+    Embeddings are kept in the ``store`` and taken from there, if there is one and the ``model_hash`` is known.
+    """
+    kind = kind_of(model)
+    encoded = encode_both(
+        model, queries, documents, protocol, precision, store=store, model_hash=model_hash,
+        documents_hash=documents_hash, batch_size=batch_size, watch=watch, vectors=vectors,
+    )  # fmt: skip
+    of_queries, of_documents, seconds = encoded.queries, encoded.documents, dict(encoded.seconds)
+
     report = partial(watch, "searching")
     began = time.perf_counter()
     report(0, len(documents))
     device = model.device.type if model.device.type == "cuda" else "cpu"
-    of_queries, of_documents = found
     failed = failed_texts(model)
 
     absent = [number for number, text in enumerate(documents) if text in failed]
     if absent:  # a document without a vector is in no ranking, also where all other scores are lower
         exclude = [sorted({*listed, *absent}) for listed in exclude or [()] * len(queries)]
 
-    if kind == MULTI_VECTOR:
-        scores, numbers = _by_tokens(of_queries, of_documents, k, exclude or [()] * len(queries), report)
-    else:
+    if kind == DENSE:
         scores, numbers = search(
             np.concatenate(of_queries.parts), of_documents.parts, k, exclude=exclude, device=device, progress=report
         )
+    else:
+        found_by = _by_tokens if kind == MULTI_VECTOR else _by_words
+        find = partial(found_by, of_queries, of_documents, report)
+        scores, numbers = _without(exclude or [()] * len(queries), k, find)
 
     unasked = [number for number, text in enumerate(queries) if text in failed]
     scores[unasked], numbers[unasked] = -np.inf, -1
     seconds["searching"] = time.perf_counter() - began
-    reused = {"embeddings_reused": of_documents.reused, "query_embeddings_reused": of_queries.reused}
+    reused = {
+        "embeddings_reused": of_documents.reused,
+        "query_embeddings_reused": of_queries.reused,
+        INDEX_BYTES: of_documents.nbytes,
+    }
     counts = {"documents_without_vector": len(absent), "queries_without_vector": len(unasked)} if failed else {}
 
     return scores, numbers, seconds, {**reused, **counts}
 
 
-def _by_tokens(
-    queries: Embedded, documents: Embedded, k: int, exclude: Sequence[Sequence[int]], progress: PhaseProgress
-) -> tuple[np.ndarray, np.ndarray]:
-    """Search by MaxSim as ``search`` does by dot products: (scores, numbers), each (n_queries, k), without those to
-    ``exclude``, for which as many more are looked for."""
+Found = tuple[np.ndarray, np.ndarray]
+
+
+def _by_tokens(queries: Embedded, documents: Embedded, progress: PhaseProgress, k: int) -> Found:
+    """Search by MaxSim as ``search`` does by dot products: (scores, numbers), each (n_queries, k)."""
     tokens = queries.tokens
-    asked = [tokens.of(i, i + 1) for i in range(len(exclude))]
+    return search_tokens([tokens.of(i, i + 1) for i in range(len(queries))], documents.tokens, k, progress=progress)
+
+
+def _by_words(queries: Embedded, documents: Embedded, progress: PhaseProgress, k: int) -> Found:
+    """Search by the weights of words, as ``_by_tokens``."""
+    lists = inverted_lists(documents.tokens)
+    return search_words(queries.tokens, lists, k, progress=progress, total=len(documents))
+
+
+def _without(exclude: Sequence[Sequence[int]], k: int, find: Callable[[int], Found]) -> Found:
+    """Return the first k that ``find`` gives for each query without those to ``exclude``: it is asked for more."""
     depth = k + max(map(len, exclude), default=0)
-    scores, numbers = search_tokens(asked, documents.tokens, depth, progress=progress)
+    scores, numbers = find(depth)
 
     for row, never in enumerate(exclude):
         out = np.isin(numbers[row], np.asarray(never, np.int64))

@@ -235,7 +235,7 @@ def _nested_self_bleu(queries: Sequence[str]) -> list[float]:
 # ``queries/<id>/measures/<key>.json``. The key is over the content of the set and of the human queries, and the
 # language.
 
-VERSION = "7"
+VERSION = "8"
 
 DOCUMENTS_A_REPORT = 500
 

@@ -267,6 +267,7 @@ def _design(e: Evidence) -> tuple[Any, ...]:
     """How good a study's design is; the best leads."""
     b = e.basis
     trained = [arm for arm in e.arms if arm.trained and not arm.held]
+
     return (
         b.reads_language,
         not b.elsewhere,
@@ -650,8 +651,10 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
     held = [arm for arm in lead.arms if arm.held]
     if not held:
         return ()
-    q = OptionSet(lead, [*held, *(arm for arm in lead.arms if arm.per_doc == 1 and not arm.held)])
-    return tuple(q.of(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1))
+
+    q = OptionSet(lead, [arm for arm in lead.arms if arm.held or arm.per_doc == 1])
+    pairs = [(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1)]
+    return tuple(starmap(q.of, pairs))
 
 
 def differences_of(e: Evidence) -> tuple[ArmDifference, ...]:

@@ -139,7 +139,7 @@ def own(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]], sets: It
 
     rows = []
     newest = board.latest([dict(evaluation) for evaluation in evaluations])
-    choosing = {evaluation["trained"].dev for evaluation in newest if evaluation["trained"] is not None}
+    choosing = board.choosing(newest)
     reported = [row for row in newest if (row["benchmark"], row["split"]) not in choosing]
     dev = {_place(row) for row in newest if row not in reported}
     scores = query_scores(workspace, reported)

@@ -24,7 +24,7 @@ from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
 from cdp.evaluation import combined
 from cdp.evaluation.calibration import Calibration, judged_by
-from cdp.evaluation.evaluate import OF_FILES
+from cdp.evaluation.evaluate import INDEX_BYTES, MACHINE, OF_FILES, QUERY_MS
 from cdp.evaluation.results import MEANS_ALONE
 from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
@@ -118,7 +118,8 @@ class ResultRow:
     training has one seed. ``version`` tells earlier judgments of the same name apart, ``warnings`` are the
     benchmark's. ``calibration`` is what people's labels say of a difference that a model judged. Where more than a
     tenth of the first tens of a side are ``unjudged`` (a share), nothing is tested: ``difference`` takes these for
-    irrelevant, ``if_relevant`` for of the top grade.
+    irrelevant, ``if_relevant`` for of the top grade. ``index_bytes`` and ``query_ms`` are what was measured at the
+    first run's evaluation on its ``machine``, None where it was not.
     """
 
     retriever: str
@@ -154,6 +155,9 @@ class ResultRow:
     calibration: Calibration | None = None
     unjudged: float | None = None
     if_relevant: float | None = None
+    index_bytes: float | None = None
+    query_ms: float | None = None
+    machine: str = ""
 
     @property
     def withheld(self) -> str:
@@ -269,6 +273,19 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
 
     names = _names(evaluations)
     return [{**row, "retriever_name": names.get(row["retriever_id"], row["retriever_name"])} for row in evaluations]
+
+
+def choosing(evaluations: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Return the (benchmark, split) that chose checkpoints and are no result: no training is reported there that
+    another one chose."""
+    dev: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
+    for row in evaluations:
+        if row["trained"] is not None:
+            place = (row["benchmark"], row["split"])
+            dev.add(row["trained"].dev)
+            reported |= {place} - {row["trained"].dev}
+    return dev - reported
 
 
 def source(workspace: Workspace, query_set: str) -> tuple[str, str]:
@@ -467,6 +484,8 @@ def rows_of(
                 warnings=info.warnings if info is not None else (),
                 created=max(row["created"] or "" for row in runs),
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
+                index_bytes=first["counts"].get(INDEX_BYTES), query_ms=first["counts"].get(QUERY_MS),
+                machine=str(first["settings"].get(MACHINE) or ""),
                 measures={
                     name: sum(100 * (row["measures"].get(name) or 0.0) for row in runs) / len(runs)
                     for name in first["measures"]

@@ -21,7 +21,7 @@ from cdp.catalog import STUDY
 from cdp.evaluation.calibration import Judged, calibrate, judged_by
 from cdp.evaluation.results import MEANS_ALONE
 from cdp.query_sets import list_query_sets
-from cdp.results import regraded
+from cdp.results import board, regraded
 from cdp.results.board import MEASURE, ResultRow, families, latest, list_evaluations, rows_of
 
 # {evaluation: {query: value in [0, 1]}}
@@ -49,6 +49,12 @@ class Comparison:
     left_out: int = 0
     scores: RunScores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
+
+    @property
+    def dev(self) -> list[str]:
+        """The places that chose checkpoints: they are in no mean."""
+        chose = board.choosing(self.evaluations)
+        return list(dict.fromkeys(row.place for row in self.rows if (row.benchmark, row.split) in chose))
 
     def on(self, places: Collection[str]) -> Comparison:
         """The comparison on these benchmarks alone, by place or name; p-values stay corrected for all of them."""

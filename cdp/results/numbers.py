@@ -184,7 +184,8 @@ def methods_by_benchmark(evidence: FigureData) -> Numbers:
 def diverse_against_paraphrase(evidence: FigureData) -> Numbers:
     """Diverse minus paraphrase at the same Q/Doc, on each benchmark."""
     minus = difference(evidence.rows, over_paraphrase)
-    return mean(minus, "retriever", "generator", "per_doc", "equal_pairs", "benchmark")
+    found = mean(minus, "retriever", "generator", "per_doc", "equal_pairs", "benchmark")
+    return sorted(found, key=lambda row: (row["equal_pairs"], row["per_doc"]))
 
 
 def gain_by_retriever(evidence: FigureData) -> Numbers:
@@ -378,5 +379,5 @@ def _intervals(numbers: Numbers, seeds: Sequence[int]) -> str:
     known = [row.get("low") is not None for row in numbers]
     if not any(known):
         return "No interval: means over datasets have none, nor scores that were not kept for each query."
-    over = "queries and seeds" if seeds and min(seeds) > 1 else "queries; one seed shows no spread of training"
-    return f"95% intervals over {over}." + ("" if all(known) else " Means over datasets have none.")
+    over = "queries and seeds" if seeds and min(seeds) > 1 else "queries (one seed shows no spread of training)"
+    return f"95% intervals over {over}, each by itself." + ("" if all(known) else " Means over datasets have none.")

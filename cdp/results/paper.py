@@ -57,6 +57,9 @@ class Table:
     notes: tuple[str, ...] = ()
 
 
+PASSAGES = " per passage"
+
+
 def paper_table(comparison: Comparison) -> Table:
     """Retrievers by benchmarks, then the means of the registry's groups and of the benchmarks that all retrievers have.
 
@@ -67,17 +70,18 @@ def paper_table(comparison: Comparison) -> Table:
     columns: dict[str, dict[str, TableCell]] = defaultdict(dict)
     files: dict[str, dict[str, TableCell]] = defaultdict(dict)  # beside the others, and part of no mean
     for row in rows:
-        place = row.place if row.per_file is None else f"{row.place} per passage"
+        place = row.place if row.per_file is None else row.place + PASSAGES
         columns[place][row.retriever] = TableCell(row.ndcg, row.marks, row.significant)
         if row.per_file is not None:
             files[f"{row.place} per file"][row.retriever] = TableCell(row.per_file, row.marks)
 
-    shared = [column for column in columns.values() if len(column) == len(names)]
-    if shared and len(columns) > 1:
-        mean = {name: _mean([column[name] for column in shared]) for name in names}
-        means = {f"Mean ({len(shared)} of {len(columns)})": mean}
-    else:
-        means = {}
+    reported = [column for place, column in columns.items() if place.removesuffix(PASSAGES) not in comparison.dev]
+    shared = [column for column in reported if len(column) == len(names)]
+    means = {}
+    if shared and len(reported) > 1:
+        means[f"Mean ({len(shared)} of {len(reported)})"] = {
+            name: _mean([column[name] for column in shared]) for name in names
+        }
 
     every = _ranked({**columns, **files, **_group_means(rows), **means})
     cells = ((name, tuple(column.get(name, TableCell()) for column in every.values())) for name in names)
@@ -209,6 +213,9 @@ def notes(comparison: Comparison) -> list[str]:
             "Runs that differ in the seed alone are averaged, query by query. "
             f"Mean ± standard deviation over seeds: {spreads}."
         )
+
+    if comparison.dev:
+        sentences.append(f"{', '.join(comparison.dev)}: chose checkpoints, so it is in no mean.")
 
     return [*sentences, *noise_notes(comparison)]
 

@@ -26,7 +26,7 @@ from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace, now, sha256_text, write_bytes, write_json
 from cdp.benchmarks.benchmark import texts_hash
 from cdp.retrievers.late_interaction import TokenVectors
-from cdp.retrievers.presets import DENSE, MULTI_VECTOR
+from cdp.retrievers.presets import DENSE, MULTI_VECTOR, SPARSE
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -42,6 +42,9 @@ HALF_PRECISION = (
     "within 0.01 points."
 )
 
+# Texts that a sparse model encodes at once: it has a number for each word of its vocabulary at each token, 500 MB.
+SPARSE_AT_ONCE = 16
+
 # Batches between two looks at the clock and at the request to stop.
 BATCHES_PER_CALL = 8
 
@@ -56,7 +59,8 @@ class Encoding:
 
     ``model_hash`` covers weights, pooling and vocabulary; ``max_length`` is in tokens, None as the model says;
     ``precision`` is that of the computation and of the shards: fp32, fp16 or bf16 (kept as fp32). Of the ``kind``
-    multi-vector a text has a vector for each token, kept as float16 for documents.
+    multi-vector a text has a vector for each token, kept as float16 for documents; of the kind sparse a row (word,
+    weight) for each word with a weight, kept as float32.
     """
 
     model_hash: str
@@ -81,7 +85,8 @@ class Encoding:
     @property
     def dtype(self) -> type[np.floating[Any]]:
         halved = self.kind == MULTI_VECTOR and self.role == "document"
-        return np.float16 if self.precision == "fp16" or halved else np.float32
+        half = halved or (self.precision == "fp16" and self.kind != SPARSE)
+        return np.float16 if half else np.float32
 
 
 def precision_for(model: SentenceTransformer, *, on_gpu: bool | None = None) -> str:
@@ -144,10 +149,14 @@ def embed(
         return Embedded([encode(model, texts, encoding, batch_size=batch_size, progress=progress)])
 
     order = np.argsort([-len(text) for text in texts], kind="stable")
-    tokens = [np.empty((0, model.get_embedding_dimension() or 0), encoding.dtype)] * len(texts)
+    sparse = encoding.kind == SPARSE
+    batch_size = min(batch_size, SPARSE_AT_ONCE) if sparse else batch_size
+    dim = 2 if sparse else model.get_embedding_dimension() or 0
+    tokens = [np.empty((0, dim), encoding.dtype)] * len(texts)
     step = batch_size * BATCHES_PER_CALL
     made_by = model.encode_query if encoding.role == "query" else model.encode_document
-    options: dict[str, Any] = {"batch_size": batch_size, "show_progress_bar": False, "convert_to_numpy": True}
+    options: dict[str, Any] = {"batch_size": batch_size, "show_progress_bar": False}
+    options |= {"convert_to_sparse_tensor": False, "save_to_cpu": True} if sparse else {"convert_to_numpy": True}
 
     for start in range(0, len(order), step):
         progress(start, len(order))
@@ -155,10 +164,19 @@ def embed(
         with _autocast(model, encoding.precision):
             found = made_by([texts[i] for i in part], prompt=encoding.prompt, **options)
         for i, vectors in zip(part.tolist(), found, strict=True):
-            tokens[i] = vectors.astype(encoding.dtype)
+            tokens[i] = _weighted(vectors, encoding) if sparse else vectors.astype(encoding.dtype)
             _check_finite(tokens[i])
 
     return Embedded([np.concatenate(tokens)] if tokens else [], lengths=np.array([*map(len, tokens)], np.int64))
+
+
+def _weighted(vector: Any, encoding: Encoding) -> np.ndarray:
+    """Return the weights of a text's words, a tensor (vocabulary,), as rows (word, weight) of those that are not 0."""
+    weights = vector.float().numpy()
+    words = np.flatnonzero(weights)
+    weights = weights[words] / (np.linalg.norm(weights) if encoding.normalise and len(words) else 1.0)
+
+    return np.stack([words, weights], 1).astype(encoding.dtype)
 
 
 def _check_finite(vectors: np.ndarray) -> None:
@@ -238,7 +256,8 @@ def _loaded(retriever: str, max_length: int | None, precision: str) -> SentenceT
 class Embedded:
     """Embeddings that lie in memory or in shards: ``parts`` follow each other. ``reused`` counts texts not computed.
 
-    Of multi-vector models the parts hold token vectors, and ``lengths`` (n_texts,) says how many each text has.
+    Of multi-vector models the parts hold token vectors, of sparse ones rows (word, weight), and ``lengths`` (n_texts,)
+    says how many each text has.
     """
 
     parts: list[np.ndarray]
@@ -393,7 +412,7 @@ def _gaps(shard: np.ndarray, texts: Sequence[str]) -> bool:
 def _open(path: Path, rows: int, kind: str) -> Embedded | None:
     """A shard as a memory map; None if it is not there, or is not a whole shard of so many texts."""
     try:
-        if kind == MULTI_VECTOR:
+        if kind != DENSE:
             return _open_tokens(path, rows)
         shard = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 SAFETENSORS = {"use_safetensors": True}
 
-OTHER = "Name a dense or a multi-vector one."
-
 # Tokens of a pair that a cross-encoder reads at most; the rest is cut off.
 LONGEST_PAIR = 512
 
@@ -43,6 +41,7 @@ def load(
     *,
     memo: TokenMemo | None = None,
     payer: Payer | None = None,
+    to_train: bool = False,
 ) -> SentenceTransformer:
     """The model, in evaluation mode, with its prompts under ``query`` and ``document``: a ``SentenceTransformer``, or a
     ``StaticModel`` or ``ApiModel``, which answer to the same calls.
@@ -50,7 +49,7 @@ def load(
     ``device`` as torch names it (None: a GPU if there is one). ``max_length`` in tokens overrides what the model
     says. The weights are float32, as training needs them. ``memo`` spares static models
     to tokenise what another model with it has tokenised. ``payer`` pays for one behind an API; without, ConfigError.
-    ModelError if it fails.
+    ModelError if it fails, ConfigError for a preset that finds nothing before a training unless it is ``to_train``.
     """
     if (named := api.parse(resolved.name)) is not None:
         if payer is None:
@@ -59,13 +58,14 @@ def load(
         return answering
 
     preset = resolved.preset
+    if not to_train:
+        resolved.require_ready()
+
     with loading(resolved, "embeds texts"):
         if resolved.is_static:
             model = _static(checked_folder(resolved), device)
         elif preset is not None:
             model = _transformer(preset, checked_folder(resolved, model_files.TRANSFORMERS), device)
-        elif resolved.kind == SPARSE:
-            raise ModelError(f"{resolved.name} is a sparse retriever, which cannot be searched here yet.", hint=OTHER)
         else:
             model = _saved(checked_folder(resolved, model_files.ENCODER), device)
 
@@ -88,7 +88,8 @@ def load(
 
 def kind_of(model: Any) -> str:
     """Return the kind of a loaded retriever, one of ``presets.KINDS``."""
-    return MULTI_VECTOR if getattr(model, "model_type", "") == model_files.MULTI_VECTOR_ENCODER else DENSE
+    made_by = getattr(model, "model_type", model_files.ENCODER)
+    return next((kind for kind, reader in model_files.READERS.items() if reader == made_by), DENSE)
 
 
 @contextmanager
@@ -229,24 +230,56 @@ def _static(folder: Path, device: str | None) -> StaticModel:
 
 def _transformer(preset: Retriever, folder: Path, device: str | None) -> Any:
     """Encoder or decoder, pooling, normalisation from the preset, not from the repository's files."""
-    from sentence_transformers import MultiVectorEncoder, SentenceTransformer
+    from sentence_transformers import MultiVectorEncoder, SentenceTransformer, SparseEncoder
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+    from sentence_transformers.sparse_encoder.modules import SpladePooling
 
-    transformer = Transformer(
-        str(folder),
-        model_kwargs={"dtype": "float32", **SAFE, **({} if preset.pickled else SAFETENSORS)},
-        config_kwargs=dict(SAFE),
-        processor_kwargs={"padding_side": preset.padding_side, **SAFE},
-    )
+    # Of a sparse preset the head is not among the weights: transformers would call the checkpoint corrupted.
+    with _quiet() if preset.kind == SPARSE else nullcontext():
+        transformer = Transformer(
+            str(folder),
+            transformer_task="fill-mask" if preset.kind == SPARSE else "feature-extraction",
+            model_kwargs={"dtype": "float32", **SAFE, **({} if preset.pickled else SAFETENSORS)},
+            config_kwargs=dict(SAFE),
+            processor_kwargs={"padding_side": preset.padding_side, **SAFE},
+        )
     if preset.kind == MULTI_VECTOR:
         of_tokens = [transformer, MultiVectorMask(), Normalize("token_embeddings")]
         return MultiVectorEncoder(modules=of_tokens, device=device)
+
+    if preset.kind == SPARSE:
+        _set_head(transformer.model)
+        return SparseEncoder(modules=[transformer, SpladePooling(preset.pooling)], device=device)
 
     modules: list[Any] = [transformer, Pooling(transformer.get_embedding_dimension(), preset.pooling)]
     if preset.normalize:
         modules.append(Normalize())
     return SentenceTransformer(modules=modules, device=device)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Have transformers tell errors alone."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def _set_head(model: Any) -> None:
+    """Give a BERT's vocabulary head, which its weights lack, values that are not drawn at random: it hands on what it
+    is given."""
+    from torch import nn
+
+    head = model.cls.predictions
+    nn.init.eye_(head.transform.dense.weight)
+    nn.init.zeros_(head.transform.dense.bias)
+    nn.init.zeros_(head.bias)
 
 
 def set_max_length(model: SentenceTransformer, limit: int) -> None:
@@ -275,6 +308,12 @@ def _scored_tokens(module: Any) -> str:
     return json.dumps({name: value for name, value in given.items() if value}) if any(given.values()) else ""
 
 
+def _pooled_words(module: Any) -> str:
+    """How a module of a sparse model pools; "" for others."""
+    strategy = getattr(module, "pooling_strategy", "")
+    return f"{strategy} {module.activation_function}" if strategy else ""
+
+
 def model_hash(model: SentenceTransformer) -> str:
     """16 hex digits of the SHA-256 of what determines an embedding: modules, pooling, vocabulary and weights.
 
@@ -286,7 +325,7 @@ def model_hash(model: SentenceTransformer) -> str:
         return model.identity
     digest = hashlib.sha256()
     for module in model:
-        pooling = getattr(module, "pooling_mode", "")
+        pooling = getattr(module, "pooling_mode", "") or _pooled_words(module)
         digest.update(f"{type(module).__name__}|{pooling}|{getattr(module, 'include_prompt', '')}\n".encode())
         digest.update(_scored_tokens(module).encode())
     tokenizer = getattr(model, "tokenizer", None)

@@ -37,18 +37,24 @@ LONGEST_NAME = 250  # characters of a module's folder
 
 # Modules of sentence-transformers that are made of tensors and numbers. Others read a vocabulary or a model of another
 # kind from wherever their settings say, or have no safetensors.
-WITH_WEIGHTS = frozenset({"Transformer", "Dense", "LayerNorm", "StaticEmbedding", "WeightedLayerPooling"})
+WITH_WEIGHTS = frozenset({
+    "Transformer", "Dense", "LayerNorm", "StaticEmbedding", "WeightedLayerPooling", "SparseStaticEmbedding",
+    "SparseAutoEncoder",
+})  # fmt: skip
 ROUTERS = frozenset({"Router", "Asym"})
 CLASSES = WITH_WEIGHTS | ROUTERS | {
-    "Pooling", "Normalize", "Dropout", "LogitScore", "MultiVectorMask", "HierarchicalTokenPooling"
+    "Pooling", "Normalize", "Dropout", "LogitScore", "MultiVectorMask", "HierarchicalTokenPooling", "SpladePooling"
 }  # fmt: skip
 # `sentence_transformers.models.Pooling` up to version 5, `….sentence_transformer.modules.pooling.Pooling` since.
 _CLASS = re.compile(
-    r"sentence_transformers\.(?:models|(?:base|sentence_transformer|cross_encoder|multi_vector_encoder)\.modules)"
+    r"sentence_transformers\.(?:models|sparse_encoder\.models"
+    r"|(?:base|sentence_transformer|cross_encoder|multi_vector_encoder|sparse_encoder)\.modules)"
     r"(?:\.[a-z_]+)?\.([A-Z]\w+)"
 )
 # PyLate's projection, which sentence-transformers reads as its own.
-_PYLATE = "pylate.models.Dense.Dense"
+PYLATE_DENSE = "pylate.models.Dense.Dense"
+# The transformer of sparse models up to version 5.
+_MASKED = "MLMTransformer"
 _ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.(?:activation|linear)\.)?[A-Z]\w+")
 
 # Arguments that a folder may hand to the loaders: they change how a text is read, and nothing else. Among the others
@@ -113,6 +119,8 @@ def check(folder: Path, reader: str | None = None, *, pickled: bool = False, wei
     for kind, place in modules:
         if kind == "Transformer":
             _check_transformer(folder, place)
+        elif kind == "SparseStaticEmbedding" and "path" in _read(place / CONFIG, optional=True):
+            _refuse(place / CONFIG, "its weights are in another file")
         elif kind == "Dense":
             activation = _read(place / CONFIG, optional=True).get("activation_function")
             if activation is not None and not (isinstance(activation, str) and _ACTIVATION.fullmatch(activation)):
@@ -250,9 +258,11 @@ def _routes(router: Path) -> Iterator[tuple[str, Path]]:
 
 def _class(path: Path, name: Any) -> str:
     """Return the class of a module without the path to it."""
-    if name == _PYLATE:
+    if name == PYLATE_DENSE:
         return "Dense"
     match = _CLASS.fullmatch(name) if isinstance(name, str) else None
+    if match is not None and match[1] == _MASKED:
+        return "Transformer"
     if match is None or match[1] not in CLASSES:
         _refuse(path, f"the module {shown(name)} is not among those that are loaded ({', '.join(sorted(CLASSES))})")
     return match[1]

@@ -24,15 +24,18 @@ from cdp.retrievers.presets import (
     COSINE,
     DENSE,
     GENERAL_DEFAULTS,
-    MAXSIM,
     MULTI_VECTOR,
     PRESETS,
+    TRAINED,
     Default,
     Retriever,
     minilm_folder,
 )
 
 CARD = "README.md"
+
+# See ``cdp.training.heads``.
+START = "token vectors of the training texts"
 
 # The kind of job that makes a model; of other kinds, tests keep the one of their winner.
 TRAINING = "training"
@@ -94,6 +97,25 @@ class ResolvedRetriever:
         """Whether it is a preset without layers: one vector per token, also beside other files."""
         return self.preset is not None and self.preset.architecture == "static"
 
+    @property
+    def start(self) -> str:
+        """What the head of an untrained preset starts from, which is part of a recipe; "" for one without a head."""
+        preset = self.preset
+        return START if preset is not None and (preset.projection is not None or preset.trained_only) else ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it finds anything as it is: a preset may have to be trained first."""
+        return self.preset is None or not self.preset.trained_only
+
+    def require_ready(self) -> None:
+        """Raise ConfigError unless it ``is_ready``."""
+        if not self.is_ready:
+            raise ConfigError(
+                f"{self.name} finds nothing before it is trained, so it cannot be used untrained.",
+                hint="Train it, and name that training.",
+            )
+
     def require(self, kinds: Sequence[str], what: str) -> None:
         """Raise ConfigError unless this retriever is of one of the ``kinds``, which ``what`` needs."""
         if self.kind not in kinds:
@@ -136,10 +158,14 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
 
 
 def resolve_any(name: str, workspace: Workspace) -> ResolvedRetriever | None:
-    """Return the model called ``name`` (see ``resolve``), None for BM25. InputError for a language it does not know."""
+    """Return the model called ``name`` (see ``resolve``) to search with, None for BM25. InputError for a language that
+    BM25 does not know, ConfigError for a preset that finds nothing before a training."""
     language = bm25.language_in(name)
     if language is None:
-        return resolve(name, workspace)
+        found = resolve(name, workspace)
+        found.require_ready()
+        return found
+
     bm25.check_language(language)
     return None
 
@@ -157,6 +183,15 @@ def is_reserved(name: str) -> bool:
 
 # A small, widely used cross-encoder for passages.
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
+
+
+def check_reranker(workspace: Workspace, name: str) -> bool:
+    """Return True for a multi-vector retriever, False for a cross-encoder. Raises as ``check_cross_encoder``."""
+    resolved = resolve(name, workspace)
+    if resolved.kind != MULTI_VECTOR:
+        check_cross_encoder(workspace, name)
+
+    return resolved.kind == MULTI_VECTOR
 
 
 def check_cross_encoder(workspace: Workspace, name: str) -> None:
@@ -226,8 +261,8 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
 
     return replace(
         resolved,
-        # It was trained with cosine, even if its base is evaluated with another similarity.
-        similarity=MAXSIM if resolved.kind == MULTI_VECTOR else COSINE,
+        # As it was trained, even if its base is evaluated with another similarity.
+        similarity=TRAINED[resolved.kind],
         max_length=base.max_length if base.max_length is None else resolved.max_length,
         defaults=base.defaults,
         licence=base.licence,
@@ -270,7 +305,9 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
     """What the small files beside a model say about its use."""
     prompts, published, max_length = model_files.usage(folder) if folder is not None else ({}, None, None)
     kind = model_files.kind_of(folder) if folder is not None else DENSE
-    single = {"published": "dot" if published == "dot" else "cosine", "paper": "cosine"}
+    similarity = dict(TRAINED[kind])
+    if kind != MULTI_VECTOR and published in ("cosine", "dot"):
+        similarity["published"] = published
 
     return ResolvedRetriever(
         name=name,
@@ -279,7 +316,7 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
         local=local,
         origin=origin,
         prompts={"query": prompts.get("query") or "", "document": prompts.get("document") or ""},
-        similarity=MAXSIM if kind == MULTI_VECTOR else single,
+        similarity=similarity,
         max_length=max_length,
         defaults=GENERAL_DEFAULTS,
         licence="See the model's own page.",

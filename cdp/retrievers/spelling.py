@@ -1,19 +1,21 @@
-"""The spelling of saved models that sentence-transformers 5 and 6 read: modules, pooling, tokenizer, rotary base.
+"""The spelling of saved models that sentence-transformers 5 and 6 read, and PyLate: modules, pooling, tokenizer.
 
 Version 6 and Transformers 5 write names that earlier ones refuse, or pass over in silence. Only what means the same in
 both is rewritten; a folder with settings that are new keeps them. ``make interop`` loads such folders in ``TESTED``.
+A multi-vector model of a projection alone is written as PyLate 1 writes it, which sentence-transformers 6 reads too.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import read_json, write_json
 from cdp.retrievers.load import kind_of
-from cdp.retrievers.model_files import CONFIG, MODULES, ROUTER, TOKENIZER
-from cdp.retrievers.presets import DENSE
+from cdp.retrievers.model_files import COLBERT, CONFIG, MODULES, PYLATE_DENSE, ROUTER, TOKENIZER, USAGE
+from cdp.retrievers.presets import DENSE, MULTI_VECTOR
 
 # Versions of sentence-transformers in which the vectors of folders in this spelling were equal to 1e-6.
 TESTED = ("5.1.2", "5.3.0", "5.7.0", "6.2.0")
@@ -40,7 +42,46 @@ POOLING_MODES = {
 def save(model: Any, folder: Path) -> bool:
     """Save a model in this spelling. Return False where it has settings that versions before 6 do not know."""
     model.save(str(folder), create_model_card=False)
+    if kind_of(model) == MULTI_VECTOR and _is_projection(model):
+        _as_pylate(folder, model)
     return kind_of(model) == DENSE and respell(folder)  # the modules of the others came with version 6
+
+
+def _is_projection(model: Any) -> bool:
+    """Return True for an encoder whose projected token vectors all take part, without prompts: PyLate can say that."""
+    names = [type(module).__name__ for module in model]
+    if names != ["Transformer", "Dense", "MultiVectorMask", "Normalize"] or any(model.prompts.values()):
+        return False
+
+    chosen = (model[0].query_expansion, model[2].skiplist_words, model[2].keep_only_token_ids)
+    return not any(chosen)
+
+
+def _as_pylate(folder: Path, model: Any) -> None:
+    """Rewrite a folder as PyLate 1 saves one: two modules, and in the usage what it does with queries."""
+    respell(folder)
+    first, head, *others = json.loads((folder / MODULES).read_text(encoding="utf-8"))
+    (folder / MODULES).write_text(json.dumps([first, {**head, "type": PYLATE_DENSE}], indent=2), encoding="utf-8")
+    for module in others:
+        shutil.rmtree(folder / module["path"])
+
+    kept = ("in_features", "out_features", "bias", "activation_function")
+    settings = read_json(folder / head["path"] / CONFIG)
+    write_json(folder / head["path"] / CONFIG, {name: settings[name] for name in kept})
+
+    length = model[0].document_length or model.max_seq_length
+    told: dict[str, Any] = {
+        "model_type": COLBERT,
+        "similarity_fn_name": "MaxSim",
+        "query_prefix": "",
+        "document_prefix": "",
+        "query_length": model.max_seq_length,
+        "document_length": length,
+        "do_query_expansion": False,
+        "attend_to_expansion_tokens": False,
+        "skiplist_words": [],
+    }
+    write_json(folder / USAGE, {**read_json(folder / USAGE), **told})
 
 
 def respell(folder: Path) -> bool:

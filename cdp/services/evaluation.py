@@ -46,6 +46,7 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
             and row["protocol"] == config.protocol
             and row["settings"].get("max_length") == config.max_length
             and row["settings"].get("top_k", config.top_k) == config.top_k
+            and config.rerank_depth in (None, row["settings"].get("rerank_depth"))
             and config.precision in ("auto", row["settings"].get("precision"))
         )
         if same:

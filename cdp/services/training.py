@@ -14,7 +14,6 @@ from cdp.base.workspace import ANSWERS, Workspace
 from cdp.results import naming
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
-from cdp.retrievers.presets import KINDS
 from cdp.retrievers.resolve import is_reserved, training_result
 from cdp.services import access, completeness, evaluation, jobs, metrics
 from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on, with_ids
@@ -42,9 +41,10 @@ class TrainingStart:
     known: list[str] = field(default_factory=list)
 
 
-def list_retrievers(workspace: Workspace, kinds: Sequence[str] = KINDS) -> list[RetrieverChoice]:
-    """Return the presets of these kinds, then the trained retrievers, newest first."""
-    presets = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in PRESETS.values() if p.kind in kinds]
+def list_retrievers(workspace: Workspace, *, to_train: bool = False) -> list[RetrieverChoice]:
+    """Return the presets, ``to_train`` also those that find nothing untrained; then the trained ones, newest first."""
+    usable = (p for p in PRESETS.values() if to_train or not p.trained_only)
+    presets = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in usable]
     trained = [
         RetrieverChoice(view.id, naming.title(view), "job", f"trained from {model.get('retriever', '')}")
         for view in naming.trained(workspace)
@@ -82,7 +82,7 @@ def _plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     config = with_ids(workspace, config)
     found = plan_of(workspace, resolved_reasoning(workspace, config, query_set), retriever, query_set)
     if config.dev.benchmark:
-        evaluation.checked(workspace, retriever.name, config.dev.benchmark, found.settings.dev.split)
+        evaluation.checked(workspace, bm25.NAME, config.dev.benchmark, found.settings.dev.split)
     notes = [*found.notes, *_spread_of_weights(workspace, found)]
     return dataclasses.replace(found, notes=notes, seconds=_seconds(workspace, retriever.name, found.seen))
 
@@ -120,7 +120,8 @@ def start(
     allow_incomplete: bool = False,
     allow_leakage: bool = False,
 ) -> TrainingStart:
-    """Submit a training and, for each (benchmark, split), evaluations of the retriever before, after, and of BM25.
+    """Submit a training and, for each (benchmark, split), evaluations of the retriever before (where it finds anything
+    then), after, and of BM25.
 
     Those of the untrained retriever and BM25 that are in the results already are not run again. ConfigError for a
     query set that is not whole, unless ``allow_incomplete``, and for one that holds what a benchmark judges, unless
@@ -129,14 +130,15 @@ def start(
     _plan(workspace, config)
     completeness.require(workspace, trained_on(config), allow_incomplete)
     base = resolve(config.retriever, workspace)
-    wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
+    # BM25 stands beside every score: a retriever that does not beat it is no gain.
+    beside = [base.name, bm25.NAME] if base.is_ready else [bm25.NAME]
+    wanted = [evaluation.checked(workspace, beside[0], benchmark, split) for benchmark, split in benchmarks]
     leaks = leakage.of_training(workspace, config, [(wish.judged.benchmark, wish.judged.split) for wish in wanted])
     leakage.require(leaks, allow_leakage)
 
     reused: list[str] = []
     evaluations: list[str] = []
-    # BM25 stands beside every score: a retriever that does not beat it is no gain.
-    for wish in (one for untrained in wanted for one in (untrained, untrained.replace(retriever=bm25.NAME))):
+    for wish in (wish.replace(retriever=name) for wish in wanted for name in beside):
         there = evaluation.existing(workspace, wish)
         if there:
             reused.append(there)

@@ -32,10 +32,11 @@ from cdp.complexity import content_words, language_of
 from cdp.corpus import CorpusManifest, load_manifest, open_corpus
 from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
-from cdp.retrievers import MULTI_VECTOR, bm25, load, model_hash
+from cdp.retrievers import MULTI_VECTOR, SPARSE, bm25, load, model_hash
 from cdp.retrievers.api import ApiModel, Payer, failed_texts
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, PoolEncoder, cast, embed, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
+from cdp.retrievers.inverted_lists import inverted_lists, search_words
 from cdp.retrievers.late_interaction import matches, search_tokens
 from cdp.retrievers.load import kind_of
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
@@ -218,6 +219,21 @@ class TokenIndex:
         return found
 
 
+class WordIndex:
+    """Inverted lists of the weights of words that a sparse retriever gives the documents, in memory."""
+
+    def __init__(self, encoder: Encoder, embedded: Embedded) -> None:
+        self.encoder = encoder
+        self.lists = list(inverted_lists(embedded.tokens))
+        self.nbytes = sum(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes for block in self.lists)
+
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:
+        """Return the best ``k`` documents of each query by dot product (exact), fewer where fewer share a word."""
+        with self.encoder.lock:
+            asked = embed(self.encoder.model, queries, self.encoder.encoding("query", "fp32"))
+        return _ranked(*search_words(asked.tokens, self.lists, k))
+
+
 class LexicalIndex:
     """BM25 in the words of one language."""
 
@@ -232,7 +248,7 @@ class LexicalIndex:
         return _ranked(*bm25.rank(self.index, queries, k, language=self.language))
 
 
-Index = DenseIndex | TokenIndex | LexicalIndex
+Index = DenseIndex | TokenIndex | WordIndex | LexicalIndex
 
 
 def _ranked(scores: np.ndarray, numbers: np.ndarray) -> list[Ranked]:
@@ -384,11 +400,14 @@ class SearchEngine:
         resolved = self.resolve(retriever)
         encoder = self.encoder(resolved, retriever)
 
-        def make() -> DenseIndex | TokenIndex:
+        def make() -> DenseIndex | TokenIndex | WordIndex:
             embedded = self._embeddings(encoder, searched, documents, resolved.title)
             held = sum(part.size for part in embedded.parts) * 4 <= self.cache.limit / 2
-            if kind_of(encoder.model) == MULTI_VECTOR:
+            kind = kind_of(encoder.model)
+            if kind == MULTI_VECTOR:
                 return _warm(TokenIndex(encoder, embedded, held=held))
+            if kind == SPARSE:
+                return _warm(WordIndex(encoder, embedded))
             return _warm(DenseIndex(encoder, embedded.parts, held=held))
 
         dense = self.cache.get(key, (encoder.identity, documents.hash), make, lambda i: i.nbytes)
@@ -461,7 +480,7 @@ class SearchEngine:
         return LexicalIndex(index, language)
 
 
-_I = TypeVar("_I", DenseIndex, TokenIndex, LexicalIndex)
+_I = TypeVar("_I", DenseIndex, TokenIndex, WordIndex, LexicalIndex)
 
 
 def _warm(index: _I) -> _I:

@@ -176,14 +176,18 @@ class StudyPlan:
         return "not known" if self.cost is None else dollars(self.cost)
 
     def to_dict(self) -> dict[str, Any]:
-        plain = ("seconds", "measured", "pairs", "steps", "benchmarks", "notes")
         return {
             "name": self.config.name,
             "trainings": self.trainings,
             "evaluations": (self.trainings + len(untrained(self.config))) * len(self.benchmarks),
-            **{name: getattr(self, name) for name in plain},
-            "sources": [asdict(s) for s in self.sources],
-            "generations": [asdict(g) for g in self.generations],
+            "seconds": self.seconds,
+            "measured": self.measured,
+            "pairs": self.pairs,
+            "steps": self.steps,
+            "benchmarks": self.benchmarks,
+            "notes": self.notes,
+            "sources": list(map(asdict, self.sources)),
+            "generations": list(map(asdict, self.generations)),
             "config": self.config.recorded(),
         }
 

@@ -294,6 +294,10 @@ class Observation:
     covariates: Mapping[str, float]
     corpus: str = ""
 
+    def knows(self, names: Sequence[str]) -> bool:
+        """Return True if these covariates are known, as finite numbers."""
+        return all(np.isfinite(self.covariates.get(name, np.nan)) for name in names)
+
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
@@ -317,7 +321,7 @@ class Pooled:
 def over_datasets(title: str, observations: Sequence[Observation], names: Sequence[str] = ()) -> Pooled:
     """The mean gain, and its slopes on the covariates ``names``. A covariate that is not known for an observation takes
     the observation out."""
-    known = [o for o in observations if all(np.isfinite(o.covariates.get(name, np.nan)) for name in names)]
+    known = [o for o in observations if o.knows(names)]
     if not known:
         return Pooled(title, problem="there is no observation.")
 

@@ -368,7 +368,8 @@ STEP_S = 300.0
 def untrained(config: StudyConfig) -> list[Cell]:
     """What is evaluated without training, in the order of the report."""
     # In this order a choice among the retrievers, which puts the others before it, changes nothing.
-    names = dict.fromkeys((*config.untrained, *config.retrievers))
+    named = dict.fromkeys((*config.untrained, *config.retrievers))
+    names = [name for name in named if not (name in PRESETS and PRESETS[name].trained_only)]
     cells = list(map(Cell, names))
     if config.bm25:
         cells.insert(0, Cell(bm25.NAME))
@@ -461,13 +462,17 @@ def cut_to_common(workspace: Workspace, sources: Sequence[StudySource]) -> list[
     """The sources with the counts of the documents that all on one corpus have queries for. ConfigError where two
     corpora's sets share fewer than two documents."""
     common = common_documents(workspace, sources)
-    cut = [counted(workspace, s, common.get(s.corpus)) if s.query_set else s for s in sources]
-    for source in cut:
+    cut = []
+    for source in sources:
+        if source.query_set:
+            source = counted(workspace, source, common.get(source.corpus))
         if source.query_set and source.n_documents < 2 and source.corpus in common:
             raise ConfigError(
                 f"The query sets on {source.corpus} have {source.n_documents} documents in common, too few to compare.",
                 hint="Compare sets with queries for the same documents.",
             )
+        cut.append(source)
+
     return cut
 
 

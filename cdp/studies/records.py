@@ -49,7 +49,7 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
 
 
 # Settings that came later. Empty ones are left out, so that earlier results are found.
-CAME_LATER = ("trained_layers", "beside")
+CAME_LATER = ("trained_layers", "beside", "stopwords")
 
 # Of a condition: left out of its record where they say nothing.
 CELL_LATER = ("layers", "fused")
@@ -60,16 +60,18 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
     return key_of({"base": base_hash, "max_length": max_length})
 
 
-def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
-    """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
+def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "", start: str = "") -> str:
+    """The key of a training. ``dev`` is the dev benchmark's evaluation key, ``start`` what a new head starts from."""
     values = settings.to_dict()
     determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, "")}
+
     facts: dict[str, Any] = {
         "base": base_hash,
         "pairs": pairs_hash,
         "settings": {name: values[name] for name in determining},
         "similarity": TRAINED_SIMILARITY,
         "dev": dev,
+        **({"start": start} if start else {}),  # of before, a projection started at random
     }
     # Earlier trainings were evaluated five times, short ones at other steps.
     if dev and settings.loop.eval_steps is None and (steps := settings.loop.steps or 0) < 5 * MAX_BETWEEN:

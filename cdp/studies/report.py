@@ -490,7 +490,11 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of the benchmarks; with the split where two have the same name."""
     times = Counter(b["name"] for b in benchmarks)
-    return [b["name"] if times[b["name"]] == 1 else f"{b['name']} {b['split']}" for b in benchmarks]
+    names = []
+    for b in benchmarks:
+        names.append(b["name"] if times[b["name"]] == 1 else f"{b['name']} {b['split']}")
+
+    return names
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:

@@ -211,7 +211,7 @@ class Study:
             self._report(f"loading {name}", next_within_s=LOADING_S)
             retriever = resolve(name, self.job.workspace)
             payer = self._payer(name)
-            self._base[name] = (retriever, model_hash(load(retriever, "cpu", payer=payer)))
+            self._base[name] = (retriever, model_hash(load(retriever, "cpu", payer=payer, to_train=True)))
         return self._base[name]
 
     def chosen(self) -> str:
@@ -337,7 +337,8 @@ class Study:
         source, dev = self.sources[condition.cell.source], self._dev(condition)
         settings = self._settings(condition, retriever, data.pairs)
         place = "" if dev is None else records.evaluation_key(dev.hash, dev.split, "paper")
-        key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place)
+        start = retriever.start
+        key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place, start=start)
         record = records.find(self.job.workspace, self.job.folder, key)
 
         judged = self._judged_by(source)
@@ -470,6 +471,7 @@ class Study:
     def _train(
         self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path
     ) -> tuple[SentenceTransformer, dict[str, Any], Vectors | None]:
+        from cdp.training.heads import start_head
         from cdp.training.loop import States, base_model, make_retriever
         from cdp.training.tokens import stores_of
 
@@ -480,6 +482,7 @@ class Study:
         if data.stores is None:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.cell.source}")
             data.stores = stores_of(model, data.pairs)
+        start_head(model, retriever, data.stores)
 
         weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
         _, base_hash = self.base(condition.cell.retriever)

@@ -25,6 +25,7 @@ from cdp.retrievers.encode import Encoding, embed, precision_for
 from cdp.retrievers.load import kind_of
 from cdp.studies.estimate import of_speed_key
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
+from cdp.training.heads import start_head
 from cdp.training.loop import adamw, base_model, loss_for
 from cdp.training.lower_layers import LowerLayers, freeze_below
 from cdp.training.plan import Speed, complete
@@ -50,19 +51,22 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     """
     name, layers = of_speed_key(key)
     retriever = resolve(name, workspace)
-    chosen = {"query_set": "any", "retriever": name, **({"trained_layers": layers} if layers else {})}
+    chosen: dict[str, Any] = {"query_set": "any", "retriever": name}
+    if layers:
+        chosen["trained_layers"] = layers
     settings = complete(TrainingConfig.from_dict(chosen), retriever)
     assert settings.learning_rate is not None
 
     model = base_model(retriever, settings, "cpu")
     static = StaticEngine.fits(model)
-    texts = settings.loop.batch_size or TEXTS if static else TEXTS
+    texts = (static and settings.loop.batch_size) or TEXTS
     first = [document.content for document in islice(iter_documents(workspace, corpus), texts)]
     documents = list(islice(cycle(first), texts))  # as many as a batch, of however few
     queries = [" ".join(text.split()[:WORDS]) for text in documents]
 
     prompt = model.prompts["query"] or ""
     read: list[Any] = [tokenise(model, queries, prompt, role="query"), tokenise(model, documents)]
+    start_head(model, retriever, read)
     encoding = Encoding("", "document", "", True, None, precision_for(model), kind_of(model))
 
     def texts_per_second() -> float:
@@ -93,8 +97,10 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
 
         pairs = len(rows) / _typical(step)
         speeds = {key: Speed(pairs, texts_per_second())}
+        if layers:
+            speeds[name] = Speed(pairs / 3, whole)
 
-    return {**({name: Speed(pairs / 3, whole)} if layers else {}), **speeds}
+    return speeds
 
 
 def _typical(work: Callable[[], object]) -> float:

@@ -92,17 +92,17 @@ def _lines(file: Path, column: str) -> Iterator[str]:
 
 
 def _query(file: Path, column: str, row: Row | BadRow) -> str:
+    """The query in a row; InputError for one without."""
     values = row.values if isinstance(row, Row) else {}
     names = tuple(values)
     wanted = columns_named(names, (column.strip().lower(),) if column else FIELDS)
-    query = next((values[name] for name in wanted if values[name]), "")
+    query = next(filter(None, map(values.get, wanted)), "")
+    if wanted and isinstance(query, str):
+        return query
 
-    if not wanted or not isinstance(query, str):
-        hint = f"Choose the column with the queries among {listed(names)}." if values else PLAIN
-        named = f"called {column!r}" if column else "query, text or question"
-        raise InputError(f"no text in a field {named}.", file=file, line=row.line, hint=hint)
-
-    return query
+    hint = f"Choose the column with the queries among {listed(names)}." if values else PLAIN
+    named = f"called {column!r}" if column else "query, text or question"
+    raise InputError(f"no text in a field {named}.", file=file, line=row.line, hint=hint)
 
 
 TRAINING_CAVEAT = (
@@ -156,13 +156,18 @@ class Profiled:
                 f"No query here has a content word when counted as {name}, so nothing follows from them.",
                 hint="Check that they are queries, and name their language if it is another one.",
             )
+
         recommendation = principle.recommend(self.cw, language=self.language, domain=domain, task=task or self.task)
-        first = [text for text in (self.doubt, TRAINING_CAVEAT if self.for_training else "") if text]
+        caveats = recommendation.caveats
+        if self.for_training:
+            caveats = (TRAINING_CAVEAT, *caveats)
         if self.doubt:
             # A count in the wrong language is no CW: nothing of the line may be read off at it.
+            caveats = (self.doubt, *caveats)
             scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
             recommendation = replace(recommendation, scope=scope, advice=self.doubt, prior=())
-        return replace(recommendation, caveats=(*first, *recommendation.caveats))
+
+        return replace(recommendation, caveats=caveats)
 
 
 def profile_texts(texts: Sequence[str], *, language: str = "en", name: str = "pasted queries") -> Profiled:
@@ -181,7 +186,9 @@ def profile_query_set(workspace: Workspace, query_set: str, *, language: str = "
     code = language or corpus_room.load_manifest(workspace, resolved_set.corpus_id).counted_language
 
     def measure() -> Profiled:
-        texts = [query for line in query_sets.iter_lines(workspace, resolved_set.id) for query in line["queries"]]
+        texts: list[str] = []
+        for line in query_sets.iter_lines(workspace, resolved_set.id):
+            texts += line["queries"]
         if not texts:
             raise InputError(
                 f"The query set {resolved_set.id} has no queries yet.", hint="Generate or import some first."
@@ -200,7 +207,8 @@ def profile_benchmark(workspace: Workspace, benchmark: str, *, split: str = "", 
     folder = benchmarks.resolve_benchmark(benchmark, workspace)
     if not split:
         splits = benchmarks.describe(folder, workspace).splits
-        split = "" if len(splits) < 2 or "test" in splits else reported_split(splits)
+        if len(splits) > 1 and "test" not in splits:
+            split = reported_split(splits)
 
     def measure() -> Profiled:
         loaded = benchmarks.load_benchmark(folder, split)

@@ -60,12 +60,11 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> dic
             )
 
     sample = {"limit": config.documents, "draw": config.scoring.seed}
-    return {
-        name: _settings(
-            config, OWN if name in prompts else name, prompts.get(name, ""), name=f"Prompt {name}", **sample
-        )
-        for name in names
-    }
+    found = {name: _settings(config, name, "", name=f"Prompt {name}", **sample) for name in methods}
+    for name, template in prompts.items():
+        found[name] = _settings(config, OWN, template, name=f"Prompt {name}", **sample)
+
+    return found
 
 
 def _settings(config: PromptTuningConfig, method: str, prompt: str, **more: Any) -> SynthesisConfig:

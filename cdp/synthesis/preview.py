@@ -166,11 +166,19 @@ def problems(found: Mapping[str, int], *, queries: int, template: str, document:
 
     ``template`` is the method that the template generator was asked for, empty for every other generator.
     """
-    counts = {kind: n for kind, n in found.items() if queries or kind != "too_few"}
-    sentences = [f"{_WORDS.get(kind, kind.replace('_', ' '))}: {n}" for kind, n in counts.items()]
+    sentences = []
     if not queries:
-        return [NO_WORDS if template else UNREADABLE, *sentences]
-    if not template:
+        sentences.append(NO_WORDS if template else UNREADABLE)
+    for kind, n in found.items():
+        if queries or kind != "too_few":
+            sentences.append(f"{_WORDS.get(kind, kind.replace('_', ' '))}: {n}")
+
+    if not queries or not template:
         return sentences
-    limits = [] if template in TEMPLATE_KINDS else [JOINED if METHODS[template].joint else IGNORES_PROMPT]
-    return [*sentences, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]
+
+    if template not in TEMPLATE_KINDS:
+        sentences.append(JOINED if METHODS[template].joint else IGNORES_PROMPT)
+    if not is_english(document.content):
+        sentences.append(NOT_ENGLISH)
+
+    return sentences

@@ -13,7 +13,7 @@ without encoding again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from cdp.retrievers import api
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.parsing import LONGEST_QUERY, comparison_key
 from cdp.synthesis.sentences import sentences
-from cdp.synthesis.work import Work, finish, open_query_set
+from cdp.synthesis.work import Item, Work, finish, open_query_set
 
 POSITIVE_RANKS = 10
 NEGATIVE_RANKS = (46, 50)
@@ -54,6 +54,7 @@ def label_corpus(job: Job) -> dict[str, Any]:
     model = ", ".join(teachers)
     ranks = {"positives": [1, POSITIVE_RANKS], "negatives": list(NEGATIVE_RANKS)}
     query_set = open_query_set(job, config, method, corpus, generator="ranking", model=model, parameters=ranks)
+
     files = query_sets.files(job.workspace, query_set)
     files.failures.unlink(missing_ok=True)
     items = list(Work.of(job.workspace, config, method, corpus).items(job.workspace))
@@ -65,27 +66,11 @@ def label_corpus(job: Job) -> dict[str, Any]:
     if not queries:
         raise InputError(f"There is no sentence of at most {LONGEST_QUERY} characters in the corpus.")
 
-    ranked = np.stack([_ranked(job, name, documents, [text for _, text in queries], config) for name in teachers])
-
-    def rankings() -> Iterator[dict[str, Any]]:
-        for number, name in enumerate(teachers):
-            for at, ((own, query), row) in enumerate(zip(queries, ranked[number].tolist(), strict=True)):
-                yield {
-                    "position": number * len(queries) + at,
-                    "teacher": name,
-                    "query": query,
-                    "document_id": documents[own].id,
-                    "positives": [documents[d].id for d in row[:POSITIVE_RANKS]],
-                    "negatives": [documents[d].id for d in row[NEGATIVE_RANKS[0] - 1 :]],
-                }
-
+    texts = [text for _, text in queries]
+    ranked = np.stack([_ranked(job, name, documents, texts, config) for name in teachers])
     labelled = labels(ranked[:, :, :POSITIVE_RANKS], config.per_doc)
-    write_jsonl(files.rankings, rankings())
-    written = [(item, [queries[i][1] for i in labelled[d]]) for d, item in enumerate(items) if d in labelled]
-    write_jsonl(
-        files.queries,
-        ({"document_id": item.document.id, "position": item.position, "queries": texts} for item, texts in written),
-    )
+    write_jsonl(files.rankings, _rankings(teachers, queries, documents, ranked))
+    write_jsonl(files.queries, _query_lines(items, texts, labelled))
 
     reported = {line["document_id"] for line in query_sets.iter_failures(job.workspace, query_set)}
     for d, item in enumerate(items):
@@ -111,6 +96,39 @@ def label_corpus(job: Job) -> dict[str, Any]:
         model=model,
         cost=None,
     )
+
+
+def _rankings(
+    teachers: Sequence[str],
+    queries: Sequence[tuple[int, str]],
+    documents: Sequence[Document],
+    ranked: NDArray[np.int32],
+) -> Iterator[dict[str, Any]]:
+    """Yield a line for each teacher and query, of ``ranked`` (teachers, queries, ranks): positives and negatives."""
+    position = 0
+    for teacher, of_queries in zip(teachers, ranked.tolist(), strict=True):
+        for (own, query), row in zip(queries, of_queries, strict=True):
+            ids = [documents[d].id for d in row]
+            yield {
+                "position": position,
+                "teacher": teacher,
+                "query": query,
+                "document_id": documents[own].id,
+                "positives": ids[:POSITIVE_RANKS],
+                "negatives": ids[NEGATIVE_RANKS[0] - 1 :],
+            }
+
+            position += 1
+
+
+def _query_lines(
+    items: Sequence[Item], texts: Sequence[str], labelled: Mapping[int, Sequence[int]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the line of each document that is a positive of some query."""
+    for d, item in enumerate(items):
+        if d in labelled:
+            queries = [texts[i] for i in labelled[d]]
+            yield {"document_id": item.document.id, "position": item.position, "queries": queries}
 
 
 def _ranked(

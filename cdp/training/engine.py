@@ -26,11 +26,14 @@ from accelerate.utils import broadcast, reduce
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from cdp.retrievers import MULTI_VECTOR, SPARSE
+from cdp.retrievers.load import kind_of
 from cdp.retrievers.static import is_static
 from cdp.training.dropout import FastDropout
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.lower_layers import StateStore
 from cdp.training.tokens import TokenStore, groups, overhead_on
+from cdp.training.word_weights import pooled_weights
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -132,6 +135,7 @@ class TransformerEngine:
         propagate: Backward = Tensor.backward,
     ) -> None:
         self.model = model
+        self.kind = kind_of(model)
         self.batches = batches
         self.loss = loss
         self.mini_batch = mini_batch
@@ -178,7 +182,9 @@ class TransformerEngine:
         with self.autocast(), self._dropout():
             if isinstance(store, StateStore):
                 return store.lower.forward(features)
-            if store.role:
+            if self.kind == SPARSE:
+                return pooled_weights(self.model, features, store.role)
+            if self.kind == MULTI_VECTOR:
                 output = self.model(features, task=store.role)
                 tokens: Tensor = output["token_embeddings"] * output["attention_mask"].unsqueeze(2)
                 return tokens

@@ -27,6 +27,9 @@ RI_KAPPA = 5.0
 RI_FLOOR = 1e-6
 
 
+HALF = (torch.float16, torch.bfloat16)
+
+
 class WeightedInfoNCE(nn.Module):
     """The loss of a batch of embeddings; arguments and counters as ``WeightedInfoNCELoss`` (loss.py) has them."""
 
@@ -60,6 +63,9 @@ class WeightedInfoNCE(nn.Module):
     def masked_total(self) -> int:
         return int(self._masked_total)
 
+    def begin_step(self, step: int, steps: int) -> None:
+        """Hear which step begins, from 0, of how many."""
+
     def compute_loss_from_embeddings(
         self,
         embeddings: list[Tensor],
@@ -84,7 +90,11 @@ class WeightedInfoNCE(nn.Module):
             soft, taught = self._soft(embeddings, teacher.to(losses))
             losses = torch.where(taught, (1 - self.distil) * losses + self.distil * soft, losses)
         weights = normalised(weights if intensity is None else weights * intensity)
-        return (weights.to(losses.dtype) * losses).mean()
+        return (weights.to(losses.dtype) * losses).mean() + self._penalty(embeddings)
+
+    def _penalty(self, embeddings: list[Tensor]) -> Tensor | float:
+        """What is added to the loss for the embeddings themselves."""
+        return 0.0
 
     def _soft(self, embeddings: list[Tensor], teacher: Tensor) -> tuple[Tensor, Tensor]:
         """(KL divergence of the retriever's choice among a query's own document and its hard negatives from the
@@ -108,7 +118,7 @@ class WeightedInfoNCE(nn.Module):
         if len(embeddings) < 2:
             raise ValueError(f"Queries and documents are needed, {len(embeddings)} column was given.")
 
-        queries, *columns = [e.float() if e.dtype in (torch.float16, torch.bfloat16) else e for e in embeddings]
+        queries, *columns = [e.float() if e.dtype in HALF else e for e in embeddings]
         rows = queries.shape[0]
         weights, own, others = _read_labels(labels, rows, len(columns), queries)
         offset = 0
@@ -172,6 +182,36 @@ class MaxSimInfoNCE(WeightedInfoNCE):
         absent = ~documents.detach().ne(0).any(2)
         products = torch.einsum("qsd,qtd->qst", queries, documents)
         return products.masked_fill(absent[:, None, :], -torch.inf).max(2).values.sum(1)
+
+
+# Weights of the sparsity penalty of queries and documents, and the share of the steps over which it grows: those of
+# SPLADE-max (Formal et al. 2021, SPLADE v2, arXiv 2109.10086) in its authors' configuration, 50,000 of 150,000 steps.
+FLOPS_QUERIES, FLOPS_DOCUMENTS, GROWING = 3e-4, 1e-4, 1 / 3
+
+
+class SparseInfoNCE(WeightedInfoNCE):
+    """The same over weights of words (B, words): dot products, and the FLOPS penalty that keeps most weights at 0.
+
+    The penalty is Σ_j (mean of the batch's weights of word j)², of queries and of documents (Paria et al. 2020, Eq. 4,
+    arXiv 2004.05665); its weight grows quadratically. For one process: the mean is that of the own rows.
+    """
+
+    strength = 1.0
+
+    def begin_step(self, step: int, steps: int) -> None:
+        self.strength = min(1.0, step / max(1.0, GROWING * steps)) ** 2
+
+    def _similarities(self, queries: Tensor, documents: Tensor) -> Tensor:
+        return queries @ documents.T
+
+    def _own_similarities(self, queries: Tensor, documents: Tensor) -> Tensor:
+        return (queries * documents).sum(1)
+
+    def _penalty(self, embeddings: list[Tensor]) -> Tensor | float:
+        queries, documents = (e.float() if e.dtype in HALF else e for e in (embeddings[0], torch.cat(embeddings[1:])))
+        queries, documents = queries.mean(0), documents.mean(0)
+        weighted = FLOPS_QUERIES * queries.square().sum() + FLOPS_DOCUMENTS * documents.square().sum()
+        return self.strength * weighted
 
 
 def reasoning_intensity(losses: Tensor, reasoned: Tensor, kappa: float = RI_KAPPA) -> Tensor:

@@ -26,7 +26,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.failures import Streak
 from cdp.base.text import Progress
-from cdp.retrievers import DENSE, MULTI_VECTOR, TRAINED_SIMILARITY, ResolvedRetriever, load
+from cdp.retrievers import DENSE, MULTI_VECTOR, SPARSE, TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.retrievers.load import kind_of
 from cdp.training import checkpoint
 from cdp.training.engine import (
@@ -41,7 +41,7 @@ from cdp.training.engine import (
     cosine_rate,
     repeatable,
 )
-from cdp.training.infonce import MaxSimInfoNCE, WeightedInfoNCE
+from cdp.training.infonce import MaxSimInfoNCE, SparseInfoNCE, WeightedInfoNCE
 from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
@@ -149,8 +149,8 @@ class Training:
 
         self.data_hash = batches.content_hash
 
-        if kind_of(model) == MULTI_VECTOR and self.accelerator.num_processes > 1:
-            raise ConfigError("A multi-vector retriever is trained by one process.", hint="Set gpus to 1.")
+        if (kind := kind_of(model)) != DENSE and self.accelerator.num_processes > 1:
+            raise ConfigError(f"A {kind} retriever is trained by one process.", hint="Set gpus to 1.")
 
         self.loss = loss_for(model)(
             config.loop.scale, gather_across_devices=True, ri_kappa=config.loop.ri_kappa, distil=config.loop.distil
@@ -244,6 +244,7 @@ class Training:
         """One update; the loss of this process's rows and the gradient's norm before clipping."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate
+        self.loss.begin_step(self.outcome.step, self.outcome.steps)
         loss = self.engine.backward(rows)
         average_gradients(self.parameters)
         norm = self._clip(self.config.loop.clip_norm or math.inf)
@@ -437,29 +438,12 @@ def base_model(
 ) -> SentenceTransformer:
     """The untrained model, with the random state that the training's seed gives. ``memo`` as for ``load``."""
     torch.manual_seed(config.seed)
-    model = load(retriever, device, config.loop.max_length, memo=memo)
-    if retriever.preset is not None and retriever.preset.projection is not None:
-        project_tokens(model, retriever.preset.projection)
-
-    return model
-
-
-def project_tokens(model: Any, dim: int) -> None:
-    """Put a projection of the token vectors to ``dim`` dimensions (ColBERT's linear layer) before their normalisation.
-
-    It starts as rows of a random orthogonal matrix, which keep dot products as far as so few dimensions can.
-    """
-    from sentence_transformers.base.modules import Dense
-
-    weight = torch.empty(dim, model.get_embedding_dimension())
-    torch.nn.init.orthogonal_(weight)
-    head = Dense(weight.shape[1], dim, False, None, init_weight=weight, module_input_name="token_embeddings")
-    model.insert(1, head.to(model.device))
+    return load(retriever, device, config.loop.max_length, memo=memo, to_train=True)
 
 
 def loss_for(model: SentenceTransformer) -> type[WeightedInfoNCE]:
     """Return the loss of a retriever's kind."""
-    return MaxSimInfoNCE if kind_of(model) == MULTI_VECTOR else WeightedInfoNCE
+    return {DENSE: WeightedInfoNCE, MULTI_VECTOR: MaxSimInfoNCE, SPARSE: SparseInfoNCE}[kind_of(model)]
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,8 @@ def freeze_below(model: SentenceTransformer, trained: int) -> None:
     free = [*stack[len(stack) - trained :], *last]
 
     kept = {id(parameter) for module in free if module is not None for parameter in module.parameters()}
+    # A language model's head, but for the word embeddings that it shares with the frozen ones.
+    kept |= {id(p) for p in transformer.parameters()} - {id(p) for p in transformer.base_model.parameters()}
     for parameter in transformer.parameters():
         parameter.requires_grad_(id(parameter) in kept)
 

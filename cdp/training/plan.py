@@ -12,10 +12,11 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
-from cdp.base.workspace import ANSWERS, Workspace
+from cdp.base.workspace import ANSWERS, Workspace, sha256_text
+from cdp.complexity import stopword_list
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
-from cdp.retrievers import DENSE, MULTI_VECTOR, Default, ResolvedRetriever, resolve
+from cdp.retrievers import Default, ResolvedRetriever, resolve
 from cdp.retrievers.presets import PAPER_EPOCHS
 from cdp.training.pairs import (
     BatchOrder,
@@ -37,9 +38,6 @@ EVALUATIONS = 3
 # Steps between two evaluations at most: the paper's interval.
 MAX_BETWEEN = 500
 
-# Kinds of retriever that the loss compares.
-TRAINED_KINDS = (DENSE, MULTI_VECTOR)
-
 LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 
 FROM_RETRIEVER = ("epochs", "batch_size", "learning_rate", "scale", "max_length")
@@ -52,7 +50,6 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
 
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
-    retriever.require(TRAINED_KINDS, "a training")
     complete = _filled(config, FROM_RETRIEVER, defaults_for(retriever.defaults, lora=config.loop.lora_rank is not None))
     if complete.loop.mini_batch is not None and retriever.is_static:
         raise ConfigError(
@@ -71,6 +68,13 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
 
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
+
+    if complete.stopwords:
+        if "stopwords" not in WEIGHTINGS.named(complete.weighting).settings:
+            raise ConfigError(
+                "A stopword list changes content words alone.", hint="Set weighting to cw, or leave it out."
+            )
+        stopword_list("en", complete.stopwords)
 
     check_reasoned(complete, "")
 
@@ -135,27 +139,30 @@ def rate(value: float) -> str:
     return f"{float(digits):g}e{int(exponent)}"
 
 
-def pair_weights(pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "") -> NDArray[np.float64]:
+def pair_weights(
+    pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "", stopwords: str = ""
+) -> NDArray[np.float64]:
     """The raw weights of a pair set, shape (n,), without RI, which the loss multiplies in while training.
 
-    ``file`` holds the weights for the weighting ``column``, see ``cdp.training.weightings.column``. InputError where
-    all of them are 0.
+    ``file`` holds the weights for the weighting ``column``, see ``cdp.training.weightings.column``, ``stopwords`` is a
+    list of one's own for content words. InputError where all weights are 0.
     """
     chosen = WEIGHTINGS.named(weighting)
     own = chosen.needs == "column"
-    weights = read_weights(file, pairs.query_ids) if own else _raw_weights(pairs, chosen, kappa)
+    weights = read_weights(file, pairs.query_ids) if own else _raw_weights(pairs, chosen, kappa, stopwords)
     if not weights.any():
         raise _all_zero(weighting, pairs.query_set)
     return weights
 
 
-def _raw_weights(pairs: PairSet, chosen: Weighting, kappa: float) -> NDArray[np.float64]:
+def _raw_weights(pairs: PairSet, chosen: Weighting, kappa: float, stopwords: str) -> NDArray[np.float64]:
     """The weights of all pairs, each by the language of its set."""
+    by_list = {"stopwords": stopwords} if stopwords else {}
     languages = np.array(pairs.languages or [pairs.language] * len(pairs))
     weights = np.zeros(len(pairs), dtype=np.float64)
     for language in dict.fromkeys(languages.tolist()):
         rows = np.flatnonzero(languages == language)
-        weights[rows] = chosen.raw([pairs.queries[row] for row in rows], language, kappa)
+        weights[rows] = chosen.raw([pairs.queries[row] for row in rows], language, kappa, **by_list)
     return weights
 
 
@@ -221,7 +228,9 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
         pairs = with_reasoned(pairs, workspace, settings.reasoning, settings.query_source, ri=ri)
 
     pairs.check_negatives()
-    weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights)
+    weights = pair_weights(
+        pairs, settings.weighting, kappa=settings.kappa, file=settings.weights, stopwords=settings.stopwords
+    )
 
     return TrainingData(settings, retriever, pairs, weights)
 
@@ -244,6 +253,11 @@ def notes_of(data: TrainingData) -> list[str]:
     pairs, notes = data.pairs, order_notes(order_of(data.settings, len(data.pairs)))
     if not pairs.query_set.complete:
         notes.insert(0, INCOMPLETE)
+
+    if data.settings.stopwords:
+        words = sorted(stopword_list(pairs.language, data.settings.stopwords))
+        digest = sha256_text("\n".join(words))[:8]
+        notes.append(f"Content words by a stopword list of one's own: {len(words):,} words, SHA-256 {digest}.")
 
     zero = int((data.weights == 0).sum())
     if zero:

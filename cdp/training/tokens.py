@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError
 from cdp.base.text import PhaseProgress, Progress, silent
-from cdp.retrievers import MULTI_VECTOR
+from cdp.retrievers import DENSE
 from cdp.retrievers.load import kind_of
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import PairSet
@@ -37,7 +37,7 @@ class TokenStore:
     token_types: bool = False
     constants: dict[str, Any] = field(default_factory=dict)
     role: str = ""
-    """``query`` or ``document`` where the model reads the two differently, as late interaction does."""
+    """``query`` or ``document`` where the model may read the two differently, as late interaction does."""
 
     def __post_init__(self) -> None:
         self.lengths = np.diff(self.offsets)
@@ -79,7 +79,7 @@ def tokenise(
     constants: dict[str, Any] = {}
     token_types = False
     static = is_static(model)
-    options = {"task": role} if kind_of(model) == MULTI_VECTOR else {}
+    options = {} if kind_of(model) == DENSE else {"task": role}
     for first in range(0, len(texts), CHUNK):
         chunk = [_encodable(text) for text in texts[first : first + CHUNK]]
         features = model.preprocess(chunk, prompt=prompt or None, **options)

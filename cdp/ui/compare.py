@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.base.text import clustered
+from cdp.base.text import clustered, size
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
 from cdp.results import board, differences, naming, paper
@@ -30,6 +30,8 @@ PICKED = "retrievers"
 SHOWN_QUERIES = 5
 # Pixels, and from how many rows on the table scrolls.
 ROW_HEIGHT, TALL = 30, 900
+
+SEARCHING = "Searching alone: all queries together, their encoding left out, a cross-encoder's reading included."
 
 STRONG = {
     "BM25": "Keyword search, without a model.",
@@ -80,6 +82,8 @@ def page(workspace: Workspace) -> None:
         below += ["Judged per passage."] if any(row.per_file is not None for row in here) else []
         below += ["Leaked and stopped runs stand last."] if any(row.marks for row in here) else []
         below += [f"All trained ones: {common}."] if common else []
+        machines = {row.machine for row in here} - {""}
+        below += [f"Times on {md(next(iter(machines)))}."] if len(machines) == 1 else []
         st.caption(" ".join([*below, "Choose rows to compare only these."]), width="stretch")
         _baselines(workspace, here, baseline)
 
@@ -175,6 +179,9 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
         "p": [p_value(row.p_holm) for row in rows],
         "Corrected": [_corrected(row) for row in rows],
         "Seeds": [row.seeds if row.trained else None for row in rows],
+        "Index": [None if row.index_bytes is None else size(row.index_bytes) for row in rows],
+        "Per query": [None if row.query_ms is None else f"{row.query_ms:.3g} ms" for row in rows],
+        "Machine": [row.machine for row in rows] if len({row.machine for row in rows} - {""}) > 1 else [],
         "Read with": [
             ", ".join(badge.word for badge in row.badges if badge.word not in common) or None for row in rows
         ],
@@ -213,6 +220,10 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
             "Per file": st.column_config.TextColumn(alignment="right", help=board.PER_PASSAGE),
             "Difference": right,
             "95% interval": right,
+            "Index": st.column_config.TextColumn(
+                alignment="right", help="What the documents' index takes: vectors, token vectors, or inverted lists."
+            ),
+            "Per query": st.column_config.TextColumn(alignment="right", help=SEARCHING),
             "p": st.column_config.TextColumn(alignment="right", help=frame.DEFINITIONS["holm"]),
             "Corrected": st.column_config.TextColumn(
                 alignment="right", help="A model judged: the difference as people's labels of some queries correct it."

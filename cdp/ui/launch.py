@@ -172,7 +172,7 @@ def _set_titles(workspace: Workspace, query_sets: Iterable[QuerySet]) -> dict[st
 
 
 def _retriever(workspace: Workspace, key: str) -> str:
-    choices = state.of_project(workspace, "job", training.list_retrievers(workspace, training_plan.TRAINED_KINDS))
+    choices = state.of_project(workspace, "job", training.list_retrievers(workspace, to_train=True))
     names = {c.id: c.title for c in choices} | {OTHER: OTHER_TITLE}
     about = frame.DEFINITIONS["retriever"]
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id

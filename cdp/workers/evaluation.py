@@ -21,13 +21,22 @@ from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation import combined
-from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded, unjudged
+from cdp.evaluation.evaluate import (
+    Encoded,
+    Evaluation,
+    encode_both,
+    evaluate_bm25,
+    evaluate_model,
+    protocol_for,
+    record_unembedded,
+    unjudged,
+)
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, cast, precision_for
-from cdp.retrievers.resolve import check_cross_encoder, is_loaded, resolve_any
+from cdp.retrievers.resolve import check_reranker, is_loaded, resolve_any
 
 
 def main(job: Job) -> None:
@@ -112,13 +121,18 @@ def combine(
         by_words = evaluate_bm25(benchmark, top_k=config.top_k, watch=job.advance)
         result = combined.hybrid(benchmark, result, by_words)
 
-    if config.rerank:
+    if config.rerank and check_reranker(job.workspace, config.rerank):
+        depth = config.rerank_depth or combined.MAXSIM_DEPTH
+        result = combined.rerank_tokens(benchmark, result, _token_vectors(job, config, benchmark), depth=depth)
+    elif config.rerank:
         job.loading("the cross-encoder")
         device = "cpu" if config.gpus == 0 else None
         score = load_cross_encoder(
             config.rerank, job.workspace, batch_size=config.batch_size, device=device, logits=True
         )
-        result = combined.rerank(benchmark, result, score, progress=partial(job.advance, "reranking"))
+        depth = config.rerank_depth or combined.RERANK_DEPTH
+        watch = partial(job.advance, "reranking")
+        result = combined.rerank(benchmark, result, score, depth=depth, progress=watch)
 
     return result, {
         "id": combined.retriever_id(config.retriever, config.hybrid, config.rerank),
@@ -128,12 +142,26 @@ def combine(
     }
 
 
+def _token_vectors(job: Job, config: EvaluationConfig, benchmark: Benchmark) -> Encoded:
+    """The token vectors by which a multi-vector retriever reorders what another one found; kept as an index is."""
+    job.loading("the reranker")
+    model = load(resolve(config.rerank, job.workspace), "cpu" if config.gpus == 0 else None)
+    identity = model_hash(model)
+    precision = precision_for(model) if config.precision == "auto" else config.precision
+
+    return encode_both(
+        cast(model, precision), benchmark.queries, benchmark.documents, protocol_for(model), precision,
+        store=EmbeddingStore(job.workspace), model_hash=identity, documents_hash=benchmark.documents_hash,
+        batch_size=config.batch_size, watch=job.advance,
+    )  # fmt: skip
+
+
 def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str] = ()) -> PreparedJob:
-    """Check the retriever, its fusion and the cross-encoder. A training in ``after`` makes the retriever first."""
+    """Check the retriever, its fusion and what reranks. A training in ``after`` makes the retriever first."""
     if config.hybrid and bm25.language_in(config.retriever) is not None:
         raise ConfigError("BM25 cannot be fused with itself.", hint="Name a dense retriever to make a hybrid of.")
     if config.rerank:
-        check_cross_encoder(workspace, config.rerank)
+        check_reranker(workspace, config.rerank)
 
     name, label = named(workspace, config.retriever, after)
     title = combined.title(label, config.hybrid, config.rerank)

@@ -72,7 +72,7 @@ def score_run(benchmark: Benchmark, run: dict[str, dict[str, float]], source: Pa
     ranking, left_out = ranked(run, benchmark, source)
     measures, per_query, absent = judge(benchmark, ranking)
 
-    counts = {"judged_queries": benchmark.n_queries, "judged_without_results": absent, **left_out}
+    counts: dict[str, float] = {"judged_queries": benchmark.n_queries, "judged_without_results": absent, **left_out}
     if is_judged(benchmark.folder):
         counts["unjudged_in_first_ten"] = unjudged(benchmark, ranking)
     settings = {"top_k": ranking.documents.shape[1]}

@@ -66,6 +66,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     from cdp.evaluation.evaluate import dev_evaluation, length_of
     from cdp.retrievers.static import TokenMemo
     from cdp.training.checkpoint import write_folder
+    from cdp.training.heads import start_head
     from cdp.training.loop import States, base_model, make_retriever
     from cdp.training.tokens import stores_of
 
@@ -89,6 +90,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     base_hash = model_hash(model)
 
     stores = stores_of(model, pairs, lambda phase, done, total: job.progress(phase, done, total, "texts"))
+    start_head(model, retriever, stores)
     tracker = Tracker()
 
     if state.is_main_process:

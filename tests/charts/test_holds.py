@@ -125,7 +125,7 @@ def test_the_demos_finished_test_fills_eight_figures_at_the_first_start(workspac
     assert {"qdoc", "best", "paraphrase", "retrievers", "methods", "matrix", "documents", "measures"} <= drawn
     qdoc = FIGURES["qdoc"]
     assert qdoc.sentence(mine, qdoc.numbers(mine)) == (
-        "Rests on 1 dataset, all in-domain; 3 seeds. 95% intervals over queries and seeds. "
+        "Rests on 1 dataset, all in-domain; 3 seeds. 95% intervals over queries and seeds, each by itself. "
         "Left out, as it chose checkpoints: demo dev."
     )
     assert arms.compared(workspace, board.list_evaluations(workspace)), "what was retrieved is kept for error analysis"

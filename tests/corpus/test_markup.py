@@ -50,6 +50,11 @@ TEXTS = {
         "<figure><blockquote>No.</blockquote><figcaption>Ada</figcaption></figure>",
         "if a:\n    b()\n\nThe call\n\nNo.\n\nAda",
     ),
+    "a caption that pandoc hides from screen readers": (
+        "<figure><img src=a.png alt='The tower'><figcaption aria-hidden=true>The tower</figcaption></figure>"
+        "<p>Save<span aria-hidden=true>x</span></p>",
+        "The tower\n\nSave",
+    ),
     "cells": (
         "<table><caption>Fares</caption><tr><th>Day</th><th>Who</th></tr>"
         "<tr><td><p>Mon</p><p>Tue</p></td><td>Ada<br>Ben<div>Cy</div></td></tr></table>",

@@ -272,6 +272,34 @@ def test_words_of_a_narrow_table_stand_in_their_columns(gap: float, tmp_path: Pa
         assert text_of(found).split("\n")[2:] == [" | ".join(row) for row in rows]
 
 
+@pytest.mark.parametrize("turn", [0, 90])
+@pytest.mark.parametrize("ruled", ["between the cells", "across the letters"])
+def test_cells_that_touch_are_parted_by_the_lines_between_them(ruled: str, turn: int, tmp_path: Path) -> None:
+    """Their words would be glued. A line that crosses letters of one row is no border of cells."""
+    page = canvas(tmp_path / "a.pdf", (HEIGHT, WIDTH) if turn else (WIDTH, HEIGHT))
+    page.setPageRotation(turn)
+    if turn:
+        page.translate(HEIGHT, 0)
+        page.rotate(90)
+
+    rows = [("Dune field", "1250", "north"), ("Fen", "7", "south"), ("Moor", "12345", "the east"), ("Heath", "88", "w")]
+    for n, (name, count, side) in enumerate(rows):
+        y = 700 - 14 * n
+        page.drawRightString(150, y, name)
+        page.drawString(150, y, count)
+        page.drawString(260, y, side)
+        for x in (90, 150 if ruled == "between the cells" else 153, 230, 330):
+            page.line(x, y - 4, x, y + 10)
+    page.save()
+
+    with read_documents(tmp_path / "a.pdf", ReadOptions(passages=0)) as found:
+        if ruled == "between the cells":
+            parted = "Dune field | 1250 | north\nFen | 7 | south\nMoor | 12345 | the east\nHeath | 88 | w"
+            assert text_of(found) == parted
+        else:
+            assert "Moor12345 | the east" in text_of(found)
+
+
 def _spans(text: str) -> list[range]:
     spans, start = [], 0
     for word in text.split(" "):

@@ -26,6 +26,7 @@ from tests.benchmarks.folders import write_benchmark
 from tests.evaluation.support import read_run
 from tests.metrics.models import tiny_cross_encoder
 from tests.support import work
+from tests.support_models import tiny_multi_vector
 
 RANKING = st.permutations(range(8)).flatmap(lambda order: st.integers(0, 8).map(lambda n: order[:n]))
 
@@ -170,6 +171,29 @@ def test_hybrid_and_reranked_are_rows_of_their_own(workspace: Workspace, tmp_pat
     for config, job in (({"hybrid": True}, "e3"), ({"rerank": encoder}, "e4"), ({}, "e1")):
         wish = {"retriever": "static-minilm", "benchmark": "small", "split": "test", "top_k": 10, **config}
         assert evaluation.existing(workspace, EvaluationConfig.from_dict(wish)) == job
+
+
+@pytest.mark.slow
+def test_late_interaction_reorders_what_another_found(workspace: Workspace, tmp_path: Path) -> None:
+    add_benchmark(write_benchmark(tmp_path / "small"), workspace)
+    tokens = str(tiny_multi_vector(tmp_path / "tokens"))
+    alone, first = _run(workspace, "e1", retriever=tokens), _run(workspace, "e2")
+    reranked = _run(workspace, "e3", rerank=tokens)
+    shallow = _run(workspace, "e4", rerank=tokens, rerank_depth=2)
+    runs = [read_run(workspace.job(f"e{i}") / "results" / "run.parquet") for i in range(1, 5)]
+
+    assert reranked["retriever"]["id"] == f"reranked:static-minilm:{tokens}"
+    assert (reranked["settings"]["rerank_depth"], shallow["settings"]["rerank_depth"]) == (100, 2)
+    sizes = [result["counts"]["index_bytes"] for result in (alone, first, reranked)]
+    assert sizes[0] + sizes[1] == sizes[2]
+    for query, found in runs[0].items():  # static-minilm finds all four documents
+        assert list(runs[2][query]) == list(found)
+        assert [*runs[2][query].values()] == pytest.approx([*found.values()], rel=1e-6)
+        assert set([*runs[3][query]][:2]) == set([*runs[1][query]][:2])
+        assert [*runs[3][query]][2:] == [*runs[1][query]][2:]
+
+    with pytest.raises(ConfigError, match="'rerank_depth' is 20, and 10 documents are kept"):
+        evaluation.checked(workspace, "bm25", "small", rerank=tokens, rerank_depth=20, top_k=10)
 
 
 def test_only_the_first_documents_are_reranked() -> None:

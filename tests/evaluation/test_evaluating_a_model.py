@@ -43,6 +43,9 @@ def test_a_small_benchmark(model, small: Benchmark) -> None:
     assert (found.ranking.documents[:, 4:] == -1).all()
     assert found.counts["judged_queries"] == 3
     assert "recall@100" not in found.measures
+    assert found.counts["index_bytes"] == 4 * small.n_documents * model.get_embedding_dimension()
+    assert found.counts["query_ms"] >= 0
+    assert found.settings["machine"].split()[-1].startswith("processor")
 
 
 def test_the_model_is_left_as_it_was_found(model, small: Benchmark) -> None:

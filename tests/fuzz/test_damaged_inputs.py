@@ -23,7 +23,7 @@ from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
-SHORT, LONG = 40, 10_000
+SHORT, LONG = 20, 10_000
 
 
 def attack(targets: str, n: int, folder: Path) -> None:

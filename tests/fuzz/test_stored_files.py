@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tests.fuzz.stored import READINGS, Names, Report, attack, template
 
 pytestmark = pytest.mark.slow
 
-SHORT = 10
+SHORT = 5
 # How long the soak damages stored files; as long as all else of the fuzz takes together.
 MINUTES = float(os.environ.get("CDP_FUZZ_MINUTES") or 20)
 
@@ -31,9 +32,11 @@ def check(report: Report) -> None:
     assert report.ends["CdpError"] > 0 or report.attempts <= SHORT, "nor damage that everything survives"
 
 
-def test_a_whole_workspace_is_read_without_an_error(names: Names) -> None:
+def test_a_whole_workspace_is_read_without_an_error(names: Names, caplog: pytest.LogCaptureFixture) -> None:
     for read in READINGS.values():
         read(names)
+    ours = [record for record in caplog.records if record.name.startswith("cdp")]
+    assert [record.getMessage() for record in ours if record.levelno >= logging.WARNING] == []
 
 
 def test_one_damaged_record_costs_no_other(names: Names, caplog: pytest.LogCaptureFixture) -> None:

@@ -67,3 +67,12 @@ def test_strong_baselines_are_one_press_where_they_are_lacking(workspace: Worksp
     (job,) = [job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config.get("hybrid")]
     assert (job.config["retriever"], job.config["benchmark"]) == ("static-minilm", "small")
     assert at.title[0].value == "Jobs"
+
+
+def test_costs_stand_beside_scores_where_they_were_measured(runs_here: Workspace, open_page: Any) -> None:
+    assert not {"Index", "Per query"} & set(table(open_page("compare", project="all")).columns)
+    cost = {"index_bytes": 2_000_000, "query_ms": 1.25}
+    trained(runs_here, "training-9", "gone", better(0.7), counts=cost)  # type: ignore[arg-type]
+    shown = table(open_page("compare", project="all"))
+    assert list(shown["Index"].dropna()) == ["2.0 MB"]
+    assert list(shown["Per query"].dropna()) == ["1.25 ms"]

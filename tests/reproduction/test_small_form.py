@@ -88,6 +88,7 @@ def test_a_study_that_was_not_run_is_said_to_be_missing(tmp_path: Path) -> None:
     assert set(found) == {"**cannot tell**"}
     details = (tmp_path / document.FOLDER / document.DETAILS).read_text()
     assert all(re.search(rf"\| {stage.plan} +\| not run", details) for stage in stages.STAGES)
+    assert all(re.search(rf"\| {plan} +\| planned, not run", details) for plan in stages.PLANNED)
 
 
 @pytest.mark.soak
@@ -125,10 +126,10 @@ def test_reports_and_verdicts_are_what_the_kept_files_give(tmp_path: Path) -> No
 
 
 def test_the_plans_state_what_would_count_before_the_run() -> None:
-    for stage in stages.STAGES:
-        config = read_plan(stage.plan)
-        assert len(config.criteria) > 80, stage.plan
-        assert len(config.seeds) >= 2, stage.plan
+    for plan in (*(stage.plan for stage in stages.STAGES), *stages.PLANNED):
+        config = read_plan(plan)
+        assert len(config.criteria) > 80, plan
+        assert len(config.seeds) >= 2, plan
     assert sum(stage.minutes for stage in stages.STAGES) <= 180
     judged = set(read_plan("human-queries").benchmarks)
     assert len(judged) >= 8

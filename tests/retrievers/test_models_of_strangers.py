@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -364,7 +364,7 @@ for name in sys.stdin:
 
 
 @contextmanager
-def loading(hub: Hub, folder: Path, cwd: Path = REPOSITORY) -> Iterator[Callable[[str], str]]:
+def loading(hub: Hub, folder: Path, *, cwd: Path = REPOSITORY) -> Iterator[Callable[[str], str]]:
     """Yield a function that loads a model of a hub by its name and returns the shape of a vector, or the error.
 
     All in one process, for which addresses are set before the libraries are loaded; its cache is in ``folder``.
@@ -391,43 +391,56 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_a_model_of_the_hub_is_checked_before_its_weights_are_downloaded(tmp_path: Path, retriever: Path) -> None:
-    hub = Hub()
-    hub.commit("people/model", {**files_of(retriever), "onnx/model.onnx": b"1", "consolidated.safetensors": b"2"})
-    sets(SETTINGS, model_args={"weights_only": False})(retriever)
-    hub.commit("people/acts", files_of(retriever))
-    with Server(hub), loading(hub, tmp_path) as load_there:
-        assert load_there("people/model") == "-> (1, 32)\n"
-        assert not [path for path in hub.fetched() if "onnx" in path or "consolidated" in path]
+class Elsewhere(NamedTuple):
+    """A hub, what loads its models (``loading``), and the folder of that process's cache."""
 
-        hub.asked.clear()
-        assert "'weights_only', which would change how the model is loaded" in load_there("people/acts")
-        assert not [path for path in hub.fetched() if path.endswith(".safetensors")]
-    with loading(hub, tmp_path) as load_there:  # without a hub
-        assert load_there("people/model") == "-> (1, 32)\n"
+    hub: Hub
+    load: Callable[[str], str]
+    folder: Path
 
 
-def test_a_preset_that_was_published_as_a_pickle_is_read_by_the_restricted_reader(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
+    """A hub with retrievers and presets. Below the current folder lies another model by the name of a preset."""
     import torch
     from transformers import BertModel
 
-    folder = tiny_bert(tmp_path / "bert")
-    torch.save(BertModel.from_pretrained(folder).state_dict(), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
+    folder = tmp_path_factory.mktemp("elsewhere")
     hub = Hub()
-    hub.commit("facebook/contriever", files_of(folder))
-    hub.commit("people/contriever", files_of(folder))
-    with Server(hub), loading(hub, tmp_path) as load_there:
-        assert load_there("contriever") == "-> (1, 32)\n"
-        assert "there is no model.safetensors" in load_there("people/contriever")
+    retriever = tiny_retriever(folder / "retriever")
+    hub.commit("people/model", {**files_of(retriever), "onnx/model.onnx": b"1", "consolidated.safetensors": b"2"})
+    sets(SETTINGS, model_args={"weights_only": False})(retriever)
+    hub.commit("people/acts", files_of(retriever))
+
+    pickled = tiny_bert(folder / "bert", hidden=32)
+    torch.save(BertModel.from_pretrained(pickled).state_dict(), pickled / "pytorch_model.bin")
+    (pickled / "model.safetensors").unlink()
+    for name in ("facebook/contriever", "people/contriever"):
+        hub.commit(name, files_of(pickled))
+
+    tiny_bert(folder / "unpacked" / "facebook" / "contriever", hidden=16)
+    with Server(hub), loading(hub, folder, cwd=folder / "unpacked") as load_there:
+        yield Elsewhere(hub, load_there, folder)
 
 
-def test_a_folder_below_the_current_one_is_not_taken_for_a_preset_of_the_hub(tmp_path: Path) -> None:
-    hub = Hub()
-    hub.commit("facebook/contriever", files_of(tiny_bert(tmp_path / "bert", hidden=32)))
-    tiny_bert(tmp_path / "unpacked" / "facebook" / "contriever", hidden=16)
-    with Server(hub), loading(hub, tmp_path, cwd=tmp_path / "unpacked") as load_there:
-        assert load_there("contriever") == "-> (1, 32)\n"
+def test_a_model_of_the_hub_is_checked_before_its_weights_are_downloaded(elsewhere: Elsewhere) -> None:
+    hub, load_there, folder = elsewhere
+    assert load_there("people/model") == "-> (1, 32)\n"
+    assert not [path for path in hub.fetched() if "onnx" in path or "consolidated" in path]
+
+    hub.asked.clear()
+    assert "'weights_only', which would change how the model is loaded" in load_there("people/acts")
+    assert not [path for path in hub.fetched() if path.endswith(".safetensors")]
+
+    nowhere = Hub(address="http://127.0.0.1:9")
+    with loading(nowhere, folder) as load_here:
+        assert load_here("people/model") == "-> (1, 32)\n"
+
+
+def test_a_preset_that_was_published_as_a_pickle_is_read_by_the_restricted_reader(elsewhere: Elsewhere) -> None:
+    """It is the hub's, not the folder of its name below the current one, whose vectors have 16 numbers."""
+    assert elsewhere.load("contriever") == "-> (1, 32)\n"
+    assert "there is no model.safetensors" in elsewhere.load("people/contriever")
 
 
 def test_a_static_model_of_a_stranger_is_checked_too(workspace: Workspace, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from cdp.evaluation.evaluate import evaluate_bm25, evaluate_model, protocol_for
 from cdp.retrievers import MULTI_VECTOR, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, embed
 from tests.benchmarks.folders import write_benchmark
-from tests.support_models import tiny_bert, tiny_multi_vector, tiny_retriever
+from tests.support_models import tiny_bert, tiny_multi_vector
 
 pytestmark = pytest.mark.slow
 
@@ -124,14 +124,6 @@ def test_a_module_from_elsewhere_is_refused(tmp_path: Path, workspace: Workspace
     write_json(folder / "modules.json", [modules[0], {**modules[1], "type": "somewhere.MultiVectorMask"}])
     with pytest.raises(ModelError, match="somewhere"):
         resolve(str(folder), workspace)
-
-
-def test_a_sparse_model_is_refused_in_a_sentence(tmp_path: Path, workspace: Workspace) -> None:
-    folder = tiny_retriever(tmp_path)
-    facts = folder / "config_sentence_transformers.json"
-    write_json(facts, {**read_json(facts), "model_type": "SparseEncoder"})
-    with pytest.raises(ModelError, match="a sparse retriever, which cannot be searched here yet"):
-        load(resolve(str(folder), workspace), "cpu")
 
 
 def as_pylate(folder: Path) -> Path:

@@ -12,7 +12,7 @@ import pytest
 from cdp.base.errors import InputError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.results import board
+from cdp.results import board, differences, paper
 from cdp.services import decide, demo, jobs, studies, trial
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
@@ -31,6 +31,10 @@ def test_what_was_recorded_stands_in_every_table_and_says_so(loaded: Workspace) 
     rows = board.list_rows(loaded, evaluations)
     assert {"BM25", "static-minilm · diverse × 5", "static-minilm · paraphrase × 5"} <= {row.retriever for row in rows}
     assert all("recorded" in {badge.word for badge in row.badges} for row in rows)
+
+    table = paper.paper_table(differences.compare(loaded, "static-minilm", evaluations=evaluations))
+    assert set(table.columns) == {"demo (paper)", "demo dev (paper)"}, "no mean over test and dev"
+    assert "demo dev (paper): chose checkpoints, so it is in no mean." in table.notes
 
     known = decide.decide(loaded, corpus=demo.corpus(loaded))
     assert known.measured

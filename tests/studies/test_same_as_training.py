@@ -17,7 +17,6 @@ from cdp.retrievers import PRESETS
 from cdp.services import studies
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
-from cdp.training.plan import TRAINED_KINDS
 from cdp.workers.evaluation import main as evaluate
 from cdp.workers.study import main as run_study
 from cdp.workers.training import main as train
@@ -42,7 +41,7 @@ def job(workspace: Workspace, kind: str, job_id: str, **config: object) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.kind in TRAINED_KINDS])
+@pytest.mark.parametrize("name", PRESETS)
 def test_each_preset_scores_alike_in_a_study_and_by_train_and_evaluate(
     name: str,
     workspace: Workspace,

@@ -9,11 +9,11 @@ import pytest
 import torch
 from sentence_transformers import MultiVectorEncoder
 
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json
 from cdp.retrievers import load, model_hash, resolve, spelling
 from cdp.training.engine import Batches, TransformerEngine
+from cdp.training.heads import principal_directions, project_tokens
 from cdp.training.infonce import MaxSimInfoNCE
-from cdp.training.loop import project_tokens
 from cdp.training.lower_layers import freeze_below
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_multi_vector
@@ -67,7 +67,7 @@ def written_out(model: MultiVectorEncoder) -> torch.Tensor:
 @pytest.mark.parametrize("mini_batch", [None, 2])
 def test_gradients_are_those_of_the_formula(tmp_path: Path, mini_batch: int | None) -> None:
     model = MultiVectorEncoder(str(tiny_multi_vector(tmp_path)), device="cpu")
-    project_tokens(model, 8)
+    project_tokens(model, torch.nn.init.orthogonal_(torch.empty(8, 32)))
     model = model.double().eval()
     reference = written_out(model)
     reference.backward()
@@ -86,8 +86,14 @@ def test_gradients_are_those_of_the_formula(tmp_path: Path, mini_batch: int | No
 
 def test_a_saved_one_is_loaded_here_and_by_the_library(tmp_path: Path) -> None:
     model = MultiVectorEncoder(str(tiny_multi_vector(tmp_path)), device="cpu")
-    project_tokens(model, 8)
+    project_tokens(model, torch.nn.init.orthogonal_(torch.empty(8, 32)))
     assert not spelling.save(model, tmp_path / "saved")  # no version before 6 has such modules
+    # As PyLate 1 writes it (its ColBERT reads these names), and nothing that it does by default to texts.
+    types = [module["type"] for module in read_json(tmp_path / "saved" / "modules.json")]
+    assert types == ["sentence_transformers.models.Transformer", "pylate.models.Dense.Dense"]
+    usage = read_json(tmp_path / "saved" / "config_sentence_transformers.json")
+    told = [usage[name] for name in ("query_prefix", "document_prefix", "skiplist_words", "do_query_expansion")]
+    assert told == ["", "", [], False]
     expected = model.encode_document(DOCUMENTS, convert_to_numpy=True)
 
     ours = load(resolve(str(tmp_path / "saved"), Workspace(tmp_path / "workspace")), "cpu")
@@ -99,16 +105,22 @@ def test_a_saved_one_is_loaded_here_and_by_the_library(tmp_path: Path) -> None:
 
 def test_frozen_layers_stay_and_the_projection_is_trained(tmp_path: Path) -> None:
     model = MultiVectorEncoder(str(tiny_multi_vector(tmp_path)), device="cpu")
-    project_tokens(model, 8)
+    project_tokens(model, torch.nn.init.orthogonal_(torch.empty(8, 32)))
     freeze_below(model, 1)
     assert model[1].linear.weight.requires_grad
     assert not model.transformers_model.encoder.layer[0].output.dense.weight.requires_grad
     assert model.transformers_model.encoder.layer[1].output.dense.weight.requires_grad
 
 
-def test_the_projection_is_a_part_of_a_rotation(tmp_path: Path) -> None:
+def test_the_projection_keeps_what_lies_in_its_directions(tmp_path: Path) -> None:
     model = MultiVectorEncoder(str(tiny_multi_vector(tmp_path)), device="cpu")
-    project_tokens(model, 8)
-    weight = model[1].linear.weight.detach()
-    torch.testing.assert_close(weight @ weight.T, torch.eye(8))
+    random = torch.Generator().manual_seed(0)
+    states = torch.randn(500, 8, generator=random) @ torch.randn(8, 32, generator=random)
+    directions = principal_directions(states, 8)
+    torch.testing.assert_close(directions @ directions.T, torch.eye(8), rtol=0, atol=1e-5)
+    kept = states @ directions.T
+    torch.testing.assert_close(kept @ kept.T, states @ states.T, rtol=1e-3, atol=1e-3)
+    assert torch.equal(directions, principal_directions(states, 8))
+
+    project_tokens(model, directions)
     assert model.encode_document(["tea"])[0].shape[1] == 8

@@ -34,6 +34,9 @@ LEAST_CROP = 1.0
 # Space between cells in heights of a line: more than between the words of a justified line.
 CELL_GAP = 0.9
 LONGEST_MARK = 3
+# The most lines drawn on a page that are looked at; points of the width and height of one that parts cells; the lines
+# of text that it parts at least; of the height of these, how far letters may reach into it.
+MOST_PATHS, RULE_WIDTH, RULE_HEIGHT, LEAST_PARTED, OVERHANG = 2_000, 3.0, 5.0, 3, 0.15
 # Words of a justified line stand evenly, even where its column is so narrow that cells could be no farther apart.
 EVEN_GAPS, WIDEST_GAP = 0.05, 2.5
 # Boxes of a page or part of it in which columns are looked for, and on each side of the gap between two.
@@ -42,6 +45,10 @@ LEAST_BOXES, LEAST_SIDE = 16, 6
 MARKS_HEIGHT, WIDEST_LETTER = 0.6, 1.5
 # Parts of lines among which the one is looked for that another continues.
 LINES_BACK = 20
+
+
+# Upright lines by their place: the lower and upper end of each piece.
+Rules = dict[float, list[tuple[float, float]]]
 
 
 class _Line(NamedTuple):
@@ -227,36 +234,24 @@ class Page:
                 lines.append(PageLine(text, self._size(max(0, at))))
         return lines
 
-    def _with_cells(self, lines: list[PageLine], starts: Sequence[int]) -> list[PageLine]:
+    def _with_cells(self, lines: list[PageLine], starts: list[int]) -> list[PageLine]:
         """The lines, with tabs between the cells of rows. On a page with rows, a line break stands before a line that
         does not continue the one above: the paragraph behind a table, the next cell of several lines."""
-        rows: list[list[str]] = []
-        for (text, _), at in zip(lines, starts, strict=True):
-            ends, gaps = [0], []
-            for space in re.finditer(" +", text) if self._text.count_rects(at, len(text)) > 1 else ():
-                _, bottom, left, top = self._box(at + space.start() - 1)
-                gaps.append((self._box(at + space.end())[0] - left) / ((top - bottom) or 1))
-                if gaps[-1] > CELL_GAP:
-                    ends.append(space.end())
-
-            if len(gaps) > 1 and max(gaps) - min(gaps) < EVEN_GAPS and max(gaps) < WIDEST_GAP:
-                ends = [0]
-
-            rows.append([text[i:j].rstrip() for i, j in itertools.pairwise([*ends, len(text)])])
-
-        n_cells = [1, *map(len, rows), 1]
-
-        # Of two cells is also a heading with its number, an item with its mark, a line with a date at its end.
-        tabled = [
-            len(row) > 2 or (len(row) == 2 and len(row[0]) > LONGEST_MARK and max(n_cells[i], n_cells[i + 2]) > 1)
-            for i, row in enumerate(rows)
-        ]
-        if not any(tabled):
+        places = self._places_of_cells(lines, starts)
+        rows = [_pieces(line.text, at) for line, at in zip(lines, places, strict=True)]
+        if not any(_tabled(rows)):
             return lines
 
+        cuts: list[set[int]] = [set() for _ in lines]
+        if rules := self._rules():
+            self._rejoin(lines, starts, rules)
+            places, cuts = self._places_of_cells(lines, starts), self._cuts(lines, starts, rules)
+            rows = [_pieces(line.text, at | cut) for line, at, cut in zip(lines, places, cuts, strict=True)]
+
+        tabled = _tabled(rows)
         for is_table, numbers in itertools.groupby(range(len(rows)), key=lambda i: tabled[i]):
             if is_table:
-                self._align(list(numbers), [line.text for line in lines], starts, rows)
+                self._align(list(numbers), [line.text for line in lines], starts, cuts, rows)
 
         bottoms = [self._box(at)[1] for at in starts]
 
@@ -270,52 +265,127 @@ class Page:
 
         return found
 
+    def _places_of_cells(self, lines: Sequence[PageLine], starts: Sequence[int]) -> list[set[int]]:
+        """Where in each line a cell begins, by the space before it."""
+        places = []
+        for (text, _), at in zip(lines, starts, strict=True):
+            ends, gaps = [0], []
+            for space in re.finditer(" +", text) if self._text.count_rects(at, len(text)) > 1 else ():
+                _, bottom, left, top = self._box(at + space.start() - 1)
+                gaps.append((self._box(at + space.end())[0] - left) / ((top - bottom) or 1))
+                if gaps[-1] > CELL_GAP:
+                    ends.append(space.end())
+
+            if len(gaps) > 1 and max(gaps) - min(gaps) < EVEN_GAPS and max(gaps) < WIDEST_GAP:
+                ends = [0]
+
+            places.append(set(ends))
+        return places
+
+    def _rejoin(self, lines: list[PageLine], starts: list[int], rules: Rules) -> None:
+        """Put cells back into their rows: pdfium ends a line where a short text stands far from the next."""
+        for n in reversed(range(1, len(lines))):
+            end, at = starts[n - 1] + len(lines[n - 1].text), starts[n]
+            before, behind = self._box(end - 1), self._box(at)
+            middle = (before[1] + before[3]) / 2
+            between = (place for place in rules if before[2] - 1 < place < behind[0] + 1)
+            same_row = behind[1] < middle < behind[3] and any(_spanned(rules[place], middle) for place in between)
+            if same_row and at >= end:
+                lines[n - 1] = lines[n - 1]._replace(text=f"{lines[n - 1].text}{' ' * (at - end)}{lines[n].text}")
+                del lines[n], starts[n]
+
+    def _cuts(self, lines: Sequence[PageLine], starts: Sequence[int], rules: Rules) -> list[set[int]]:
+        """Where the upright lines of a table part each text, even between two letters whose cells touch.
+
+        A line that crosses a letter of any of the texts beside it parts none: it is of a drawing, or under the text.
+        """
+        cuts: list[set[int]] = [set() for _ in lines]
+        boxes = [[self._box(i) for i in range(at, at + len(text))] for (text, _), at in zip(lines, starts, strict=True)]
+
+        for place, spans in rules.items():
+            found, crosses = [], False
+            for n, letters in enumerate(boxes):
+                bottom, top = letters[0][1], letters[0][3]
+                at = sum(box[0] + box[2] < 2 * place for box in letters)
+                if not 0 < at < len(letters) or not _spanned(spans, (bottom + top) / 2):
+                    continue
+                reach = OVERHANG * (top - bottom)
+                crosses = crosses or not letters[at - 1][2] - reach < place < letters[at][0] + reach
+                found.append((n, at))
+
+            for n, at in found if len(found) >= LEAST_PARTED and not crosses else ():
+                cuts[n].add(at)
+        return cuts
+
+    def _rules(self) -> Rules:
+        """The upright lines drawn on the page."""
+        from pypdfium2 import raw
+
+        drawn = itertools.islice(self._page.get_objects([raw.FPDF_PAGEOBJ_PATH]), MOST_PATHS + 1)
+        boxes = [self._turned(path.get_bounds()) for path in drawn]
+        rules: Rules = {}
+        for left, bottom, right, top in boxes if len(boxes) <= MOST_PATHS else ():
+            if right - left < RULE_WIDTH and top - bottom > RULE_HEIGHT:
+                rules.setdefault(round((left + right) / 2), []).append((bottom, top))
+        return rules
+
     def _align(
-        self, numbers: Sequence[int], texts: Sequence[str], starts: Sequence[int], rows: list[list[str]]
+        self,
+        numbers: Sequence[int],
+        texts: Sequence[str],
+        starts: Sequence[int],
+        cuts: Sequence[set[int]],
+        rows: list[list[str]],
     ) -> None:
         """Put the words of a table's rows into its columns: some leave a cell empty, or fill two to their edges."""
-        places = {n: self._words(texts[n], starts[n]) for n in numbers}
+        places = {n: self._words(texts[n], starts[n], cuts[n]) for n in numbers}
         most = max(len(rows[n]) for n in numbers)
         edges: list[list[tuple[float, float]]] = []
         for n in numbers:
             if len(rows[n]) == most:
                 ends = list(itertools.accumulate(len(cell.split()) for cell in rows[n]))[:-1]
                 edges.append([(places[n][at - 1][2], places[n][at][1]) for at in ends])
-        gaps = [(max(left for left, _ in gap), min(right for _, right in gap)) for gap in zip(*edges, strict=True)]
-        if any(right <= left for left, right in gaps):
-            return
+
+        touching = any(cuts[n] for n in numbers)
+        gaps: list[tuple[float, float]] = []
+        for gap in zip(*edges, strict=True):
+            end, begin = max(left for left, _ in gap), min(right for _, right in gap)
+            if begin <= end - touching:
+                return
+            gaps.append((min(end, begin), max(end, begin)))
 
         for n, words in places.items():
-            if any(left < gap[0] and right > gap[1] for _, left, right in words for gap in gaps):
+            across = (left < gap[0] and right > gap[1] for _, left, right in words for gap in gaps)
+            if any(across):
                 continue  # a title across the table
             cells: list[list[str]] = [[] for _ in range(most)]
             for word, left, right in words:
                 cells[sum(left + right > sum(gap) for gap in gaps)].append(word)
             rows[n] = [" ".join(cell) for cell in cells]
 
-    def _words(self, text: str, at: int) -> list[tuple[str, float, float]]:
-        """The words of a line, each with its left and right edge."""
-        found = re.finditer(r"\S+", text)
-        return [(m[0], self._box(at + m.start())[0], self._box(at + m.end() - 1)[2]) for m in found]
+    def _words(self, text: str, at: int, cuts: set[int]) -> list[tuple[str, float, float]]:
+        """The words of a line, divided where it is cut, each with its left and right edge."""
+        words = []
+        for begin, end in itertools.pairwise(sorted({0, *cuts, len(text)})):
+            for word in re.compile(r"\S+").finditer(text, begin, end):
+                words.append((word[0], self._box(at + word.start())[0], self._box(at + word.end() - 1)[2]))
+        return words
 
     def _fill_in(self, lines: list[PageLine], starts: list[int]) -> None:
         """Put what is written into the page's form, and on it, behind the text to its left."""
         for text, box in sorted(self._written(), key=lambda pair: (-pair[1][3], pair[1][0])):
             self._report.count(text, "form fields")
-            places = [(i, self._box(at)) for i, at in enumerate(starts)] if len(starts) == len(lines) else []
-            beside = [
-                i for i, b in places if min(b[3], box[3]) - max(b[1], box[1]) > 0.5 * (b[3] - b[1]) and b[0] < box[2]
-            ]
+            places = list(map(self._box, starts)) if len(starts) == len(lines) else []
+            beside = [i for i, place in enumerate(places) if _is_left_of(place, box)]
             if beside:
                 at = beside[-1]
+                lines[at] = lines[at]._replace(text=f"{lines[at].text} {text}")
                 # A filled line is a paragraph of its own.
-                for i, more in ((at, f" {text}"), (at + 1, "")):
-                    if i < len(lines):
-                        gap = "" if lines[i].text[0] == "\n" or not i else "\n"
-                        lines[i] = lines[i]._replace(text=f"{gap}{lines[i].text}{more}")
+                for i in range(max(1, at), min(at + 2, len(lines))):
+                    lines[i] = lines[i]._replace(text="\n" + lines[i].text.removeprefix("\n"))
                 continue
 
-            at = next((i for i, b in places if b[3] < box[1]), len(lines))
+            at = next((i for i, place in enumerate(places) if place[3] < box[1]), len(lines))
             lines.insert(at, PageLine(f"\n{text}" if at else text, lines[at - 1].size if lines else 0))
             starts.insert(at, starts[at - 1] if starts else 0)
 
@@ -355,13 +425,41 @@ class Page:
         return ""
 
 
+def _spanned(spans: Sequence[tuple[float, float]], height: float) -> bool:
+    return any(low < height < high for low, high in spans)
+
+
+def _tabled(rows: Sequence[Sequence[str]]) -> list[bool]:
+    """Which lines are rows of a table.
+
+    Of two cells is also a heading with its number, an item with its mark, a line with a date at its end.
+    """
+    n_cells = [1, *map(len, rows), 1]
+    return [
+        len(row) > 2 or (len(row) == 2 and len(row[0]) > LONGEST_MARK and max(n_cells[i], n_cells[i + 2]) > 1)
+        for i, row in enumerate(rows)
+    ]
+
+
+def _pieces(text: str, places: set[int]) -> list[str]:
+    """A text divided at these places, without the pieces that are blank."""
+    pieces = (text[i:j].strip() for i, j in itertools.pairwise(sorted({0, *places, len(text)})))
+    return [piece for piece in pieces if piece]
+
+
 def _goes_on(before: Sequence[Letter], letters: Sequence[Letter]) -> bool:
     """Return True for letters that stand right behind a line, at its height."""
     size = max(before[0].size, letters[0].size)
-    heights = [median(letter.bottom for letter in part) for part in (before, letters)]
-    begins, ends = ([edge(letter.left for letter in part) for part in (before, letters)] for edge in (min, max))
-    gap = max(begins[1] - ends[0], begins[0] - ends[1])
-    return abs(heights[0] - heights[1]) < MARKS_HEIGHT * size and gap < WIDEST_LETTER * size
+    off = median(letter.bottom for letter in before) - median(letter.bottom for letter in letters)
+    places, others = ([letter.left for letter in part] for part in (before, letters))
+    gap = max(min(others) - max(places), min(places) - max(others))
+    return abs(off) < MARKS_HEIGHT * size and gap < WIDEST_LETTER * size
+
+
+def _is_left_of(place: Box, box: Box) -> bool:
+    """Return True for what stands beside a box, to its left, by most of its height."""
+    _, bottom, _, top = place
+    return min(top, box[3]) - max(bottom, box[1]) > 0.5 * (top - bottom) and place[0] < box[2]
 
 
 # The flag of a field whose value is not shown (PDF 32000-1, table 228).

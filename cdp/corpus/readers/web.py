@@ -135,7 +135,9 @@ def _unseen(element: Any) -> str:
         return ""
 
     hidden = "hidden" in attributes and attributes["hidden"] != "until-found"
-    if hidden or attributes.get("aria-hidden") == "true" or _HIDDEN_STYLE.search(attributes.get("style", "")):
+    # Pandoc hides from screen readers the caption that is also its picture's description: on the page it is seen.
+    unheard = attributes.get("aria-hidden") == "true" and tag != "figcaption"
+    if hidden or unheard or _HIDDEN_STYLE.search(attributes.get("style", "")):
         return "hidden text"
     names = attributes.get("class", "").split()
     if not _HIDDEN_NAMES.isdisjoint(names):

@@ -55,11 +55,13 @@ DENSE, MULTI_VECTOR, SPARSE = KINDS = ("dense", "multi-vector", "sparse")
 # published: as the model's authors evaluate it; paper: cosine similarity for every model.
 PROTOCOLS = ("published", "paper")
 
-# Similarity of a trained model: the loss compares by cosine, even if its base was published with another one.
+# Similarity of a trained dense model: the loss compares by cosine, even if its base was published with another one.
 TRAINED_SIMILARITY = "cosine"
 
 COSINE = {"published": "cosine", "paper": "cosine"}
 MAXSIM = {"published": "maxsim", "paper": "maxsim"}  # of token vectors as the model gives them
+DOT = {"published": "dot", "paper": "dot"}  # of the weights of words, as their training compares them
+TRAINED: Mapping[str, Mapping[str, str]] = {DENSE: COSINE, MULTI_VECTOR: MAXSIM, SPARSE: DOT}
 DOT_AS_PUBLISHED = {"published": "dot", "paper": "cosine"}
 
 
@@ -76,9 +78,9 @@ class Retriever(Registered):
     """One preset.
 
     ``source`` is a name on the hub, or the absolute path of a folder. ``kind`` is one of ``KINDS``. ``architecture``
-    says how the model is built: ``transformer`` (encoder or decoder, then ``pooling`` where it is dense, then L2
-    normalisation if ``normalize``) or ``static`` (one vector per token, averaged). ``similarity`` maps each protocol to
-    ``cosine``, ``dot`` or ``maxsim``; ``prompts`` maps ``query`` and ``document`` to the text put before.
+    says how the model is built: ``transformer`` (encoder or decoder, then ``pooling`` unless it is multi-vector, then
+    L2 normalisation if ``normalize``) or ``static`` (one vector per token, averaged). ``similarity`` maps each protocol
+    to ``cosine``, ``dot`` or ``maxsim``; ``prompts`` maps ``query`` and ``document`` to the text put before.
     ``max_length`` is the length at which the authors evaluate, in tokens; None means that nothing is cut. ``licence``
     is the licence in words, ``licence_id`` as the hub's metadata writes it:
     a card without one is shown as having no licence at all.
@@ -99,6 +101,8 @@ class Retriever(Registered):
     kind: str = DENSE
     projection: int | None = None
     """Dimensions that a training projects token vectors to; None leaves them as they are."""
+    trained_only: bool = False
+    """It finds nothing before a training, so there are no scores of it untrained."""
     embedded: bool = False
     pickled: bool = False
     """Published in PyTorch's own format alone, which is read by its restricted reader: for no model but our presets."""

@@ -182,20 +182,29 @@ class LocalModelGenerator(Generator):
         width = max(len(prompt.tokens) for prompt in prompts)
         room = getattr(model.config, "max_position_embeddings", None)
         pad = tokenizer.pad_token_id
-        ids = torch.tensor([[pad] * (width - len(p.tokens)) + list(p.tokens) for p in prompts], device=model.device)
-        mask = torch.tensor([[0] * (width - len(p.tokens)) + [1] * len(p.tokens) for p in prompts], device=model.device)
+        ids = torch.full((len(prompts), width), pad)
+        mask = torch.zeros_like(ids)
+        for row, prompt in enumerate(prompts):  # padded on the left, so that every row goes on from its end
+            ids[row, width - len(prompt.tokens) :] = torch.tensor(prompt.tokens)
+            mask[row, width - len(prompt.tokens) :] = 1
+
+        longest = settings.longest
+        if room is not None:
+            longest = max(1, min(longest, room - width))
+
         criteria = [_Stop(tokenizer, width, settings.stop, self._cancelled)]
         draw: list[Any] = []
-
         if settings.temperature:
-            nucleus = [TopPLogitsWarper(settings.top_p)] if settings.top_p < 1 else []
-            draw = [TemperatureLogitsWarper(settings.temperature), *nucleus, _Draw([p.seed for p in prompts])]
+            draw.append(TemperatureLogitsWarper(settings.temperature))
+            if settings.top_p < 1:
+                draw.append(TopPLogitsWarper(settings.top_p))
+            draw.append(_Draw([prompt.seed for prompt in prompts]))
 
         with torch.inference_mode():
             out = model.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                max_new_tokens=settings.longest if room is None else max(1, min(settings.longest, room - width)),
+                input_ids=ids.to(model.device),
+                attention_mask=mask.to(model.device),
+                max_new_tokens=longest,
                 do_sample=False,
                 num_beams=1,
                 pad_token_id=pad,
@@ -296,8 +305,11 @@ def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token_id = 0
+
     placed: Any = model
-    return tokenizer, (placed if spread else placed.to("cuda" if use_gpu else "cpu")).eval()
+    if not spread:
+        placed = placed.to("cuda" if use_gpu else "cpu")
+    return tokenizer, placed.eval()
 
 
 GENERATOR = GeneratorType(

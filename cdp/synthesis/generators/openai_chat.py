@@ -93,15 +93,18 @@ class OpenAIGenerator(Generator):
 
 def parameters(config: SynthesisConfig) -> dict[str, object]:
     """Return what an answer depends on besides prompt and model, unless its method fixes it."""
-    # Not the seed 0: answers that were kept before seeds were sent stay what they are.
-    return {
-        **({"seed": config.seed} if config.seed else {}),
+    values: dict[str, object] = {
         "base_url": address(config.endpoint.base_url),
         "temperature": config.temperature,
         "max_output_tokens": config.endpoint.max_output_tokens,
         "output": config.output,
-        **({"logprobs": True} if config.logprobs else {}),
     }
+    if config.seed:  # not the seed 0: answers that were kept before seeds were sent stay valid
+        values["seed"] = config.seed
+    if config.logprobs:
+        values["logprobs"] = True
+
+    return values
 
 
 def request_body(
@@ -114,13 +117,16 @@ def request_body(
     """
     sent = sampling.within(parameters(config))
     tokens = "max_completion_tokens" if COUNTS_THOUGHTS.search(config.endpoint.model_name) else "max_tokens"
-    json_prompt = (prompt if schema else asking_for_json(prompt, m)) if by_schema else None
-    body: dict[str, Any] = {
-        "messages": [{"role": "user", "content": (json_prompt or prompt).encode("utf-8", "replace").decode("utf-8")}],
-        **({"response_format": schema or SCHEMA} if json_prompt else {}),
-        tokens: sent["max_output_tokens"],
-        **{name: sent[name] for name in ("temperature", "logprobs", "top_p", "stop", "seed") if name in sent},
-    }
+    body: dict[str, Any] = {"messages": []}
+    if by_schema and (asking := prompt if schema else asking_for_json(prompt, m)):
+        prompt = asking
+        body["response_format"] = schema or SCHEMA
+
+    content = prompt.encode("utf-8", "replace").decode("utf-8")
+    body["messages"] = [{"role": "user", "content": content}]
+    body[tokens] = sent["max_output_tokens"]
+    body |= {name: sent[name] for name in ("temperature", "logprobs", "top_p", "stop", "seed") if name in sent}
+
     return {name: value for name, value in body.items() if name not in unsent(config)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from cdp.base.errors import NotFoundError
@@ -37,23 +38,23 @@ class RecordedGenerator(Generator):
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
-        paths = [path for folder in self._folders if (path := folder / f"{method.name}.jsonl").exists()]
+        paths = [folder / f"{method.name}.jsonl" for folder in self._folders]
+        paths = [path for path in paths if path.exists()]
         if not paths:
             raise NotFoundError(
                 "recording", method.name, known=self.methods(), hint="Use the generator template or openai instead."
             )
 
-        recordings = (ANSWERS.get(path, "recorded", lambda path=path: _read(path)) for path in paths)  # type: ignore[misc]
+        for path in paths:
+            recorded = ANSWERS.get(path, "recorded", partial(_read, path))
+            if queries := recorded.get(document.content_hash):
+                return Answer(queries=queries[:m], model=self.model)
 
-        queries = next((kept for recorded in recordings if (kept := recorded.get(document.content_hash))), None)
-        if queries is None:
-            raise RequestError(
-                f"There is no recorded answer for document {document.id!r}: only the demo collection and the passages "
-                "of data/recorded have them.",
-                hint="Use the generator template or openai instead.",
-            )
-
-        return Answer(queries=queries[:m], model=self.model)
+        raise RequestError(
+            f"There is no recorded answer for document {document.id!r}: only the demo collection and the passages of "
+            "data/recorded have them.",
+            hint="Use the generator template or openai instead.",
+        )
 
 
 GENERATOR = GeneratorType(
@@ -69,8 +70,14 @@ GENERATOR = GeneratorType(
 def _read(path: Path) -> dict[str, tuple[str, ...]]:
     """Queries by the document's content hash; a line without one names a document of the collection beside its
     folder."""
+    hashes: dict[str, str] = {}
     collection = path.parent.parent / "corpus.jsonl"
-    rows = read_jsonl(collection) if collection.exists() else ()
-    hashes = {row["_id"]: Document(row["_id"], row["text"], row.get("title", "")).content_hash for row in rows}
-    records = ((record.get("content_hash") or hashes.get(record["document_id"]), record) for record in read_jsonl(path))
-    return {content_hash: tuple(record["queries"]) for content_hash, record in records if content_hash}
+    for row in read_jsonl(collection) if collection.exists() else ():
+        hashes[row["_id"]] = Document(row["_id"], row["text"], row.get("title", "")).content_hash
+
+    recorded = {}
+    for record in read_jsonl(path):
+        if content_hash := record.get("content_hash") or hashes.get(record["document_id"]):
+            recorded[content_hash] = tuple(record["queries"])
+
+    return recorded

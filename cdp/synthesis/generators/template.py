@@ -54,13 +54,14 @@ class TemplateGenerator(Generator):
         """Up to ``m`` distinct queries by the method of that name; any that is no paraphrase gets diverse ones."""
         digest = hashlib.sha256(f"{self._seed} {document.content_hash}".encode()).digest()
         rng = random.Random(digest)
-        # A foreign title at the beginning of each sentence makes no text foreign.
-        text = document.text.replace(document.title, " ") if document.title else document.text
-        room = english if is_english(text if text.strip() else document.content) else other
-        rewords = method.startswith("paraphrase")
-        build = room.paraphrases if rewords else room.diverse
+        room = english if _reads_as_english(document) else other
+        if method.startswith("paraphrase"):
+            built, most = room.paraphrases(document, rng), 1
+        else:
+            built, most = room.diverse(document, rng), m
+
         # Where no rule finds a sentence that stands alone, sentences as they are ask better than nothing.
-        return distinct(build(document, rng), m) or distinct(_as_they_are(document, 1 if rewords else m), m)
+        return distinct(built, m) or distinct(_as_they_are(document, most), m)
 
 
 GENERATOR = GeneratorType(
@@ -73,6 +74,14 @@ GENERATOR = GeneratorType(
 )
 
 
+def _reads_as_english(document: Document) -> bool:
+    text = document.text
+    if document.title:
+        # A foreign title at the beginning of each sentence makes no text foreign.
+        text = text.replace(document.title, " ")
+    return is_english(text if text.strip() else document.content)
+
+
 def _as_they_are(document: Document, most: int) -> Iterator[str]:
     """Yield the first sentences of a text of two or more, cut to a query's length; nothing for a table or a title."""
     found = [" ".join(text.split()[:LONGEST]) for text in _SENTENCES.split(document.text[:MAX_CHARACTERS])]
@@ -82,9 +91,15 @@ def _as_they_are(document: Document, most: int) -> Iterator[str]:
 
 def elaborated(query: str, document: Document) -> str:
     """Return the query with long words of its document that it does not name: a stand-in for reasoning."""
-    found = dict.fromkeys(word.strip(".,;:()") for word in document.text[:MAX_CHARACTERS].split() if content(word))
-    words = [word for word in sorted(found, key=len, reverse=True) if word and word.casefold() not in query.casefold()]
-    return f"{query.rstrip()} ({', '.join(words[:4])})" if words else query
+    named = query.casefold()
+    found: dict[str, None] = {}
+    for text in document.text[:MAX_CHARACTERS].split():
+        word = text.strip(".,;:()")
+        if content(text) and word and word.casefold() not in named:
+            found[word] = None
+
+    longest = sorted(found, key=len, reverse=True)[:4]
+    return f"{query.rstrip()} ({', '.join(longest)})" if longest else query
 
 
 def conjunction(queries: Sequence[str]) -> str:
@@ -92,9 +107,17 @@ def conjunction(queries: Sequence[str]) -> str:
     first, *rest = (query.rstrip(" ?.!。？！؟۔।") for query in queries)
     if not is_english(" ".join(queries)) and not all(map(str.isascii, queries)):
         return "; ".join((first, *rest))
-    words = [query.split(" ", 1) for query in rest]
-    lowered = [" ".join([w[0].lower() if w[0].lower() in FUNCTION_WORDS else w[0], *w[1:]]) for w in words]
-    return " and ".join((first, *lowered)) + "?" * any(query.endswith("?") for query in queries)
+
+    end = "?" if any(query.endswith("?") for query in queries) else ""
+    return " and ".join((first, *map(_continued, rest))) + end
+
+
+def _continued(query: str) -> str:
+    """Return a query as it reads behind "and": "what is it" with a small letter, names as they are."""
+    word, *rest = query.split(" ", 1)
+    if word.lower() in FUNCTION_WORDS:
+        word = word.lower()
+    return " ".join((word, *rest))
 
 
 def distinct(queries: Iterable[str], m: int) -> list[str]:

@@ -111,7 +111,9 @@ class Method(Registered):
         """
         if self.from_queries:
             return [(self.render(texts, m, query), 0, query) for query in queries[:m]]
-        return [(self.render(texts, m), sample, "") for sample in range(m if self.one_per_call else 1)]
+
+        prompt = self.render(texts, m)
+        return [(prompt, sample, "") for sample in range(m if self.one_per_call else 1)]
 
     @property
     def fixed(self) -> set[str]:

@@ -16,7 +16,8 @@ from cdp.base.registry import Registered, Registry
 
 @dataclass(frozen=True)
 class Weighting(Registered):
-    """One weighting. ``raw`` maps (queries, language, κ) to non-negative weights, shape (n,).
+    """One weighting. ``raw`` maps (queries, language, κ) to non-negative weights, shape (n,); one with the setting
+    ``stopwords`` takes a list by that name besides.
 
     ``needs`` names what there must be besides the queries: "" nothing, "reasoning" a query set with the reasoned form
     of each query (``raw`` is then multiplied by RI), "column" a file with a weight per query. ``settings`` are the
@@ -24,7 +25,7 @@ class Weighting(Registered):
     what the published tables call it; empty if they do not have it.
     """
 
-    raw: Callable[[Sequence[str], str, float], NDArray[np.float64]]
+    raw: Callable[..., NDArray[np.float64]]
     needs: str = ""
     settings: tuple[str, ...] = ()
     paper: str = ""

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.complexity import count_content_words
+from cdp.complexity import STANDARD, count_content_words
 from cdp.training.weightings import Weighting
 
 
-def capped_content_words(queries: Sequence[str], language: str, kappa: float) -> NDArray[np.float64]:
+def capped_content_words(
+    queries: Sequence[str], language: str, kappa: float, stopwords: str = STANDARD
+) -> NDArray[np.float64]:
     """min(CW, κ) of each query: the numerator of Eq. 2."""
-    return np.minimum(count_content_words(queries, language).astype(np.float64), kappa)
+    return np.minimum(count_content_words(queries, language, stopwords=stopwords).astype(np.float64), kappa)
 
 
 WEIGHTING = Weighting(
@@ -21,7 +23,7 @@ WEIGHTING = Weighting(
     "Content words (CW)",
     "A pair counts in proportion to its query's content words, capped at κ (Eq. 2).",
     capped_content_words,
-    settings=("kappa",),
+    settings=("kappa", "stopwords"),
     paper="CW",
     order=20,
 )

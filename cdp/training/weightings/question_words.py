@@ -11,14 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.complexity import QUESTION_WORDS_KEPT, STANDARD, count_content_words, stopword_variants
+from cdp.complexity import QUESTION_WORDS_KEPT, STANDARD, stopword_variants
 from cdp.training.weightings import Weighting
+from cdp.training.weightings.content_words import capped_content_words
 
 
 def with_question_words(queries: Sequence[str], language: str, kappa: float) -> NDArray[np.float64]:
     """min(CW, κ) of each query, question words counted."""
     stopwords = QUESTION_WORDS_KEPT if QUESTION_WORDS_KEPT in stopword_variants(language) else STANDARD
-    return np.minimum(count_content_words(queries, language, stopwords=stopwords).astype(np.float64), kappa)
+    return capped_content_words(queries, language, kappa, stopwords)
 
 
 WEIGHTING = Weighting(
