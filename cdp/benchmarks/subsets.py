@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -88,29 +89,27 @@ def sample(
     rest = ((shuffle_key(seed, "document", name), name) for name in parts.document_ids if name not in relevant)
     ids = relevant | {name for _, name in heapq.nsmallest(documents - len(relevant), rest)}
 
-    lines = []
+    lines: list[dict[str, object]] = []
     for query in chosen:
         line = parts.queries[query]
-        excluded = {"excluded_ids": list(line.excluded)} if line.excluded else {}
-        lines.append({"_id": query, "text": line.text, **excluded})
+        lines.append({"_id": query, "text": line.text})
+        if line.excluded:
+            lines[-1]["excluded_ids"] = list(line.excluded)
 
     # Judgments of documents that were not drawn are left out.
-    of_splits = {
-        name: {q: {d: grade for d, grade in qrels[q].items() if d in ids} for q in chosen if q in queries_of}
-        for name, queries_of in drawn.items()
-    }
+    judgments = {query: _of_documents(qrels[query], ids) for query in chosen}
+    of_splits = {name: {q: judgments[q] for q in chosen if q in of_split} for name, of_split in drawn.items()}
 
     # Protocol and licence stay, the source is the whole one.
+    origin = {key: manifest.source[key] for key in ("judge", "written_by") if key in manifest.source}
+    if manifest.of_passages:
+        origin["unit"] = "passage"
+    origin |= {"kind": "subset", "of": info.name, "hash": info.content_hash, "commits": manifest.commits}
     described = replace(
         manifest,
         title=f"{manifest.title or info.name}, a subset",
         licence=manifest.licence or info.licence,
-        source={
-            **{key: manifest.source[key] for key in ("judge", "written_by") if key in manifest.source},
-            **({"unit": "passage"} if manifest.of_passages else {}),
-            "kind": "subset", "of": info.name, "hash": info.content_hash, "commits": manifest.commits,
-        },
-        files=(), counts={}, subset=subset, notes=(), created=now(),
+        source=origin, files=(), counts={}, subset=subset, notes=(), created=now(),
     )  # fmt: skip
 
     try:
@@ -144,10 +143,12 @@ def _divided(
     if dev and dev_split not in ("", split):
         sources[dev_split] = split_of(parts, dev_split, allow_unknown=True).qrels
 
-    qrels = {query: grades for of_split in sources.values() for query, grades in of_split.items()}
-    named = {document for grades in qrels.values() for document in grades}
-    known = {document for document in parts.document_ids if document in named}
-    relevant_for = {q: {d for d, g in grades.items() if g > 0 and d in known} for q, grades in qrels.items()}
+    qrels = dict(itertools.chain.from_iterable(of_split.items() for of_split in sources.values()))
+    named = set[str]().union(*qrels.values())
+    known = named.intersection(parts.document_ids)
+    relevant_for = {}
+    for query, grades in qrels.items():
+        relevant_for[query] = {document for document, grade in grades.items() if grade > 0 and document in known}
 
     answered = {name: [query for query in of_split if relevant_for[query]] for name, of_split in sources.items()}
     if not answered[split]:
@@ -192,6 +193,11 @@ def sizes(
     return ANSWERS.get(part(source, "queries"), question, load)
 
 
+def _of_documents(grades: Mapping[str, int], documents: Container[str]) -> dict[str, int]:
+    """Return the judgments of these documents."""
+    return {document: grade for document, grade in grades.items() if document in documents}
+
+
 def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo:
     """The subset that is there already; ConfigError where something else has its name."""
     if manifests.read(target).subset != subset:
@@ -203,8 +209,9 @@ def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo
 
 def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0, dev: int = 0) -> str:
     """``scifact-sample-300q-2000d``: the default name of a subset. Another split than test is named."""
-    more = [*([split] if split != "test" else []), *([f"s{seed}"] if seed else []), *([f"{dev}dev"] if dev else [])]
-    return "-".join([name, "sample", f"{queries}q", f"{documents}d", *more])
+    other = "" if split == "test" else split
+    more = [other, f"s{seed}" if seed else "", f"{dev}dev" if dev else ""]
+    return "-".join([name, "sample", f"{queries}q", f"{documents}d", *filter(None, more)])
 
 
 def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
@@ -223,14 +230,14 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
             texts = {query: line.text for query, line in beir_files.read_queries(part(folder, "queries")).items()}
             judged: dict[str, dict[str, dict[str, int]]] = {}
             for split, file in qrels_files(folder).items():
-                grades = beir_files.read_qrels(file).grades
-                judged[split] = {
-                    query: {growth.kept[d]: grade for d, grade in by_document.items() if d in growth.kept}
-                    for query, by_document in grades.items()
-                    if all(d in growth.kept for d, grade in by_document.items() if grade >= manifest.relevant_from)
-                }
+                judged[split] = {}
+                for query, grades in beir_files.read_qrels(file).grades.items():
+                    answers = [document for document, grade in grades.items() if grade >= manifest.relevant_from]
+                    if growth.kept.keys() >= set(answers):
+                        stayed = _of_documents(grades, growth.kept)
+                        judged[split][query] = {growth.kept[document]: grade for document, grade in stayed.items()}
 
-            kept = {query for by_query in judged.values() for query in by_query}
+            kept = set[str]().union(*judged.values())
             if not kept:
                 continue
 

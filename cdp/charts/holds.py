@@ -180,14 +180,16 @@ def matrix(
     numbers: Numbers, *, row: str = "arm", column: str = "benchmark", value: str = "ndcg", signed_values: bool = False,
     note: str = "",
 ) -> go.Figure:  # fmt: skip
-    """A table of numbers in colour: blue is more, orange less; two decimals. ``note`` names a second value in cells,
-    the interval is shown on hover."""
+    """A table of numbers in colour: blue is more, orange less; two decimals. ``note`` names a second value in cells;
+    intervals of differences stand in cells of up to three columns, all others are shown on hover."""
     rows = list(dict.fromkeys(str(r[row]) for r in numbers))
     columns = list(dict.fromkeys(str(r[column]) for r in numbers))
     cells = {(str(r[row]), str(r[column])): r for r in numbers}
 
     def cell(found: Mapping[str, Any]) -> str:
         shown = signed(found[value]) if signed_values else f"{found[value]:.2f}"
+        if signed_values and len(columns) <= 3 and found.get("low") is not None:
+            return f"{shown} ({interval((found['low'], found['high']), sign=True)})"
         more = found.get(note) if note else None
         return shown if more is None else f"{shown} ({signed(more, 1)}%)"
 
@@ -275,9 +277,10 @@ def correlations(numbers: Numbers) -> go.Figure:
 
 
 def diverse_against_paraphrase(numbers: Numbers) -> go.Figure:
+    several = len({row["generator"] for row in numbers}) > 1
     shown = []
     for row in numbers:
-        details = (row["generator"], EQUAL_PAIRS if row["equal_pairs"] else "")
+        details = (row["generator"] if several else "", EQUAL_PAIRS if row["equal_pairs"] else "")
         shown.append({**row, "arm": condition_name(row["retriever"], DIVERSE, row["per_doc"], *details)})
     return matrix(shown, signed_values=True)
 

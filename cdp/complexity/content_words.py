@@ -192,6 +192,7 @@ def profile(cw: ArrayLike) -> CwProfile:
     """The profile of CW values of shape (n,), with the 95% bootstrap interval of their mean. InputError if empty."""
     values = _values(cw).astype(np.int64)
     lower, median, upper = np.percentile(values, [25, 50, 75])
+
     return CwProfile(
         n=len(values),
         mean=float(values.mean()),

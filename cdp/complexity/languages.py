@@ -193,7 +193,6 @@ class Language:
 
 
 _NLTK, _ISO, _WITH = "NLTK's 179 words, shipped", "Stopwords ISO, shipped", ", with or without"
-_MECAB = "MeCab surface forms (fugashi, unidic-lite)"
 _ANY_SCRIPT = "runs of letters and digits (Unicode word boundaries)"
 
 # The seven languages of the paper, by ISO 639-1 code.
@@ -293,6 +292,7 @@ def language_written(code: str, text: str) -> str:
     other_script = code in _OTHER_SCRIPTS
     if text.isascii() and not other_script:
         return _beside(code, text)
+
     letters = sum(map(str.isalpha, text))
     for other, script, also in _SCRIPTS:
         found = len(script.findall(text))
@@ -301,6 +301,7 @@ def language_written(code: str, text: str) -> str:
             if code == other or code in also:
                 return _beside(code, text)
             return other if _countable(other) else code
+
     if other_script and 2 * len(_LATIN_LETTER.findall(text)) > letters > 0:
         guessed = guess_language(text)
         return "en" if guessed == UNKNOWN else guessed

@@ -139,10 +139,12 @@ class Collector:
         self._seen = SeenIds()
         self._hash = hashlib.sha256()
         self._random = np.random.default_rng(0)
+
         # Of the row group that is filled: rows, and before them columns.
         self._rows: list[CheckedRow] = []
         self._parts: list[Columns] = []
         self._n = self._n_characters = 0
+
         self.n_documents = self.n_added = 0
         self.characters = array("I")
         self.words = array("I")
@@ -188,17 +190,20 @@ class Collector:
         ids = batch.ids.to_pylist()
         contents = _content_hashes(batch.titles, batch.texts)
         repeated = self._seen.add(ids, batch.places, contents)
+
         documents, words = list(batch[:3]), batch.words
         if repeated:
             fresh = np.delete(np.arange(len(ids)), list(repeated))
             rows = pa.Array.from_buffers(pa.int64(), len(fresh), [None, pa.py_buffer(fresh)])
             documents, words = [column.take(rows) for column in documents], words[fresh]
+
         if len(words):
             self._documents.write(*documents)
             self._hash.update(hashed(*documents))
             self.characters.frombytes(lengths(documents[2]).astype(np.uint32).tobytes())
             self.words.frombytes(words.astype(np.uint32).tobytes())
             self._sample(documents[2])
+
         self.queries |= {ids[i]: list(queries) for i, queries in batch.queries.items() if i not in repeated}
         for i, earlier in sorted(repeated.items()):
             same, queries = earlier.content == contents[i], batch.queries.get(i, [])

@@ -181,12 +181,18 @@ def by_reason(rejected: Iterable[Rejected], *, all_kept: bool = True) -> list[st
     named: dict[str, list[str]] = {}
     for one in rejected:
         named.setdefault(one.reason, []).append(one.file if one.whole_file else one.where)
+
     lines = []
     for reason, names in named.items():
-        more = (f" and {len(names) - SHOWN:,} more" if all_kept else " and more") if len(names) > SHOWN else ""
-        lines.append(f"{', '.join(names[:SHOWN])}{more}: {reason}")
+        shown = ", ".join(names[:SHOWN])
+        if len(names) > SHOWN:
+            shown += f" and {len(names) - SHOWN:,} more" if all_kept else " and more"
+        lines.append(f"{shown}: {reason}")
+
     beyond = len(lines) - MAX_REASONS
-    return lines[:MAX_REASONS] + ([f"{beyond:,} more reasons"] if beyond > 0 else [])
+    if beyond > 0:
+        lines[MAX_REASONS:] = [f"{beyond:,} more reasons"]
+    return lines
 
 
 def _locked(sources: Sequence[Source], options: ReadOptions) -> Iterator[str]:

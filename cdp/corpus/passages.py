@@ -62,9 +62,8 @@ def table(rows: Iterable[Sequence[str]], page: int = 0, header: int = 1) -> Iter
 def in_cell(blocks: Iterable[Block]) -> str:
     """The text of the blocks of a cell. A table in it reads as a list: cells divided by commas, rows by semicolons."""
     texts = []
-    for block in blocks:
-        is_table = block.header >= 0
-        texts.append(block.text.replace(" | ", ", ").replace("\n", "; ") if is_table else block.text)
+    for text, _, _, header in blocks:
+        texts.append(text if header < 0 else text.replace(" | ", ", ").replace("\n", "; "))
     return "\n".join(texts)
 
 
@@ -72,8 +71,13 @@ def neighbours(ids: Iterable[str]) -> dict[str, list[str]]:
     """{passage: the ones right before and after it in its file, which share sentences with it}, all by id."""
     placed = [(match["file"], int(match["number"]), match[0]) for match in map(PASSAGE_ID.fullmatch, ids) if match]
     by_place = {(file, number): name for file, number, name in placed}
-    beside = ((name, [by_place.get((file, n)) for n in (at - 1, at + 1)]) for file, at, name in placed)
-    return {name: found for name, near in beside if (found := [other for other in near if other is not None])}
+
+    beside: dict[str, list[str]] = {}
+    for file, at, name in placed:
+        for near in (at - 1, at + 1):
+            if other := by_place.get((file, near)):
+                beside.setdefault(name, []).append(other)
+    return beside
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,6 +211,9 @@ class _Reading:
         self.rejections = Rejections()
         self.failures = Failures(folder / FILE, "import", unit="row")
         self.collector = Collector(folder, self.rejections)
+
+        # Of all files.
+        self.alone = is_single(path)
         self.found_fields: dict[str, None] = {}
         self.formats: dict[str, None] = {}
         self.notes: list[str] = []
@@ -218,15 +221,19 @@ class _Reading:
         self.files: list[FileRead] = []
         self.n_files = self.n_files_failed = self.n_rows = self.n_repaired = self.n_unusable_queries = 0
         self.n_cut = self.n_cut_queries = 0
+
+        # Of documents.
         self.spool = open(folder / "blocks.jsonl", "w+b")  # noqa: SIM115 (closed by run)
         self.spooled: dict[str, _Spooled] = {}
         self.repeated = RepeatedLines()
         self.duplicates = NearDuplicates()
-        self.alone = is_single(path)
+        self.stayed: set[str] = set()
+
+        # Of the file that is read.
         self.place = (0.0, 0.0)
         self.sample = ""
         self.grades = Grades(())
-        self.tagged, self.stayed = set[str](), set[str]()
+        self.tagged: set[str] = set()
 
     def run(self, earlier: Collection[int]) -> ReadResult:
         with ExitStack() as stack:
@@ -517,6 +524,7 @@ class _Reading:
             shown = _shown(row)
             self.failures.record(f"{source.name}:{row.line}", error, shown, file=source.name, line=row.line)
             self.rejections.add(Rejected(source.name, row.line, UNEXPECTED, describe(error), shown))
+
         else:
             self.failures.done()
             for part in [entry] if fields is _OWN_FIELDS else self._parts(entry):

@@ -68,14 +68,15 @@ def languages_for(text: str, chosen: str, installed: Sequence[str]) -> tuple[str
 
     They are those chosen, else the language of the document's other text, else the first that are installed.
     """
-    known = guess_language(text)
-    named = PACKS.get(known, "")
-    wanted = chosen.replace(",", "+").split("+") if chosen else [named] if named and known != UNKNOWN else []
-    wanted = [PACKS.get(name.strip(), name.strip()) for name in wanted]
-    missing = [name for name in wanted if name not in installed]
-    package = f"tesseract-ocr-{missing[0].replace('_', '-')}" if missing else ""
-    told = f"Tesseract has no {', '.join(missing)} (Debian: {package})" if missing else ""
-    found = [name for name in wanted if name in installed] or list(installed[:MAX_PACKS])
+    names = [name.strip() for name in chosen.replace(",", "+").split("+")] if chosen else [guess_language(text)]
+    known = [] if names == [UNKNOWN] else names
+    wanted = [PACKS.get(name, name) for name in known if chosen or name in PACKS]
+    found = [name for name in wanted if name in installed] or installed[:MAX_PACKS]
+
+    told = ""
+    if missing := [name for name in wanted if name not in installed]:
+        package = f"tesseract-ocr-{missing[0].replace('_', '-')}"
+        told = f"Tesseract has no {', '.join(missing)} (Debian: {package})"
     return "+".join(found), told
 
 

@@ -267,6 +267,7 @@ def _design(e: Evidence) -> tuple[Any, ...]:
     """How good a study's design is; the best leads."""
     b = e.basis
     trained = [arm for arm in e.arms if arm.trained and not arm.held]
+
     return (
         b.reads_language,
         not b.elsewhere,

@@ -386,20 +386,22 @@ class _Columns:
         """The fields of a row that may hold the document's id, and those that may hold the query."""
         names = tuple(row)
         if names not in self._known:
-            self._known = {} if len(self._known) > LOOKED_AT else self._known
-            chosen = (self.options.document_field, self.options.query_field)
-            document, query = (
-                self._chosen(field, names)
-                if field
-                else [name for name in columns_named(names, guesses) if name not in chosen]
-                for field, guesses in zip(chosen, (DOCUMENT_FIELDS, QUERY_FIELDS), strict=True)
+            if len(self._known) > LOOKED_AT:
+                self._known = {}
+            document, query = self.options.document_field, self.options.query_field
+            self._known[names] = (
+                self._named(document, DOCUMENT_FIELDS, query, names),
+                self._named(query, QUERY_FIELDS, document, names),
             )
-            self._known[names] = document, query
         return self._known[names]
 
-    def _chosen(self, field: str, names: Sequence[str]) -> list[str]:
-        """The field itself; in a table in any case."""
-        return [field] if field in names or not self.table else columns_named(names, (field.lower(),)) or [field]
+    def _named(self, field: str | None, guesses: Sequence[str], other: str | None, names: Sequence[str]) -> list[str]:
+        """The field that was chosen, in a table in any case; else the guesses that are there, less the other field."""
+        if not field:
+            return [name for name in columns_named(names, guesses) if name != other]
+        if field in names or not self.table:
+            return [field]
+        return columns_named(names, (field.lower(),)) or [field]
 
     def notes(self) -> list[str]:
         """How grades were read, and the columns that were not."""

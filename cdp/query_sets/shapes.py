@@ -63,16 +63,7 @@ def passages_of(record: Mapping[str, Any]) -> RowDocuments | None:
         found = _in_parallel(*(_list(record, name) for name in _PYLATE))
         positives, negatives = found[:1], found[1:]
     elif isinstance(record.get("positive"), str | list):
-        names = sorted((n for n in record if _NEGATIVE.fullmatch(n)), key=lambda name: (len(name), name))
-        values = [record["positive"], *(record[name] for name in names if record[name] not in (None, ""))]
-        lists = [value if isinstance(value, list) else [value] for value in values]
-        n_positives, texts = len(lists[0]), [text for texts in lists for text in texts]
-        label = record.get(_LABEL)
-        scores = label if isinstance(label, list) and len(label) == len(texts) else [None] * len(texts)
-        found = [
-            NamedDocument(text=_text(text), score=_number(score)) for text, score in zip(texts, scores, strict=True)
-        ]
-        positives, negatives = found[:n_positives], found[n_positives:]
+        positives, negatives = _beside_negatives(record)
     else:
         return None
 
@@ -82,13 +73,31 @@ def passages_of(record: Mapping[str, Any]) -> RowDocuments | None:
     return RowDocuments(positives, negatives)
 
 
+def _beside_negatives(record: Mapping[str, Any]) -> tuple[list[NamedDocument], list[NamedDocument]]:
+    """Return the documents of ``positive``, and of ``negative``, ``negative_1`` …; ``label`` scores all of them."""
+    positives = _as_list(record["positive"])
+    names = sorted(filter(_NEGATIVE.fullmatch, record), key=lambda name: (len(name), name))
+    texts = list(positives)
+    for name in names:
+        texts += [] if record[name] in (None, "") else _as_list(record[name])
+
+    label = record.get(_LABEL)
+    scores = label if isinstance(label, list) else []
+    found = _in_parallel(texts, [], scores)
+    return found[: len(positives)], found[len(positives) :]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def log_probability(record: Mapping[str, Any], n_queries: int) -> tuple[float | None, ...]:
     """Return each query's mean token log-probability. InPars lists those of the tokens, our files a mean per query."""
     value = next((record[name] for name in LOG_PROBS if record.get(name) is not None), None)
-    values = [_number(item) for item in value] if isinstance(value, list) else [_number(value)]
+    values = list(map(_number, _as_list(value)))
     if n_queries == 1:
         known = [number for number in values if number is not None]
-        return (math.fsum(known) / len(known) if known else None,)
+        return (math.fsum(known) / len(known),) if known else (None,)
     return tuple(values) if len(values) == n_queries else (None,) * n_queries
 
 
@@ -105,11 +114,11 @@ def unfolded(row: Row | BadRow) -> Iterator[Row | BadRow]:
 
 
 def _question_set(values: Mapping[str, Any]) -> Iterator[Row]:
-    documents = values.get("corpus")
-    texts = documents if isinstance(documents, dict) else {}
+    texts = _mapping(values.get("corpus"))
     for number, (query_id, query) in enumerate(values["queries"].items(), start=1):
         ids = values["relevant_docs"].get(query_id)
-        passages = [{"docid": id, "text": texts.get(str(id), "")} for id in (ids if isinstance(ids, list) else [])]
+        known = ids if isinstance(ids, list) else []
+        passages = [{"docid": id, "text": texts.get(str(id), "")} for id in known]
         yield Row(number, {"query": query, _TEVATRON[0]: passages})
 
 
@@ -118,16 +127,20 @@ def _argilla(row: Row) -> Row | BadRow:
     values = row.values
     if values.get("status") == "discarded":
         return BadRow(row.line, "discarded", "a record that was discarded in Argilla")
-    flat: dict[str, Any] = {"id": values.get("id")}
-    for part in ("metadata", "fields"):
-        flat |= values[part] if isinstance(values.get(part), dict) else {}
-    responses = values.get("responses")
-    for question, answers in responses.items() if isinstance(responses, dict) else ():
-        given = [answer.get("value") for answer in answers if isinstance(answer, dict)] if answers else []
-        if given and any(answer != given[0] for answer in given):
+    metadata, fields, responses = (_mapping(values.get(part)) for part in ("metadata", "fields", "responses"))
+    flat = {"id": values.get("id"), **metadata, **fields}
+    for question, answers in responses.items():
+        given = [answer.get("value") for answer in answers or () if isinstance(answer, dict)]
+        if not given:
+            continue
+        if given.count(given[0]) < len(given):
             return BadRow(row.line, "disagreement", f"the answers to {question!r} in Argilla differ")
-        flat |= {question: given[0]} if given else {}
+        flat[question] = given[0]
     return Row(row.line, flat)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _list(record: Mapping[str, Any], name: str) -> list[Any]:

@@ -184,7 +184,8 @@ def methods_by_benchmark(evidence: FigureData) -> Numbers:
 def diverse_against_paraphrase(evidence: FigureData) -> Numbers:
     """Diverse minus paraphrase at the same Q/Doc, on each benchmark."""
     minus = difference(evidence.rows, over_paraphrase)
-    return mean(minus, "retriever", "generator", "per_doc", "equal_pairs", "benchmark")
+    found = mean(minus, "retriever", "generator", "per_doc", "equal_pairs", "benchmark")
+    return sorted(found, key=lambda row: (row["equal_pairs"], row["per_doc"]))
 
 
 def gain_by_retriever(evidence: FigureData) -> Numbers:

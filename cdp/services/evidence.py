@@ -17,6 +17,7 @@ from cdp.query_sets import QuerySet
 from cdp.retrievers import bm25
 from cdp.services import access, endpoints, jobs, studies, trial
 from cdp.studies.config import StudyConfig, TrialConfig
+from cdp.studies.estimate import StudyPlan
 
 # Documents to train on at most, and benchmarks of other documents: a figure wants an answer of today.
 MAX_DOCUMENTS, MAX_BENCHMARKS = 1000, 3
@@ -67,16 +68,17 @@ def _test(workspace: Workspace, has: Has) -> MissingRun:
     planned = trial.plan(workspace, config)
     if planned.problem:
         return MissingRun(planned.problem)
-    return MissingRun(_takes(planned.plan.trainings, planned.plan.seconds, planned.price), config, "study")
+    return MissingRun(_takes(planned.plan, planned.price), config, "study")
 
 
-def _takes(trainings: int, seconds: float, price: str) -> str:
-    return f"{counted(trainings, 'training')}, about {duration(seconds)}, price: {price}."
+def _takes(planned: StudyPlan, price: str) -> str:
+    guess = "" if planned.measured else " (a guess until something was trained on this machine)"
+    return f"{counted(planned.trainings, 'training')}, about {duration(planned.seconds)}{guess}, price: {price}."
 
 
 def _study(workspace: Workspace, config: StudyConfig) -> MissingRun:
     planned = studies.plan(workspace, config)
-    return MissingRun(_takes(planned.trainings, planned.seconds, planned.price), config, "study")
+    return MissingRun(_takes(planned, planned.price), config, "study")
 
 
 def _outside(workspace: Workspace, has: Has) -> MissingRun:

@@ -64,6 +64,7 @@ def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, 
     """The key of a training. ``dev`` is the dev benchmark's evaluation key, ``start`` what a new head starts from."""
     values = settings.to_dict()
     determining = values.keys() - set(NOT_DETERMINING) - {name for name in CAME_LATER if values[name] in (None, "")}
+
     facts: dict[str, Any] = {
         "base": base_hash,
         "pairs": pairs_hash,

@@ -117,6 +117,7 @@ def _rankings(
                 "positives": ids[:POSITIVE_RANKS],
                 "negatives": ids[NEGATIVE_RANKS[0] - 1 :],
             }
+
             position += 1
 
 

@@ -54,15 +54,18 @@ class SynthesisRun:
         self.config = SynthesisConfig.from_dict(job.config)
         self.method = method_of(self.config)
         self.corpus = load_manifest(job.workspace, self.config.corpus)
+
         self.source = make_generator(self.config, api_key=api_key)
         self.source.remember(job.folder)
         self.query_set_id = query_set_id(job.id, self.config)
         self.files = query_sets.files(job.workspace, self.query_set_id)
         self.work = Work.of(job.workspace, self.config, self.method, self.corpus)
         self.total = self.work.documents
+
         self.account: Account | None = None
         self._spent_before = Usage()
         self.price = price_of(job.workspace, self.source.model, self.config.budget) if self.source.is_llm else None
+
         failures = job.failures("generating", path=self.files.failures, keep=True)
         self.recorder = Recorder(self.config.per_doc, self.files.queries, failures, is_llm=self.source.is_llm)
         self.job.n_failures = 0  # what failed before is asked about again

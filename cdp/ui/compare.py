@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import streamlit as st
@@ -186,7 +187,7 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
         ],
     }
 
-    columns = {title: cells for title, cells in columns.items() if title == "Recipe" or any(cells)}
+    columns = tables.filled(columns, "Recipe")
     further: dict[str, Sequence[Any]] = {
         "Pairs": [row.trained and row.trained.pairs for row in rows],
         "Steps": [row.trained and row.trained.steps for row in rows],
@@ -400,11 +401,11 @@ def _all_benchmarks(comparison: Comparison) -> None:
 
 def _settings(comparison: Comparison) -> None:
     """Only the settings in which the compared recipes differ."""
-    trained = list(dict.fromkeys(name for values in comparison.settings.values() for name in values))
-    cells: dict[str, list[str]] = {
-        name: ["" if values.get(name) is None else str(values[name]) for values in comparison.settings.values()]
-        for name in trained
-    }
+    cells: dict[str, list[str]] = {}
+    for name in dict.fromkeys(chain.from_iterable(comparison.settings.values())):
+        values = [of.get(name) for of in comparison.settings.values()]
+        cells[name] = ["" if value is None else str(value) for value in values]
+
     tables.show(
         {"Setting": [label_of(key) for key in comparison.settings], **cells},
         alt="Training settings in which the compared recipes differ",

@@ -179,12 +179,13 @@ def _passages(preview: FilePreview) -> int | None:
         st.markdown(f"**Passages** of {md(preview.document)}")
 
     usual = PASSAGE_WORDS if of_files else 0
+    whole = "whole files" if of_files else "whole rows"
     words = st.select_slider(
         "Words of a passage",
         LENGTHS,
         value=usual,
         key="corpus_passages" if of_files else "corpus_rows",
-        format_func=lambda n: f"{n}" if n else f"whole {'files' if of_files else 'rows'}",
+        format_func=lambda n: f"{n}" if n else whole,
         persist_state="session",
         help="Cut at headings, paragraphs and sentences; the end of a passage returns at the beginning of the next.",
     )

@@ -536,12 +536,7 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         "Error": [(v.failure or {}).get("message", "") for v in all_jobs],
     }
 
-    used = {
-        name: cells
-        for name, cells in columns.items()
-        if name in ("State", "Job") or any(cell not in ("", None) for cell in cells)
-    }
-
+    used = tables.filled(columns, "State", "Job")
     row = tables.pick_row(used, alt="All jobs; choose one to open it", key="jobs_table", width={"Job": "large"})
     if row is not None and all_jobs[row].id != st.session_state.get("jobs_opened"):
         st.session_state["jobs_opened"] = all_jobs[row].id

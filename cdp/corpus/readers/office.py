@@ -130,6 +130,7 @@ class _Word(Flow):
                 self.paragraph(parent, item, level, title == "title", goes_on)
             case "w:tbl":
                 self.table(parent, item)
+
             case "w:t":
                 add(parent, item.text or "")
             case "w:br" | "w:cr":
@@ -140,6 +141,7 @@ class _Word(Flow):
                 add(parent, "-")
             case "w:sym":
                 add(parent, character(int(attribute(item, "w:char", "0"), 16)))
+
             case "m:oMath":
                 add(parent, f" {formula(item)} ")
             case "w:r" if _value(item, "w:rPr", "w:vertAlign") == "superscript":
@@ -152,6 +154,7 @@ class _Word(Flow):
                 note = self.notes.pop((NOTES[kind], attribute(item, "w:id")), None)
                 if note is not None:
                     self.apart(prune(note, self._left_out, self.report))
+
             case "w:altChunk":
                 self.report.notes.append(UNREAD)
             case _:

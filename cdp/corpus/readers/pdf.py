@@ -41,9 +41,11 @@ def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
         running = running_lines([[line.text for line in lines] for lines in pages])
         kept = [without_running(lines, running) for lines in pages]
         scans = [n for n in pictures if sum(len(text.split()) for text, _ in kept[n]) <= MAX_STAMPED]
+        removed: list[str] = []
         if report.keep_repeated:
             kept, running = list(pages), {}
-        removed = [line.text for n, lines in enumerate(pages) for line in lines if running and line not in kept[n]]
+        for lines, left in zip(pages, kept, strict=True) if running else ():
+            removed += [line.text for line in lines if line not in left]
         _recognise(document, scans, kept, report)
 
     if report.scanned == len(pages) or not any(kept):

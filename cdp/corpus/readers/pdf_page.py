@@ -345,14 +345,18 @@ class Page:
             if len(rows[n]) == most:
                 ends = list(itertools.accumulate(len(cell.split()) for cell in rows[n]))[:-1]
                 edges.append([(places[n][at - 1][2], places[n][at][1]) for at in ends])
-        gaps = [(max(left for left, _ in gap), min(right for _, right in gap)) for gap in zip(*edges, strict=True)]
+
         touching = any(cuts[n] for n in numbers)
-        if any(right <= left - touching for left, right in gaps):
-            return
-        gaps = [(min(gap), max(gap)) for gap in gaps]
+        gaps: list[tuple[float, float]] = []
+        for gap in zip(*edges, strict=True):
+            end, begin = max(left for left, _ in gap), min(right for _, right in gap)
+            if begin <= end - touching:
+                return
+            gaps.append((min(end, begin), max(end, begin)))
 
         for n, words in places.items():
-            if any(left < gap[0] and right > gap[1] for _, left, right in words for gap in gaps):
+            across = (left < gap[0] and right > gap[1] for _, left, right in words for gap in gaps)
+            if any(across):
                 continue  # a title across the table
             cells: list[list[str]] = [[] for _ in range(most)]
             for word, left, right in words:
@@ -371,20 +375,17 @@ class Page:
         """Put what is written into the page's form, and on it, behind the text to its left."""
         for text, box in sorted(self._written(), key=lambda pair: (-pair[1][3], pair[1][0])):
             self._report.count(text, "form fields")
-            places = [(i, self._box(at)) for i, at in enumerate(starts)] if len(starts) == len(lines) else []
-            beside = [
-                i for i, b in places if min(b[3], box[3]) - max(b[1], box[1]) > 0.5 * (b[3] - b[1]) and b[0] < box[2]
-            ]
+            places = list(map(self._box, starts)) if len(starts) == len(lines) else []
+            beside = [i for i, place in enumerate(places) if _is_left_of(place, box)]
             if beside:
                 at = beside[-1]
+                lines[at] = lines[at]._replace(text=f"{lines[at].text} {text}")
                 # A filled line is a paragraph of its own.
-                for i, more in ((at, f" {text}"), (at + 1, "")):
-                    if i < len(lines):
-                        gap = "" if lines[i].text[0] == "\n" or not i else "\n"
-                        lines[i] = lines[i]._replace(text=f"{gap}{lines[i].text}{more}")
+                for i in range(max(1, at), min(at + 2, len(lines))):
+                    lines[i] = lines[i]._replace(text="\n" + lines[i].text.removeprefix("\n"))
                 continue
 
-            at = next((i for i, b in places if b[3] < box[1]), len(lines))
+            at = next((i for i, place in enumerate(places) if place[3] < box[1]), len(lines))
             lines.insert(at, PageLine(f"\n{text}" if at else text, lines[at - 1].size if lines else 0))
             starts.insert(at, starts[at - 1] if starts else 0)
 
@@ -449,10 +450,16 @@ def _pieces(text: str, places: set[int]) -> list[str]:
 def _goes_on(before: Sequence[Letter], letters: Sequence[Letter]) -> bool:
     """Return True for letters that stand right behind a line, at its height."""
     size = max(before[0].size, letters[0].size)
-    heights = [median(letter.bottom for letter in part) for part in (before, letters)]
-    begins, ends = ([edge(letter.left for letter in part) for part in (before, letters)] for edge in (min, max))
-    gap = max(begins[1] - ends[0], begins[0] - ends[1])
-    return abs(heights[0] - heights[1]) < MARKS_HEIGHT * size and gap < WIDEST_LETTER * size
+    off = median(letter.bottom for letter in before) - median(letter.bottom for letter in letters)
+    places, others = ([letter.left for letter in part] for part in (before, letters))
+    gap = max(min(others) - max(places), min(places) - max(others))
+    return abs(off) < MARKS_HEIGHT * size and gap < WIDEST_LETTER * size
+
+
+def _is_left_of(place: Box, box: Box) -> bool:
+    """Return True for what stands beside a box, to its left, by most of its height."""
+    _, bottom, _, top = place
+    return min(top, box[3]) - max(bottom, box[1]) > 0.5 * (top - bottom) and place[0] < box[2]
 
 
 # The flag of a field whose value is not shown (PDF 32000-1, table 228).

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from cdp.base.config import DownloadConfig
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands, jobs, projects
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
@@ -130,6 +132,11 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     forms.command(commands.line("benchmarks", "sample", info.name))
 
 
+def _note(info: BenchmarkInfo) -> str:
+    subset = f"Subset of {info.subset_of}: scores are higher" if info.subset_of else ""
+    return info.problem or subset
+
+
 def _own(workspace: Workspace) -> None:
     """The benchmarks that are here: own ones, downloaded ones, and subsets."""
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
@@ -138,19 +145,15 @@ def _own(workspace: Workspace) -> None:
         return
 
     st.subheader("Your collections", anchor=False)
-    tables.show(
-        {
-            "Benchmark": [b.name for b in stored],
-            "Documents": [b.n_documents for b in stored],
-            "Queries": [b.n_queries for b in stored],
-            "Splits": [", ".join(b.splits) for b in stored],
-            "Note": [
-                b.problem or (f"Subset of {b.subset_of}: scores are higher" if b.subset_of else "") for b in stored
-            ],
-        },
-        alt="Your benchmarks and subsets",
-        config=COUNTS,
-    )
+    columns: dict[str, Sequence[Any]] = {
+        "Benchmark": [b.name for b in stored],
+        "Documents": [b.n_documents for b in stored],
+        "Queries": [b.n_queries for b in stored],
+        "Splits": [", ".join(b.splits) for b in stored],
+        "Note": list(map(_note, stored)),
+    }
+
+    tables.show(tables.filled(columns, "Benchmark"), alt="Your benchmarks and subsets", config=COUNTS)
 
     frame.link("launch", "Evaluate a retriever on them", tab="evaluation")
 

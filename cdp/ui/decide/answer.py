@@ -354,7 +354,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
     }
     if known.measured or any(row.price_text not in PLAIN for row in rows):
         tables.show(
-            {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)},
+            tables.filled(columns),
             height="content",
             alt="Every option with its score, its difference to the choice, price and training time",
             digits={"NDCG@10": 1},

@@ -64,7 +64,9 @@ def pick(
     """A select box over options (with titles, if a mapping); with a ``placeholder`` none is chosen at first."""
     options = list(titles)
     named = titles if isinstance(titles, Mapping) else {}
-    index = options.index(first) if first in options else None if placeholder or not options else 0
+    index: int | None = None if placeholder or not options else 0
+    if first in options:
+        index = options.index(first)
 
     return st.selectbox(
         label, options, index=index, format_func=lambda option: named.get(option, str(option)), key=key,
@@ -318,7 +320,9 @@ def source(
         key=f"{key}_{'folder' if folder else 'file'}{turn}",
     )  # fmt: skip
 
-    return uploads if isinstance(uploads, list) else [uploads] if uploads else [], ""
+    if isinstance(uploads, list):
+        return uploads, ""
+    return [uploads] if uploads else [], ""
 
 
 @contextmanager

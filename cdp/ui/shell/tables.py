@@ -119,6 +119,15 @@ def show(columns: Mapping[str, Sequence[Any]], **options: Any) -> None:
     _table(columns, **options)
 
 
+def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
+    """Return the columns that say something in some row, and those of ``always``."""
+
+    def says_something(title: str) -> bool:
+        return title in always or any(cell not in ("", None) for cell in columns[title])
+
+    return {title: columns[title] for title in filter(says_something, columns)}
+
+
 def pick_row(columns: Mapping[str, Sequence[Any]], **options: Any) -> int | None:
     """Draw a table of which one row can be chosen; return its position, or None."""
     event = _table(columns, on_select="rerun", selection_mode="single-row", **options)

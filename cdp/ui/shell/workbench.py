@@ -71,10 +71,11 @@ def answers(
         with frame.guarded():
             press(word)
 
+    others = "tertiary" if quiet else "secondary"
     for choice in choices:
         forms.button(
             choice.label, icon=choice.icon, key=f"{choice.word}_{key}", shortcut=choice.key if keys else None,
-            type="primary" if choice.word == chosen else "tertiary" if quiet else "secondary",
+            type="primary" if choice.word == chosen else others,
             on_click=pressed, args=(choice.word,),
         )  # fmt: skip
 
