@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from sentence_transformers.util.similarity import maxsim
-from threadpoolctl import threadpool_limits
 
+from cdp.retrievers.exact_search import one_blas_thread
 from cdp.retrievers.late_interaction import TokenVectors, rerank_tokens, search_tokens
 from perf.timing import Row, paired, show
 
@@ -72,7 +72,8 @@ def reranked(query: np.ndarray, stored: TokenVectors, vectors: np.ndarray, repea
     gathered = np.concatenate([vectors[i * LENGTH : (i + 1) * LENGTH] for i in chosen])
     rows = []
 
-    with threadpool_limits(1):
+    # The search sets the threads of products and puts them back: within it both sides have one.
+    with one_blas_thread():
         for name, documents in (("float16", stored), ("held as float32", stored.held())):
             pairs = [
                 (seconds(lambda: rerank_tokens(query, documents, chosen, K)), seconds(lambda: gathered @ query.T))  # noqa: B023

@@ -253,6 +253,7 @@ def _evaluation(
     """Judge a ranking and put the result together; ``counts`` are those beside the queries' and exclusions'."""
     cost = {QUERY_MS: round(1000 * seconds["searching"] / max(1, benchmark.n_queries), 3)}
     means, per_query, absent = judge(benchmark, ranking)
+
     return Evaluation(
         measures=means,
         per_query=per_query,

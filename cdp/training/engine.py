@@ -69,15 +69,11 @@ class Batches:
         for store in (self.queries, self.documents, self.reasoned):
             for part in () if store is None else store.content():
                 digest.update(part)
-        for array in (
-            self.document_of,
-            self.weights,
-            self.negatives,
-            self.swapped,
-            self.teacher,
-            self.excluded_indices,
-        ):
+
+        arrays = (self.document_of, self.weights, self.negatives, self.swapped, self.teacher, self.excluded_indices)
+        for array in arrays:
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+
         return digest.hexdigest()[:16]
 
     def labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor:
@@ -179,6 +175,7 @@ class TransformerEngine:
             key: value.to(self.device, non_blocking=True) if isinstance(value, Tensor) else value
             for key, value in store.features(which).items()
         }
+
         with self.autocast(), self._dropout():
             if isinstance(store, StateStore):
                 return store.lower.forward(features)
@@ -189,6 +186,7 @@ class TransformerEngine:
                 tokens: Tensor = output["token_embeddings"] * output["attention_mask"].unsqueeze(2)
                 return tokens
             embedding: Tensor = self.model(features)["sentence_embedding"]
+
         return embedding
 
     def _embed(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cdp.base.config import ServingConfig
@@ -10,9 +12,11 @@ from cdp.base.text import silent
 from cdp.base.workspace import Workspace
 from cdp.corpus import read_documents, store
 from cdp.metrics.scorers import load_encoder
+from cdp.retrievers import load, resolve
 from cdp.serving.engine import SearchEngine
 from cdp.serving.public import Serving
 from cdp.training.mining import Miner
+from tests.support_models import tiny_sparse
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +45,21 @@ def test_the_words_that_matched_are_marked_though_they_are_others(searched: tupl
     assert {"vessel", "ocean"} <= set(best["words"])
     assert "storm" not in best["words"]
     assert engine.search("minilm-multi", corpus, "a ship on the sea", 3)["hits"][0]["words"] == best["words"]
+
+
+def test_a_sparse_retriever_finds_by_its_words(searched: tuple[SearchEngine, str], tmp_path: Path) -> None:
+    engine, corpus = searched
+    folder = str(tiny_sparse(tmp_path))
+    found = engine.search(folder, corpus, "bread and a loaf", 3)["hits"]
+    model = load(resolve(folder, engine.workspace), "cpu")
+    contents = [f"{hit['title']} {hit['text']}".strip() for hit in found]
+    (query,), documents = (
+        model.encode_query(["bread and a loaf"], convert_to_sparse_tensor=False),
+        model.encode_document(contents, convert_to_sparse_tensor=False),
+    )
+    assert [hit["score"] for hit in found] == pytest.approx((documents @ query).tolist(), rel=1e-5)
+    with pytest.raises(ConfigError, match="minilm-sparse finds nothing before it is trained"):
+        engine.search("minilm-sparse", corpus, "bread", 3)
 
 
 def test_what_takes_single_vectors_refuses_it_in_a_sentence(searched: tuple[SearchEngine, str]) -> None:
