@@ -20,7 +20,7 @@ from cdp.training.tokens import TokenStore, groups, overhead_on
 SAMPLE = 256
 
 # A word is given a weight where its logit lies so many standard deviations above its mean over the tokens: about 160
-# words for a passage of MuSiQue and 40 for a question, NDCG@10 86% of the dense vectors'. At 4 it was 740 words for the
+# words for a passage of MuSiQue and 40 for a question, NDCG@10 85% of the dense vectors'. At 4 it was 740 words for the
 # same score. One deviation more of an average word is so much of a logit.
 DEVIATIONS, LOGITS_A_DEVIATION = 5.0, 2.0
 
