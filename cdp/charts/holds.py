@@ -184,17 +184,13 @@ def matrix(numbers: Numbers, *, column: str = "benchmark", signed_values: bool =
         more = found.get(note) if note else None
         return shown if more is None else f"{shown} ({signed(more, 1)}%)"
 
+    hidden = ("arm", column, "ndcg")
+    shown = {place: (row["ndcg"], text(row), _details(row, hidden)) for place, row in cells.items()}
     drawn: dict[str, list[list[Any]]] = {"z": [], "text": [], "customdata": []}
     for name in rows:
-        for line in drawn.values():
-            line.append([])
-
-        for title in columns:
-            found = cells.get((name, title))
-            blank = found is None
-            drawn["z"][-1].append(None if blank else found["ndcg"])
-            drawn["text"][-1].append("" if blank else text(found))
-            drawn["customdata"][-1].append("" if blank else _details(found, ("arm", column, "ndcg")))
+        line = [shown.get((name, title), (None, "", "")) for title in columns]
+        for values, of_line in zip(drawn.values(), zip(*line, strict=True), strict=True):
+            values.append(list(of_line))
 
     chart = figure(x="", y="", height=110 + 30 * len(rows), legend=False)
     scale = [[0.0, LOSS], [0.5, "#ffffff"], [1.0, GAIN]] if signed_values else [[0.0, "#ffffff"], [1.0, PALETTE[4]]]

@@ -459,20 +459,19 @@ def rows_of(
         newest_version = present.get(first["benchmark"], current[_place(first)[:3]])
         version = "" if judgments == newest_version else f"earlier version {judgments[:6]}"
 
-        badges: dict[str, Badge] = {}
+        badges: list[Badge] = []
         for row in runs:
-            steps = usual.get((row["start"], *_place(row)), 0)
-            badges |= {badge.word: badge for badge in badges_of(row, steps)}
+            badges += badges_of(row, usual.get((row["start"], *_place(row)), 0))
 
         info = infos.get((first["benchmark"], judgments))
         if info is not None and info.subset_of:
-            badges["subset"] = Badge(
-                "subset", f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
-            )
+            meaning = f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
+            badges.append(Badge("subset", meaning))
 
-        if (by := judges[first["benchmark"]]) is not None:
-            badge = Badge(*by.badge)
-            badges[badge.word] = badge
+        by = judges[first["benchmark"]]
+        if by is not None:
+            badges.append(Badge(*by.badge))
+        by_word = {badge.word: badge for badge in badges}
 
         rows.append(
             ResultRow(
@@ -480,7 +479,7 @@ def rows_of(
                 protocol=first["protocol"], version=version, ndcg=sum(scores) / len(scores),
                 n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
                 runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first),
-                start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
+                start=first["start"], trained=first["trained"], badges=tuple(by_word.values()),
                 warnings=info.warnings if info is not None else (),
                 created=max(row["created"] or "" for row in runs),
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,

@@ -88,11 +88,11 @@ def documents_against_diversity(evidence: FigureData) -> Numbers:
     usual = [row for row in evidence.rows if row.usual]
     held = {(row.retriever, row.method, row.corpus) for row in usual if row.equal_pairs}
     kept = []
-    for row in usual:
-        beside = not row.per_doc or row.method == HUMAN
-        in_design = row.equal_pairs or row.per_doc == 1
-        if beside or (in_design and (row.retriever, row.method, row.corpus) in held):
-            kept.append(row)
+    for arm in usual:
+        beside = not arm.per_doc or arm.method == HUMAN
+        in_design = arm.equal_pairs or arm.per_doc == 1
+        if beside or (in_design and (arm.retriever, arm.method, arm.corpus) in held):
+            kept.append(arm)
 
     found = mean(with_means(kept), "benchmark", "retriever", "method", "documents", "per_doc", "dollars", "tokens")
     written = [row for row in found if row["method"] not in (HUMAN, UNTRAINED)]
@@ -123,9 +123,12 @@ def documents_by_qdoc(evidence: FigureData) -> Numbers:
     each = mean_rows(rows, *keys, "benchmark") if len({row.benchmark for row in rows}) > 1 else rows
     numbers = []
     for row in mean(each, *keys, "dollars"):
-        price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
-        cost = "" if row["method"] == HUMAN else f" ({row['documents']:,} requests{price})"
-        arm = condition_name(row["retriever"], row["method"], 0, f"{row['documents']:,} documents{cost}")
+        details = f"{row['documents']:,} documents"
+        if row["method"] != HUMAN:
+            price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
+            details += f" ({row['documents']:,} requests{price})"
+
+        arm = condition_name(row["retriever"], row["method"], 0, details)
         numbers.append({"arm": arm, **{key: row[key] for key in (*keys, "ndcg", "low", "high", "dollars")}})
 
     return sorted(numbers, key=lambda row: (row["retriever"], row["method"], -row["documents"], row["per_doc"]))
@@ -388,4 +391,5 @@ def _intervals(numbers: Numbers, seeds: Sequence[int]) -> str:
     if not any(known):
         return "No interval: means over datasets have none, nor scores that were not kept for each query."
     over = "queries and seeds" if seeds and min(seeds) > 1 else "queries (one seed shows no spread of training)"
-    return f"95% intervals over {over}, each by itself." + ("" if all(known) else " Means over datasets have none.")
+    means = "" if all(known) else " Means over datasets have none."
+    return f"95% intervals over {over}, each by itself.{means}"

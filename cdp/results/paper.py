@@ -197,18 +197,20 @@ def notes(comparison: Comparison) -> list[str]:
     if not tested:
         return []
 
-    queries = {row.place: row.units for row in tested}
-    groups = (
-        f" Queries that share a relevant document are one group; with fewer than {FEWEST_CLUSTERS} groups nothing is "
-        "marked."
+    units = {row.place: row.units for row in tested}
+    queries = ", ".join(f"{place} {n}" for place, n in units.items())
+    test = (
+        f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
+        f"two-sided{_corrected(comparison)}. Queries: {queries}."
     )
 
-    sentences = [
-        f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
-        f"two-sided{_corrected(comparison)}. Queries: {', '.join(f'{label} {n}' for label, n in queries.items())}."
-        + groups
-        * any(row.shared_units for row in tested)
-    ]
+    if any(row.shared_units for row in tested):
+        test += (
+            " Queries that share a relevant document are one group; "
+            f"with fewer than {FEWEST_CLUSTERS} groups nothing is marked."
+        )
+
+    sentences = [test]
 
     averaged = [row for row in comparison.rows if row.seeds > 1]
     if averaged:
