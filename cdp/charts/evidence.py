@@ -67,11 +67,13 @@ def difference_against_cw(
 
 def _published_lines(chart: go.Figure, left: float, right: float) -> None:
     """The areas of avoid, test and recommend."""
-    for name, start, end, colour in (
+    areas = (
         ("avoid", left, min(right, AVOID_BELOW), PALETTE[5]),
         ("test", max(left, AVOID_BELOW), min(right, RECOMMEND_ABOVE), PALETTE[1]),
         ("recommend", max(left, RECOMMEND_ABOVE), right, PALETTE[2]),
-    ):
+    )
+
+    for name, start, end, colour in areas:
         if end > start:
             chart.add_vrect(
                 x0=start,

@@ -63,10 +63,8 @@ def lines(
     line: Sequence[str],
     titles: tuple[str, str],
     panel: str = "",
-    log: bool = False,
 ) -> go.Figure:
-    """Lines of ``y`` over ``x``, one for each combination of ``line``, in a panel for each value of ``panel``; on a
-    reversed logarithmic axis with ``log``."""
+    """Lines of ``y`` over ``x``, one for each combination of ``line``, in a panel for each value of ``panel``."""
     from plotly.subplots import make_subplots
 
     panels: dict[str, Numbers] = {}
@@ -99,11 +97,7 @@ def lines(
 
     chart.update_xaxes(automargin=True, zeroline=False, title_font={"size": 11})
     chart.update_yaxes(automargin=True, zeroline=False, title_font={"size": 11})
-    chart.update_annotations(font={"size": 12})
-    if log:
-        chart.update_xaxes(type="log", autorange="reversed")
-
-    return chart
+    return chart.update_annotations(font={"size": 12})
 
 
 def _grouped(numbers: Numbers, keys: Sequence[str]) -> dict[str, Numbers]:
@@ -176,29 +170,27 @@ def points(numbers: Numbers, *, x: str, y: str, name: Sequence[str], titles: tup
     return chart
 
 
-def matrix(
-    numbers: Numbers, *, row: str = "arm", column: str = "benchmark", value: str = "ndcg", signed_values: bool = False,
-    note: str = "",
-) -> go.Figure:  # fmt: skip
+def matrix(numbers: Numbers, *, column: str = "benchmark", signed_values: bool = False, note: str = "") -> go.Figure:
     """A table of numbers in colour: blue is more, orange less; two decimals. ``note`` names a second value in cells;
     intervals of differences stand in cells of up to three columns, all others are shown on hover."""
-    rows = list(dict.fromkeys(str(r[row]) for r in numbers))
-    columns = list(dict.fromkeys(str(r[column]) for r in numbers))
-    cells = {(str(r[row]), str(r[column])): r for r in numbers}
+    cells = {(str(row["arm"]), str(row[column])): row for row in numbers}
+    rows = list(dict.fromkeys(arm for arm, _ in cells))
+    columns = list(dict.fromkeys(title for _, title in cells))
 
-    def cell(found: Mapping[str, Any]) -> str:
-        shown = signed(found[value]) if signed_values else f"{found[value]:.2f}"
+    def text(found: Mapping[str, Any]) -> str:
+        shown = signed(found["ndcg"]) if signed_values else f"{found['ndcg']:.2f}"
         if signed_values and len(columns) <= 3 and found.get("low") is not None:
             return f"{shown} ({interval((found['low'], found['high']), sign=True)})"
         more = found.get(note) if note else None
         return shown if more is None else f"{shown} ({signed(more, 1)}%)"
 
+    hidden = ("arm", column, "ndcg")
+    shown = {place: (row["ndcg"], text(row), _details(row, hidden)) for place, row in cells.items()}
     drawn: dict[str, list[list[Any]]] = {"z": [], "text": [], "customdata": []}
     for name in rows:
-        line = [cells.get((name, title)) for title in columns]
-        drawn["z"].append([None if found is None else found[value] for found in line])
-        drawn["text"].append(["" if found is None else cell(found) for found in line])
-        drawn["customdata"].append(["" if found is None else _details(found, (row, column, value)) for found in line])
+        line = [shown.get((name, title), (None, "", "")) for title in columns]
+        for values, of_line in zip(drawn.values(), zip(*line, strict=True), strict=True):
+            values.append(list(of_line))
 
     chart = figure(x="", y="", height=110 + 30 * len(rows), legend=False)
     scale = [[0.0, LOSS], [0.5, "#ffffff"], [1.0, GAIN]] if signed_values else [[0.0, "#ffffff"], [1.0, PALETTE[4]]]
@@ -240,7 +232,8 @@ def documents_against_diversity(numbers: Numbers) -> go.Figure:
     """Documents on a reversed logarithmic axis: to the right fewer documents with more queries each."""
     drawn = [row for row in numbers if row["documents"]]
     titles = ("documents, fewer to the right", NDCG)
-    chart = lines(drawn, x="documents", y="ndcg", line=BY_METHOD, panel="benchmark", titles=titles, log=True)
+    chart = lines(drawn, x="documents", y="ndcg", line=BY_METHOD, panel="benchmark", titles=titles)
+    chart.update_xaxes(type="log", autorange="reversed")
     panels = list(dict.fromkeys(row["benchmark"] for row in drawn))
 
     for row in numbers:

@@ -63,15 +63,16 @@ def curves(of_jobs: Mapping[str, Mapping[int, float]], title: str) -> go.Figure:
     """One measure by step, a line for each job by its name."""
     several = len(of_jobs) > 1
     chart = figure(x="step", y=title, height=320 if several else 280, legend=several)
-    for i, (name, values) in enumerate(of_jobs.items()):
+    for i, (job, values) in enumerate(of_jobs.items()):
+        name = plain(job, 48)
         chart.add_scatter(
             x=list(values),
             y=list(values.values()),
             mode="lines+markers" if len(values) < 40 else "lines",
-            name=plain(name, 48),
+            name=name,
             line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i // len(PALETTE) % len(DASHES)], "width": 2},
             marker={"size": 5},
-            hovertemplate=f"step %{{x}}: %{{y:.4g}}<extra>{plain(name, 48) if several else ''}</extra>",
+            hovertemplate=f"step %{{x}}: %{{y:.4g}}<extra>{name if several else ''}</extra>",
         )
 
     if max((step for values in of_jobs.values() for step in values), default=0) <= 10:

@@ -6,7 +6,7 @@ and from own results by the same function (``cdp.charts.holds``).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -99,6 +99,10 @@ class ArmRow:
         """Return True for a training on the queries themselves, by InfoNCE with equal weights."""
         return (self.weighting, self.query_source, self.loss) == ("none", QUERY_ONLY, "infonce")
 
+    def values(self, keys: Iterable[str]) -> tuple[Any, ...]:
+        """Return what these fields hold, to group rows by."""
+        return tuple(getattr(self, key) for key in keys)
+
 
 class MeasureRow(NamedTuple):
     """One Q-D measure of a way of writing at one Q/Doc, by its title (``CE``, ``Self-BLEU``)."""
@@ -160,11 +164,20 @@ def own(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]], sets: It
         if target is not None:
             row = replace(row, cw=target.profile.mean, language=target.language, **_beside(target))
         rows.append(_with_training(row, evaluation, of_set) if evaluation["trained"] is not None else row)
-    rates = {(row.retriever, row.rate) for row in rows if row.rate is not None}
-    several = {name for name, n in Counter(name for name, _ in rates).items() if n > 1}
-    rows = [row if row.retriever in several else replace(row, rate=None) for row in rows]
+
+    rows = _with_rates(rows)
     measured = {row.query_set for row in rows} | {*sets}
     return FigureData(rows, _own_measures(workspace, measured), differences=gains(rows), dev=sorted(dev))
+
+
+def _with_rates(rows: Sequence[ArmRow]) -> list[ArmRow]:
+    """The rows, without a learning rate where their retriever has only one."""
+    rates: dict[str, set[float]] = defaultdict(set)
+    for row in rows:
+        if row.rate is not None:
+            rates[row.retriever].add(row.rate)
+
+    return [row if len(rates[row.retriever]) > 1 else replace(row, rate=None) for row in rows]
 
 
 def _place(evaluation: Mapping[str, Any]) -> str:
@@ -194,9 +207,9 @@ def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[
     about = evaluation["settings"].get("condition") or {}
     curve = (evaluation["settings"].get("training") or {}).get("evaluations") or []
     written = dict(of_set(str(settings.get("query_set") or "")))
-    negatives = (
-        "distil" if settings.get("distil") else "hard-negatives" if settings.get("hard_negatives") else "infonce"
-    )
+    loss = "hard-negatives" if settings.get("hard_negatives") else "infonce"
+    if settings.get("distil"):
+        loss = "distil"
 
     return replace(
         row,
@@ -206,7 +219,7 @@ def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[
         documents=trained.documents,
         weighting=str(settings.get("weighting") or "none"),
         query_source=str(about.get("query_source") or settings.get("query_source") or QUERY_ONLY),
-        loss=str(about.get("loss") or negatives),
+        loss=str(about.get("loss") or loss),
         rate=settings.get("learning_rate"),
         dev=max((100 * float(point["ndcg@10"]) for point in curve), default=None),
         equal_pairs=settings.get("held") == EQUAL_PAIRS or bool(settings.get("budget")),
@@ -410,6 +423,11 @@ _BEHIND = {
 }
 
 
+# The file of each table of facts of benchmarks.
+_STATS = {"tab:dataset_stats": "datasets", "tab:multilingual": "multilingual",
+          "tab:multihop_difficulty": "multihop_difficulty"}  # fmt: skip
+
+
 def published(name: str) -> FigureData:
     """Return the evidence of one published table or figure, by its label."""
     tables = _BEHIND.get(name, (name,))
@@ -426,12 +444,11 @@ def published(name: str) -> FigureData:
         if row["table"] == name
     ]
 
-    stats = {"tab:dataset_stats": "datasets", "tab:multilingual": "multilingual",
-             "tab:multihop_difficulty": "multihop_difficulty"}.get(name)  # fmt: skip
+    stats = read(_STATS[name]) if name in _STATS else ()
     errors = read("error_analysis") if name == "tab:error_analysis" else ()
     known = principle.differences() if name in ("tab:content_words", "tab:cw_threshold") else ()
 
-    return FigureData(rows, measures, read(stats) if stats else (), errors, known)
+    return FigureData(rows, measures, stats, errors, known)
 
 
 def _method(row: Mapping[str, Any]) -> str:
@@ -444,11 +461,11 @@ def _published_row(row: Mapping[str, Any], facts: Mapping[str, Any]) -> ArmRow:
     equal_pairs = EQUAL_PAIRS if "cost_efficiency" in row["table"] else ""
     source = row["query_source"] or QUERY_ONLY
     unusual = [value for value in (row["weighting"], source) if value not in board.USUAL]
+    trained = (method, per_doc, row["train_data"]) if per_doc else ("", 0, "")
     peak = f"learning rate {rate}" if rate else ""
 
     return ArmRow(
-        arm=condition_name(retriever, method if per_doc else "", per_doc, row["train_data"] if per_doc else "",
-                           *unusual, equal_pairs, peak),
+        arm=condition_name(retriever, *trained, *unusual, equal_pairs, peak),
         retriever=retriever,
         method=method,
         per_doc=per_doc,
@@ -486,7 +503,7 @@ def mean(rows: Iterable[ArmRow], *keys: str, value: str = "ndcg") -> list[dict[s
     with one seed), the 95% interval over queries and seeds (None over several benchmarks) and the number of seeds."""
     grouped: dict[tuple[Any, ...], list[ArmRow]] = defaultdict(list)
     for row in rows:
-        grouped[tuple(getattr(row, key) for key in keys)].append(row)
+        grouped[row.values(keys)].append(row)
 
     found = []
     for key, members in grouped.items():
@@ -514,15 +531,12 @@ def _interval(of_seeds: Sequence[ArmRow]) -> tuple[float | None, float | None]:
 
 def difference(rows: Sequence[ArmRow], control: Callable[[ArmRow], ArmRow | None]) -> list[ArmRow]:
     """Return the rows that have a control of the same seed, each with its NDCG@10 minus that of the control."""
-
-    def key(row: ArmRow) -> tuple[Any, ...]:
-        return tuple(getattr(row, f.name) for f in fields(ArmRow) if f.name not in NO_PART_OF_THE_ARM)
-
-    there = {key(row): row for row in rows}
+    of_the_arm = [f.name for f in fields(ArmRow) if f.name not in NO_PART_OF_THE_ARM]
+    there = {row.values(of_the_arm): row for row in rows}
     found = []
     for row in rows:
         wanted = control(row)
-        against = None if wanted is None else there.get(key(wanted))
+        against = None if wanted is None else there.get(wanted.values(of_the_arm))
         if against is not None:
             scores = row.scores and row.scores.minus(against.scores)
             found.append(replace(row, ndcg=row.ndcg - against.ndcg, scores=scores))

@@ -459,20 +459,19 @@ def rows_of(
         newest_version = present.get(first["benchmark"], current[_place(first)[:3]])
         version = "" if judgments == newest_version else f"earlier version {judgments[:6]}"
 
-        badges: dict[str, Badge] = {}
+        badges: list[Badge] = []
         for row in runs:
-            steps = usual.get((row["start"], *_place(row)), 0)
-            badges |= {badge.word: badge for badge in badges_of(row, steps)}
+            badges += badges_of(row, usual.get((row["start"], *_place(row)), 0))
 
         info = infos.get((first["benchmark"], judgments))
         if info is not None and info.subset_of:
-            badges["subset"] = Badge(
-                "subset", f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
-            )
+            meaning = f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
+            badges.append(Badge("subset", meaning))
 
-        if (by := judges[first["benchmark"]]) is not None:
-            badge = Badge(*by.badge)
-            badges[badge.word] = badge
+        by = judges[first["benchmark"]]
+        if by is not None:
+            badges.append(Badge(*by.badge))
+        by_word = {badge.word: badge for badge in badges}
 
         rows.append(
             ResultRow(
@@ -480,29 +479,34 @@ def rows_of(
                 protocol=first["protocol"], version=version, ndcg=sum(scores) / len(scores),
                 n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
                 runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first),
-                start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
+                start=first["start"], trained=first["trained"], badges=tuple(by_word.values()),
                 warnings=info.warnings if info is not None else (),
                 created=max(row["created"] or "" for row in runs),
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
                 index_bytes=first["counts"].get(INDEX_BYTES), query_ms=first["counts"].get(QUERY_MS),
                 machine=str(first["settings"].get(MACHINE) or ""),
-                measures={
-                    name: sum(100 * (row["measures"].get(name) or 0.0) for row in runs) / len(runs)
-                    for name in first["measures"]
-                },
+                measures={measure: _mean_percent(runs, measure) for measure in first["measures"]},
             )
         )  # fmt: skip
 
-    called: dict[str, set[str]] = defaultdict(set)
-    for made in rows:
-        called[made.retriever].add(made.retriever_id)
+    return _told_apart(rows)
 
-    return [
-        made
-        if len(called[made.retriever]) == 1
-        else replace(made, retriever=f"{made.retriever} ({made.retriever_id[:24]})")
-        for made in rows
-    ]
+
+def _mean_percent(runs: Sequence[Mapping[str, Any]], measure: str) -> float:
+    return sum(100 * (row["measures"].get(measure) or 0.0) for row in runs) / len(runs)
+
+
+def _told_apart(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """The rows, with the id in the name where several retrievers are called alike."""
+    called: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        called[row.retriever].add(row.retriever_id)
+
+    told = []
+    for row in rows:
+        alone = len(called[row.retriever]) == 1
+        told.append(row if alone else replace(row, retriever=f"{row.retriever} ({row.retriever_id[:24]})"))
+    return told
 
 
 def _kind(row: Mapping[str, Any]) -> str:
@@ -524,9 +528,9 @@ def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def benchmark_label(benchmark: str, split: str, protocol: str, version: str = "") -> str:
     """A benchmark as tables call it, with its split unless that is ``test``, and its protocol unless ``published``."""
-    qualifiers = (version, "" if protocol == "published" else protocol)
-    more = ", ".join(word for word in qualifiers if word)
-    return f"{benchmark}{'' if split in ('', 'test') else f' {split}'}{f' ({more})' if more else ''}"
+    name = benchmark if split in ("", "test") else f"{benchmark} {split}"
+    more = ", ".join(word for word in (version, protocol) if word not in ("", "published"))
+    return f"{name} ({more})" if more else name
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdp import benchmarks, catalog
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
@@ -121,17 +122,20 @@ def compare(
 
     compared = {row["retriever_id"] for row in selected}
     scores = query_scores(workspace, selected)
-    rows = rows_of(workspace, selected, newest, related)
-    means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
-    reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
-    rows = [_tested_row(workspace, row, reference.get(row.place), scores, means) for row in rows]
-    judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in rows}
+    found = rows_of(workspace, selected, newest, related)
+
+    means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in found}
+    reference = {row.place: row for row in found if row.retriever_id == baseline_id}
+    judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in found}
     by_id = {row["id"]: row for row in selected}
-    rows = [_calibrated(workspace, row, judges[row.benchmark], means, by_id) for row in rows]
-    rows = [_withheld(workspace, row, means, by_id) for row in rows]
-    p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
-    corrected = iter(holm([p for p in p_values if p is not None]))
-    rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
+
+    tested = []
+    for row in found:
+        row = _tested_row(workspace, row, reference.get(row.place), scores, means)
+        row = _calibrated(workspace, row, judges[row.benchmark], means, by_id)
+        tested.append(_withheld(workspace, row, means, by_id))
+
+    rows = _corrected(tested)
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
 
     return Comparison(
@@ -144,6 +148,18 @@ def compare(
         scores={**scores, **means},
         evaluations=evaluations,
     )
+
+
+def _corrected(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """The rows with their p-values, of the two-level test where there is one, corrected for all of them."""
+    p_values: dict[int, float] = {}
+    for i, row in enumerate(rows):
+        p = row.p_t if row.p_seeds is None else row.p_seeds
+        if p is not None:
+            p_values[i] = p
+
+    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    return [replace(row, p_holm=corrected.get(i)) for i, row in enumerate(rows)]
 
 
 def query_scores(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
@@ -165,11 +181,9 @@ def _mean(of_runs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
     """The mean of several runs' scores on the queries that all have."""
     if len(of_runs) == 1:
         return of_runs[0]
-    return {
-        query: sum(scores[query] for scores in of_runs) / len(of_runs)
-        for query in of_runs[0]
-        if all(query in scores for scores in of_runs)
-    }
+
+    shared = [query for query in of_runs[0] if all(query in scores for scores in of_runs)]
+    return {query: sum(scores[query] for scores in of_runs) / len(of_runs) for query in shared}
 
 
 def _retriever_id(rows: Sequence[Mapping[str, Any]], lead: Mapping[str, str], name: str) -> str:
@@ -202,24 +216,19 @@ def _tested_row(
     same = ("low", "high", "p_t", "n_clusters", "wins", "losses", "ties")
     statistics = {name: getattr(tested, name) for name in same}
     row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
-    sides = (row, reference)
-
-    trained = [side.trained is not None for side in sides]
-    if not any(trained):
+    sides = [side for side in (row, reference) if side.trained is not None]
+    if not sides:
         return row
 
-    values = [
-        [np.array([100 * scores[run][query] for query in first]) for run in side.evaluation_id.split("+")]
-        for side in sides
-    ]
+    def by_query(side: ResultRow) -> list[NDArray[np.float64]]:
+        runs = (scores[run] for run in side.evaluation_id.split("+"))
+        return [np.array([100 * run[query] for query in first]) for run in runs]
 
-    known = all(
-        has_spread([float(run.mean()) for run in side]) for side, own in zip(values, trained, strict=True) if own
-    )
+    known = all(has_spread([float(run.mean()) for run in by_query(side)]) for side in sides)
     if not known or len(first) < 2:
         return replace(row, noise="unknown")
 
-    result = two_level_test(values[0], values[1], clusters=clusters)
+    result = two_level_test(by_query(row), by_query(reference), clusters=clusters)
     return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
 
 
@@ -276,8 +285,10 @@ def default_comparison(rows: Sequence[ResultRow], baseline: str, most: int = MOS
     by_run.pop(baseline, None)
 
     def order(row: ResultRow) -> tuple[bool, int, float]:
-        one = row.trained is not None and row.trained.per_doc == "1"
-        return bool(row.marks), 0 if row.trained is None else 1 if one else 2, -row.ndcg
+        group = 0
+        if row.trained is not None:
+            group = 1 if row.trained.per_doc == "1" else 2
+        return bool(row.marks), group, -row.ndcg
 
     return [row.retriever_id for row in sorted(by_run.values(), key=order)[:most]]
 
@@ -286,10 +297,12 @@ def per_query(workspace: Workspace, comparison: Comparison, row: ResultRow) -> l
     """Both scores of each query that a row and the baseline share, the largest loss first."""
     if row.baseline_evaluation_id is None:
         return []
+
     first, second = comparison.scores[row.baseline_evaluation_id], comparison.scores[row.evaluation_id]
-    texts = next(
-        (_texts(workspace, e) for e in comparison.evaluations if e["id"] == row.evaluation_id.partition("+")[0]), {}
-    )
+    run, _, _ = row.evaluation_id.partition("+")
+    evaluation = next((e for e in comparison.evaluations if e["id"] == run), None)
+    texts = {} if evaluation is None else _texts(workspace, evaluation)
+
     differences = [
         QueryDifference(query, texts.get(query, ""), 100 * first[query], 100 * second[query])
         for query in first

@@ -62,7 +62,11 @@ def title(job: JobView) -> str:
 
 def _trainings(workspace: Workspace) -> _Named:
     given = given_names(workspace)
-    return [(job, (title(job), *([given[job.id]] if job.id in given else []))) for job in trained(workspace)]
+    found: _Named = []
+    for job in trained(workspace):
+        names = (title(job), given[job.id]) if job.id in given else (title(job),)
+        found.append((job, names))
+    return found
 
 
 def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None:

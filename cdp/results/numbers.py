@@ -87,13 +87,13 @@ def documents_against_diversity(evidence: FigureData) -> Numbers:
     """
     usual = [row for row in evidence.rows if row.usual]
     held = {(row.retriever, row.method, row.corpus) for row in usual if row.equal_pairs}
-    kept = [
-        row
-        for row in usual
-        if not row.per_doc
-        or row.method == HUMAN
-        or ((row.retriever, row.method, row.corpus) in held and (row.equal_pairs or row.per_doc == 1))
-    ]
+    kept = []
+    for arm in usual:
+        beside = not arm.per_doc or arm.method == HUMAN
+        in_design = arm.equal_pairs or arm.per_doc == 1
+        if beside or (in_design and (arm.retriever, arm.method, arm.corpus) in held):
+            kept.append(arm)
+
     found = mean(with_means(kept), "benchmark", "retriever", "method", "documents", "per_doc", "dollars", "tokens")
     written = [row for row in found if row["method"] not in (HUMAN, UNTRAINED)]
     if len({row["documents"] for row in written}) < 2:
@@ -123,9 +123,12 @@ def documents_by_qdoc(evidence: FigureData) -> Numbers:
     each = mean_rows(rows, *keys, "benchmark") if len({row.benchmark for row in rows}) > 1 else rows
     numbers = []
     for row in mean(each, *keys, "dollars"):
-        price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
-        cost = "" if row["method"] == HUMAN else f" ({row['documents']:,} requests{price})"
-        arm = condition_name(row["retriever"], row["method"], 0, f"{row['documents']:,} documents{cost}")
+        details = f"{row['documents']:,} documents"
+        if row["method"] != HUMAN:
+            price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
+            details += f" ({row['documents']:,} requests{price})"
+
+        arm = condition_name(row["retriever"], row["method"], 0, details)
         numbers.append({"arm": arm, **{key: row[key] for key in (*keys, "ndcg", "low", "high", "dollars")}})
 
     return sorted(numbers, key=lambda row: (row["retriever"], row["method"], -row["documents"], row["per_doc"]))
@@ -207,9 +210,13 @@ def gain_by_retriever(evidence: FigureData) -> Numbers:
 
 def mean_rows(rows: Sequence[ArmRow], *keys: str) -> list[ArmRow]:
     """One row for each combination of ``keys``, of the mean score: so that each counts once in a further mean."""
-    first = {tuple(getattr(row, key) for key in keys): row for row in rows}
-    found = mean(rows, *keys)
-    return [replace(first[tuple(row[key] for key in keys)], ndcg=row["ndcg"], scores=None) for row in found]
+    first = {row.values(keys): row for row in rows}
+    means = []
+    for found in mean(rows, *keys):
+        row = first[tuple(found[key] for key in keys)]
+        means.append(replace(row, ndcg=found["ndcg"], scores=None))
+
+    return means
 
 
 def weights_by_benchmark(evidence: FigureData) -> Numbers:
@@ -273,11 +280,13 @@ def cw_of_languages(evidence: FigureData) -> Numbers:
     for row in evidence.stats:
         if "cw_min" in row:
             by_language[row.get("code") or row["language"]].append(row)
-    return [
-        {"language": code, "cw_min": min(r["cw_min"] for r in rows), "cw_max": max(r["cw_max"] for r in rows),
-         "benchmarks": len(rows)}
-        for code, rows in by_language.items()
-    ]  # fmt: skip
+
+    numbers = []
+    for code, rows in by_language.items():
+        least, most = min(row["cw_min"] for row in rows), max(row["cw_max"] for row in rows)
+        numbers.append({"language": code, "cw_min": least, "cw_max": most, "benchmarks": len(rows)})
+
+    return numbers
 
 
 def datasets(evidence: FigureData) -> Numbers:
@@ -319,7 +328,7 @@ def with_means(rows: Iterable[ArmRow]) -> list[ArmRow]:
 
     arms: dict[tuple[Any, ...], dict[str, list[ArmRow]]] = defaultdict(lambda: defaultdict(list))
     for row in kept:
-        of_arm = arms[(*(getattr(row, key) for key in ARM), row.seed, row.documents)]
+        of_arm = arms[row.values((*ARM, "seed", "documents"))]
         if row.group:
             of_arm[f"{row.group} mean"].append(row)
         if not row.in_domain:
@@ -354,7 +363,10 @@ def said(evidence: FigureData, numbers: Numbers, uncertainty: str = "") -> str:
         return uncertainty
 
     within = len(shown & in_domain)
-    domain = "all in-domain" if within == len(shown) else f"{within} of them in-domain" if within else "out of domain"
+    domain = f"{within} of them in-domain" if within else "out of domain"
+    if within == len(shown):
+        domain = "all in-domain"
+
     seeds = [row["seeds"] for row in numbers if "seeds" in row and row.get("per_doc", 1)]
     trained = f"; {counted(min(seeds), 'seed')}" if seeds else ""
     dev = f" Left out, as it chose checkpoints: {', '.join(evidence.dev)}." if evidence.dev else ""
@@ -365,13 +377,12 @@ def said(evidence: FigureData, numbers: Numbers, uncertainty: str = "") -> str:
 def said_of_errors(numbers: Numbers) -> str:
     """How many queries a two-way table is of, and its net gain with its interval."""
     n, net = numbers[0]["value"], numbers[-1]
+    basis = f"{n:,} queries of one benchmark, one training of each arm: no spread of training is known."
+    if net["low"] is None:
+        return basis
+
     known = f"95% {interval((net['low'], net['high']), 1, sign=True)} over queries"
-    gain = (
-        ""
-        if net["low"] is None
-        else f" {net['what'].capitalize()}: {signed(net['percent'], 1)} points of P@1 ({known})."
-    )
-    return f"{n:,} queries of one benchmark, one training of each arm: no spread of training is known.{gain}"
+    return f"{basis} {net['what'].capitalize()}: {signed(net['percent'], 1)} points of P@1 ({known})."
 
 
 def _intervals(numbers: Numbers, seeds: Sequence[int]) -> str:
@@ -380,4 +391,5 @@ def _intervals(numbers: Numbers, seeds: Sequence[int]) -> str:
     if not any(known):
         return "No interval: means over datasets have none, nor scores that were not kept for each query."
     over = "queries and seeds" if seeds and min(seeds) > 1 else "queries (one seed shows no spread of training)"
-    return f"95% intervals over {over}, each by itself." + ("" if all(known) else " Means over datasets have none.")
+    means = "" if all(known) else " Means over datasets have none."
+    return f"95% intervals over {over}, each by itself.{means}"

@@ -7,9 +7,10 @@ over fewer benchmarks than the group has carries its coverage (``41.2 (12/14)``)
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from statistics import fmean
 from typing import Any
 
@@ -79,9 +80,7 @@ def paper_table(comparison: Comparison) -> Table:
     shared = [column for column in reported if len(column) == len(names)]
     means = {}
     if shared and len(reported) > 1:
-        means[f"Mean ({len(shared)} of {len(reported)})"] = {
-            name: _mean([column[name] for column in shared]) for name in names
-        }
+        means[f"Mean ({len(shared)} of {len(reported)})"] = _means(shared)
 
     every = _ranked({**columns, **files, **_group_means(rows), **means})
     cells = ((name, tuple(column.get(name, TableCell()) for column in every.values())) for name in names)
@@ -114,12 +113,9 @@ def _group_means(rows: Sequence[ResultRow]) -> dict[str, dict[str, TableCell]]:
 
 def _means(columns: Sequence[Mapping[str, TableCell]], whole: bool = False) -> dict[str, TableCell]:
     """The mean of each retriever over columns; with ``whole`` only of those that have all."""
-    names = {name: sum(name in column for column in columns) for column in columns for name in column}
-    return {
-        name: _mean([column.get(name, TableCell()) for column in columns])
-        for name, n in names.items()
-        if n == len(columns) or not whole
-    }
+    counts = Counter(name for column in columns for name in column)
+    names = [name for name, n in counts.items() if n == len(columns) or not whole]
+    return {name: _mean([column.get(name, TableCell()) for column in columns]) for name in names}
 
 
 def _mean(cells: Sequence[TableCell]) -> TableCell:
@@ -136,19 +132,29 @@ def _ranked(columns: Mapping[str, Mapping[str, TableCell]]) -> dict[str, dict[st
         competing = [float(cell.number) for cell in column.values() if not cell.remark]
         best = sorted(set(competing), reverse=True)[: 2 if len(competing) > 1 else 0]
         places = {f"{value:.1f}": place for place, value in enumerate(best, start=1)}
-        ranked[heading] = {
-            name: cell if cell.remark else replace(cell, place=places.get(cell.number, 0))
-            for name, cell in column.items()
-        }
+
+        ranked[heading] = dict(column)
+        for name, cell in column.items():
+            if not cell.remark:
+                ranked[heading][name] = replace(cell, place=places.get(cell.number, 0))
+
     return ranked
 
 
 def to_markdown(table: Table) -> str:
     """A GitHub-flavoured table; the second best is underlined with HTML's ``u``. Names and notes are shown as text."""
-    lines = [[_markdown(text) for text in (HEAD, *table.columns)], [":--", *["--:"] * len(table.columns)]]
-    lines += [[_markdown(name), *(cell.shown("**{}**", "<u>{}</u>") for cell in cells)] for name, cells in table.rows]
-    notes = [f"\n{'' if i else '† '}{_markdown(note)}" for i, note in enumerate(table.notes)]
-    return "\n".join([*(f"| {' | '.join(texts)} |" for texts in lines), *notes]) + "\n"
+    lines = [[*map(_markdown, (HEAD, *table.columns))], [":--", *["--:"] * len(table.columns)]]
+    for name, cells in table.rows:
+        lines.append([_markdown(name), *(cell.shown("**{}**", "<u>{}</u>") for cell in cells)])
+
+    rows = [f"| {' | '.join(texts)} |" for texts in lines]
+    notes = [f"\n{dagger}{_markdown(note)}" for dagger, note in zip(_daggers("† "), table.notes, strict=False)]
+    return "\n".join([*rows, *notes]) + "\n"
+
+
+def _daggers(first: str) -> Iterator[str]:
+    """What stands before each note: only the first says what the daggers mean."""
+    return chain((first,), repeat(""))
 
 
 def _markdown(text: str) -> str:
@@ -179,10 +185,8 @@ def to_latex(table: Table) -> str:
         lines.append([_latex(name), *(text.replace("–", "--") for text in shown)])
     head, *body = [" & ".join(texts) + r" \\" for texts in lines]
     columns = rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}"
-    notes = [
-        rf"\par\smallskip{{\footnotesize {'' if i else f'{dagger} '}{_latex(note)}\par}}"
-        for i, note in enumerate(table.notes)
-    ]
+    marked = zip(_daggers(f"{dagger} "), table.notes, strict=False)
+    notes = [rf"\par\smallskip{{\footnotesize {mark}{_latex(note)}\par}}" for mark, note in marked]
     whole = [columns, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", *notes]
     return "\n".join(whole) + "\n"
 
@@ -193,18 +197,20 @@ def notes(comparison: Comparison) -> list[str]:
     if not tested:
         return []
 
-    queries = {row.place: row.units for row in tested}
-    groups = (
-        f" Queries that share a relevant document are one group; with fewer than {FEWEST_CLUSTERS} groups nothing is "
-        "marked."
+    units = {row.place: row.units for row in tested}
+    queries = ", ".join(f"{place} {n}" for place, n in units.items())
+    test = (
+        f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
+        f"two-sided{_corrected(comparison)}. Queries: {queries}."
     )
 
-    sentences = [
-        f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
-        f"two-sided{_corrected(comparison)}. Queries: {', '.join(f'{label} {n}' for label, n in queries.items())}."
-        + groups
-        * any(row.shared_units for row in tested)
-    ]
+    if any(row.shared_units for row in tested):
+        test += (
+            " Queries that share a relevant document are one group; "
+            f"with fewer than {FEWEST_CLUSTERS} groups nothing is marked."
+        )
+
+    sentences = [test]
 
     averaged = [row for row in comparison.rows if row.seeds > 1]
     if averaged:
