@@ -244,10 +244,12 @@ def _sizes(kept: Mapping[str, Kept], found: Sequence[Difference]) -> str:
     documents = sorted({int(training["training"]["documents"]) for training in trained})
     seeds = counted(len(found[0].two), "seed")
     of_documents = " to ".join(f"{n:,}" for n in dict.fromkeys((documents[0], documents[-1])))
+    by_llm = [name for name, study in kept.items() if study.about["config"]["generator"] != "template"]
 
     return (
         f"{counted(len(kept), 'collection')}, {len(trained)} trainings with {seeds}, {of_documents} documents, "
-        f"{settings['steps']} steps of {settings['batch_size']} pairs, {settings['max_length']} tokens a text"
+        f"{settings['steps']} steps of {settings['batch_size']} pairs, {settings['max_length']} tokens a text; queries by "
+        f"an LLM on {' and '.join(by_llm) or 'none'}, by template elsewhere"
     )
 
 

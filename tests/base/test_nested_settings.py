@@ -53,6 +53,7 @@ ANOTHER_THING = {
     "hybrid": "instead of a retriever, beside it",
     "seeds": "which, how many",
     "spend": "of a study, of a test",
+    "stopwords": "of a weighting, of the target's content words",
     "model": "what is asked, and what wrote imported queries",
     "prompt": "what is sent, and what wrote imported queries",
     "encoding": "of documents, of queries",

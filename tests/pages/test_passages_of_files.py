@@ -115,5 +115,5 @@ def test_writing_and_measuring_count_passages(workspace: Workspace, cut: str, op
 def test_a_test_on_files_is_planned_per_passage(cut: str, open_page: Open) -> None:
     at = open_page("decide", corpus=cut, test="1")
     said = plain(at)
-    assert "for a part of the passages, trains on one and on several of each per passage" in said
+    assert "for a part of the passages, and trains on one and on several per passage" in said
     assert "Passages" in [metric.label for metric in at.metric]

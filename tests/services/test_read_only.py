@@ -48,7 +48,7 @@ READING = {
         "to_allow",
         "wait",
     },
-    "judging": {"is_local", "judged_name", "missing", "repeated", "writer_of"},
+    "judging": {"given_before", "is_local", "judged_name", "missing", "repeated", "writer_of"},
     "metrics": {"fitting", "paired", "quick", "results"},
     "projects": {
         "check_unused",

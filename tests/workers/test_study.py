@@ -258,7 +258,7 @@ def test_trainings_of_the_same_documents_take_the_steps_of_the_highest_q_doc(
     assert any(text.startswith("Equal documents and steps") for text in report.limits)
     assert all(row.best_step is not None for row in report.rows if row.pairs)
     (fused,) = [row for row in report.rows if row.cell.source == HYBRID]
-    assert fused.name == f"BM25 and {tiny}"
+    assert fused.name == f"{tiny} · hybrid"
     for more in ({}, {"hybrid": True}):
         asked = evaluation.checked(workspace, tiny, benchmarks[0], "test", **more)
         assert evaluation.existing(workspace, asked), "a study's untrained scores are not measured again"
