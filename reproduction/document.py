@@ -104,7 +104,7 @@ def _pages(
         "",
         table(["Claim", "Figure", "90%, margin", "Rests on", "Beside it"], figures) if figures else "None yet.",
         "",
-        *([] if warning else upper_layers.section(upper_layers.KEPT_IN)),
+        *(upper_layers.section(upper_layers.KEPT_IN) if studies and not warning else []),
         *_again(judged, studies),
     ]
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from cdp.base.statistics import stdtrit
 from cdp.base.text import counted, interval, signed
-from cdp.base.workspace import REPOSITORY, Workspace, write_bytes
+from cdp.base.workspace import REPOSITORY, Workspace, read_json_or_none, write_bytes, write_json
 from cdp.benchmarks import add_benchmark, subsets
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import list_corpora, read_documents, store
@@ -33,7 +33,9 @@ from cdp.studies.gains import Floats, read_scores
 from cdp.studies.plan import Cell, method_of
 from cdp.studies.report import read_about
 from cdp.studies.text import table
+from reproduction import criteria
 from reproduction.kept import ENDING, Kept, packed, read_file
+from reproduction.stages import FROZEN
 
 COLLECTIONS = ("demo", "musique_sample", "scifact", "hotpotqa_sample")
 PLAN = "upper-layers"
@@ -97,7 +99,8 @@ def keep(workspace: Workspace, folder: Path) -> list[Path]:
             continue
 
         leaks = studies.report(workspace, view.id).leaks
-        study = {"id": view.id, "state": str(view.state), "frozen": {}, "limits": leaks, "about": about}
+        frozen = read_json_or_none(view.folder / FROZEN) or {}
+        study = {"id": view.id, "state": str(view.state), "frozen": frozen, "limits": leaks, "about": about}
         file = folder / f"{PLAN}-{view.name.removeprefix(PLAN).strip()}{ENDING}"
         write_bytes(file, packed(study, list(records.list_records(view.folder))))
         written.append(file)
@@ -248,8 +251,8 @@ def _sizes(kept: Mapping[str, Kept], found: Sequence[Difference]) -> str:
 
     return (
         f"{counted(len(kept), 'collection')}, {len(trained)} trainings with {seeds}, {of_documents} documents, "
-        f"{settings['steps']} steps of {settings['batch_size']} pairs, {settings['max_length']} tokens a text; queries by "
-        f"an LLM on {' and '.join(by_llm) or 'none'}, by template elsewhere"
+        f"{settings['steps']} steps of {settings['batch_size']} pairs, {settings['max_length']} tokens a text; "
+        f"queries by an LLM on {' and '.join(by_llm) or 'none'}, by template elsewhere"
     )
 
 
@@ -302,7 +305,10 @@ def main(words: Sequence[str] | None = None) -> int:
     for name in () if a.report else a.collections.split(","):
         own = prepare(workspace, a.data, name, a.documents, a.queries)
         config: StudyConfig = read_plan(PLAN, {**own, **sizes, "name": f"{PLAN} {name}"})
-        jobs.wait(workspace, studies.run(workspace, config).job_id)
+        held = criteria.frozen(PLAN, criteria.read())
+        job_id = studies.run(workspace, config).job_id
+        write_json(workspace.job(job_id) / FROZEN, held)
+        jobs.wait(workspace, job_id)
 
     for file in keep(workspace, a.out):
         print(f"kept: {file}")

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from cdp.base.errors import InputError
-from reproduction import criteria, document, kept, stages
+from reproduction import criteria, document, kept, stages, upper_layers
 from reproduction.kept import ENDING
 from tests.reproduction.support import N_QUERIES, SETS, study
 from tests.studies.support import made
@@ -168,7 +168,8 @@ def test_plans_and_criteria_are_older_than_their_results(
     frozen = kept_study(file)["frozen"]
     # What is not committed yet comes after every commit.
     results = brought.get((str(file.relative_to(REPOSITORY)), in_git(file)), math.inf)
-    plan = criteria.PLANS / f"{file.name.removesuffix(ENDING)}.yaml"
+    kept_as = file.name.removesuffix(ENDING)
+    plan = criteria.PLANS / f"{upper_layers.PLAN if kept_as.startswith(upper_layers.PLAN) else kept_as}.yaml"
     for source, name in ((plan, "plan"), (criteria.FILE, "claims")):
         first = brought.get((str(source.relative_to(REPOSITORY)), frozen[name]))
         assert first is not None, f"no commit has the {name} of {file.name}"
