@@ -189,13 +189,12 @@ def measure_query_set(
     facts: dict[str, Any] = {"seed": seed, "sampled_from": sampled_from}
     whole = {"n_queries": int(sizes.sum()), "per_doc": most, **facts}
     reason = ONE_QUERY if most else NO_QUERY
-    values = [
-        aggregate(
-            "self_bleu", column, n_queries=int(np.minimum(sizes, depth).sum()), per_doc=depth, reason=reason, **facts
-        )
-        for depth, column in zip(DEPTHS, columns, strict=False)
-        if depth < most
-    ]
+
+    values = []
+    for depth, column in zip(DEPTHS, columns, strict=False):
+        if depth < most:
+            n = int(np.minimum(sizes, depth).sum())
+            values.append(aggregate("self_bleu", column, n_queries=n, per_doc=depth, reason=reason, **facts))
 
     per_document = dict(zip(("self_bleu", *functions), columns[len(DEPTHS) :], strict=True))
     reasons = {name: f"{MEASURES[name].title} is not defined." for name in functions}
@@ -288,7 +287,8 @@ def quick(
     language = load_manifest(workspace, query_set.corpus_id).counted_language
     reference = query_sets.state(workspace, human) if human else ""
     plugged_in = sorted(name for name, measure in MEASURES.items() if measure.of_document)
-    content, first = query_sets.state(workspace, query_set), [] if per_doc is None else [str(per_doc)]
+    content = query_sets.state(workspace, query_set)
+    first = [] if per_doc is None else [str(per_doc)]
     key = sha256_text(VERSION, content, reference, language, *plugged_in, *first)[:16]
 
     path = query_sets.files(workspace, query_set.id).measures / f"{key}.json"

@@ -216,19 +216,21 @@ def _tested_row(
     same = ("low", "high", "p_t", "n_clusters", "wins", "losses", "ties")
     statistics = {name: getattr(tested, name) for name in same}
     row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
-    sides = [side for side in (row, reference) if side.trained is not None]
-    if not sides:
+    if row.trained is None and reference.trained is None:
         return row
 
     def by_query(side: ResultRow) -> list[NDArray[np.float64]]:
         runs = (scores[run] for run in side.evaluation_id.split("+"))
         return [np.array([100 * run[query] for query in first]) for run in runs]
 
-    known = all(has_spread([float(run.mean()) for run in by_query(side)]) for side in sides)
+    mine, theirs = by_query(row), by_query(reference)
+    sides = ((row, mine), (reference, theirs))
+    trained = [runs for side, runs in sides if side.trained is not None]
+    known = all(has_spread([float(run.mean()) for run in runs]) for runs in trained)
     if not known or len(first) < 2:
         return replace(row, noise="unknown")
 
-    result = two_level_test(by_query(row), by_query(reference), clusters=clusters)
+    result = two_level_test(mine, theirs, clusters=clusters)
     return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
 
 

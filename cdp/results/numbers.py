@@ -47,11 +47,14 @@ def quality_against_diversity(evidence: FigureData) -> Numbers:
     places: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
     for m in evidence.measures:
         places[m.method, m.per_doc][_short(m.measure)] = m.value
-    both = {place: values for place, values in places.items() if {"CE", "Dist-Sim"} <= values.keys()}
-    return [
-        {"method": method, "per_doc": m, "ce": values["CE"], "dist_sim": values["Dist-Sim"]}
-        for (method, m), values in both.items()
-    ]
+
+    numbers = []
+    for (method, per_doc), values in places.items():
+        if {"CE", "Dist-Sim"} <= values.keys():
+            pair = {"ce": values["CE"], "dist_sim": values["Dist-Sim"]}
+            numbers.append({"method": method, "per_doc": per_doc, **pair})
+
+    return numbers
 
 
 def _short(measure: str) -> str:
@@ -141,14 +144,17 @@ def best_qdoc(evidence: FigureData) -> Numbers:
     for row in _sorted(mean(rows, "retriever", "benchmark", "per_doc"), "per_doc"):
         scores[row["retriever"], row["benchmark"]][row["per_doc"]] = round(row["ndcg"], 4)
 
-    counts = Counter((retriever, max(of, key=of.__getitem__)) for (retriever, _), of in scores.items())
-    numbers = []
-    for name in dict.fromkeys(retriever for retriever, _ in scores):
-        offered = sorted({m for (retriever, _), of in scores.items() for m in of if retriever == name})
-        numbers += [{"retriever": name, "per_doc": m, "n_datasets": counts[name, m]} for m in offered]
+    counts: dict[str, Counter[int]] = defaultdict(Counter)  # at each Q/Doc that a retriever has
+    for (retriever, _), of in scores.items():
+        counts[retriever].update(dict.fromkeys(of, 0))
+        counts[retriever][max(of, key=of.__getitem__)] += 1
 
-    options = Counter(row["retriever"] for row in numbers)
-    return [row for row in numbers if options[row["retriever"]] > 1]
+    numbers = []
+    for retriever, best in counts.items():
+        if len(best) > 1:
+            numbers += [{"retriever": retriever, "per_doc": m, "n_datasets": best[m]} for m in sorted(best)]
+
+    return numbers
 
 
 def gain_over_cw(evidence: FigureData) -> Numbers:

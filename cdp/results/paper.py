@@ -43,7 +43,12 @@ class TableCell:
         text = self.number
         if self.place:
             text = (bold if self.place == 1 else second).format(text)
-        return text + (dagger if self.dagger else "") + (f" ({self.remark})" if self.remark else "")
+        if self.dagger:
+            text += dagger
+        if self.remark:
+            text += f" ({self.remark})"
+
+        return text
 
 
 @dataclass(frozen=True)
