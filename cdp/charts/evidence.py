@@ -23,7 +23,8 @@ def difference_against_cw(
     """
     chart = figure(x="mean content words of the dataset's queries (CW)", y="difference in NDCG@10 (points)", height=400)
     low, high = min(p.cw for p in points), max(p.cw for p in points)
-    left, right = min(low, here or low) - 0.7, max(high, here or high) + 0.7
+    ends = [low, high] if here is None else [low, high, here]
+    left, right = min(ends) - 0.7, max(ends) + 0.7
     _published_lines(chart, left, right)
     _band(chart, points, low, high)
 
