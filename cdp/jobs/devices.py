@@ -133,9 +133,12 @@ def _from_smi() -> list[Gpu]:
 
 @cache
 def _from_torch() -> list[Gpu]:
-    """Return the GPUs that torch can use, from a process of its own: torch takes memory."""
+    """Return the GPUs that torch can use, from a process of its own: torch takes memory.
+
+    With ``-P``, else Python imports from the current folder first, which may hold other people's files.
+    """
     try:
-        found = json.loads(_output([sys.executable, "-c", _ASK_TORCH], 120.0).strip().splitlines()[-1])
+        found = json.loads(_output([sys.executable, "-P", "-c", _ASK_TORCH], 120.0).strip().splitlines()[-1])
     except (ValueError, IndexError):
         return []
     wanted = _visible() or []

@@ -72,4 +72,10 @@ def dashboard(workspace: Path, port: int, browser: bool) -> tuple[list[str], dic
     # Everything else is as .streamlit/config.toml beside app.py says, or Streamlit's own variables.
     options = ["--server.port", str(port), "--server.headless", "false" if browser else "true"]
     command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), *options]
-    return command, {**os.environ, "CDP_WORKSPACE": str(workspace), "PYTHONPATH": python_path(os.environ)}
+    return command, {
+        **os.environ,
+        "CDP_WORKSPACE": str(workspace),
+        "PYTHONPATH": python_path(os.environ),
+        # Else Python imports from the current folder first, which may hold other people's files.
+        "PYTHONSAFEPATH": "1",
+    }

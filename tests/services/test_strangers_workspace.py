@@ -21,13 +21,13 @@ from cdp.base.permission import NotAllowedError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.benchmarks.manifests import Manifest, Subset
-from cdp.jobs import place
+from cdp.jobs import devices, place
 from cdp.jobs.queue import Queue
 from cdp.jobs.ray import RayLauncher
 from cdp.jobs.records import Status
 from cdp.llm import address
 from cdp.results import differences
-from cdp.services import clusters, jobs
+from cdp.services import clusters, commands, jobs
 from cdp.studies import records
 from tests.catalog.support import add_evaluation
 from tests.cli.support import run
@@ -206,6 +206,26 @@ def test_a_current_folder_that_came_with_the_workspace_is_not_imported_from(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     until(lambda: not room.view(workspace, job_id, with_size=False).active, "the job to end")
+    assert not marker.exists(), marker.read_text()
+
+
+@pytest.mark.slow
+def test_neither_the_dashboard_nor_the_look_for_gpus_imports_from_the_current_folder(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "ran"
+    workspace.root.mkdir(exist_ok=True)
+    for name in ("torch", "streamlit", "click"):
+        (workspace.root / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').write({name!r})")
+    monkeypatch.chdir(workspace.root)
+
+    devices._from_torch.cache_clear()
+    devices._from_torch()
+    assert not marker.exists(), marker.read_text()
+
+    command, environment = commands.dashboard(workspace.root, 8501, browser=False)
+    done = subprocess.run([*command[:3], "--version"], env=environment, capture_output=True, text=True, check=True)
+    assert "Streamlit" in done.stdout
     assert not marker.exists(), marker.read_text()
 
 
