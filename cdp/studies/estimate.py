@@ -234,7 +234,7 @@ def estimate(
     for c in planned:
         name = c.cell.retriever
         speed = speed_of(keys[c], speeds)
-        batch = min(settings[name].loop.batch_size or 1, pairs[str(c)])
+        batch = _documents_of_a_batch(settings[name].loop.batch_size or 1, pairs[str(c)], c.cell.per_doc)
         encoded = _encoded(config, by_label[c.cell.source], benchmarks)
 
         took = speed.training_seconds(steps[name] * batch)
@@ -289,6 +289,14 @@ def only(plan: StudyPlan, retrievers: Sequence[str]) -> StudyPlan:
         work={**baselines, **kept},
         seconds=plan.fixed + max(kept.values(), default=0.0),
     )
+
+
+def _documents_of_a_batch(batch_size: int, pairs: int, per_doc: int) -> float:
+    """The different documents of a batch, on average: one that stands in several pairs is encoded once."""
+    batch, each = min(batch_size, pairs), max(1, per_doc)
+    if not pairs:
+        return 0.0
+    return pairs / each * (1 - (1 - batch / pairs) ** each)
 
 
 def _texts(benchmark: Mapping[str, Any]) -> int:
