@@ -73,7 +73,7 @@ def lines(
 
     columns = min(PER_ROW, len(panels))
     deep = -(-len(panels) // columns)
-    chart = figure(x=titles[0], y=titles[1], height=90 + PANEL_HEIGHT * deep)
+    chart = figure(x=titles[0], y=titles[1], height=112 + PANEL_HEIGHT * deep)
     grid = make_subplots(rows=deep, cols=columns, subplot_titles=[plain(name, 40) for name in panels])
     chart = grid.update_layout(chart.layout)
     looks = _looks(numbers, line)
@@ -95,6 +95,8 @@ def lines(
         chart.update_xaxes(title_text=titles[0] if at + columns >= len(panels) else "", **where)
         chart.update_yaxes(title_text=titles[1] if where["col"] == 1 else "", **where)
 
+    # The panels' names stand where the legend would: it moves above them.
+    chart.update_layout(margin={"t": 58}, legend={"yref": "container", "y": 1, "yanchor": "top"})
     chart.update_xaxes(automargin=True, zeroline=False, title_font={"size": 11})
     chart.update_yaxes(automargin=True, zeroline=False, title_font={"size": 11})
     return chart.update_annotations(font={"size": 12})

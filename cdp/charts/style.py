@@ -92,7 +92,7 @@ def paper(figure: go.Figure) -> go.Figure:
         paper_bgcolor="#ffffff",
         plot_bgcolor="#ffffff",
         font={"size": 11, "color": INK, "family": "Helvetica, Arial, sans-serif"},
-        margin={"l": 48, "r": 12, "t": 36 if copy.layout.showlegend else 14, "b": 44},
+        margin={"l": 48, "r": 12, "t": copy.layout.margin.t if copy.layout.showlegend else 14, "b": 44},
     )
 
     line = {"showline": True, "linecolor": INK, "linewidth": 1, "ticks": "outside", "tickcolor": INK}
