@@ -70,7 +70,17 @@ def _blocks(
 
 def ends_of_lines(block: bytes) -> Ends:
     """Where each line of a block ends: the position behind its break."""
-    return np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE) + 1
+    return np.concatenate([begin + 1 + np.flatnonzero(part == _NEWLINE) for begin, part in in_parts(block)])
+
+
+def in_parts(block: bytes) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """The bytes of a block, at least one, a few at a time, and where each part begins.
+
+    What is computed of a whole block would be memory that the system has to give, and takes back, each time.
+    """
+    data = np.frombuffer(block, np.uint8)
+    for begin in range(0, len(data), CACHE_BYTES):
+        yield begin, data[begin : begin + CACHE_BYTES]
 
 
 class Layout(NamedTuple):

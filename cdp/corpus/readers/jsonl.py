@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.corpus.checks import excerpt, type_name
-from cdp.corpus.columns import Layout, in_columns, resolved, texts_of
+from cdp.corpus.columns import Layout, in_columns, in_parts, resolved, texts_of
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Item, Row, RowFormat
 from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, encoding_of_head, numbered_lines, open_text
@@ -101,9 +101,9 @@ def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[st
 
     lengths = ends - begins
 
-    opening = data & 0xDF == ord("[")  # or {
-    if np.count_nonzero(opening) > len(ends) + DEEPEST:
-        opened = np.flatnonzero(opening)
+    n_open = sum(np.count_nonzero(part & 0xDF == ord("[")) for _, part in in_parts(block))  # or {
+    if n_open > len(ends) + DEEPEST:
+        opened = np.flatnonzero(data & 0xDF == ord("["))
         if np.diff(np.searchsorted(opened, ends), prepend=0).max() > DEEPEST:
             return None
 
