@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,13 +72,16 @@ class SeenIds:
             return
         while self._runs and self._runs[-1].shape[1] < 2 * run.shape[1]:
             run = np.concatenate([self._runs.pop(), run], axis=1)
-            run = run[:, np.argsort(run[0], kind="stable")]
+            order = np.argsort(run[0], kind="stable")
+            for row in run:  # one at a time: a copy of all would be most of the memory of an import of millions
+                row[:] = row[order]
         self._runs.append(run)
 
 
 LANGUAGE_SAMPLE = 1_000
 SAMPLE_CHARACTERS = 2_000
 _LINE_BITS = 40
+SLICE_ROWS = 1024
 
 
 class CheckedRow(NamedTuple):
@@ -227,7 +230,9 @@ class Collector:
 
         if counts.size:
             self._documents.write(*documents)
-            self._hash.update(hashed(*documents))
+            for part in hashed(*documents):
+                self._hash.update(part)
+
             self.characters.frombytes(counts[0].tobytes())
             self.words.frombytes(counts[1].tobytes())
             self._sample(documents[2])
@@ -279,17 +284,27 @@ def lengths(texts: pa.StringArray) -> NDArray[np.int64]:
     return np.from_dlpack(pc.utf8_length(texts)).astype(np.int64)
 
 
+def _slices(*columns: pa.StringArray) -> Iterator[list[pa.StringArray]]:
+    """Yield the same rows of each column, few enough to stay in a processor's cache."""
+    for begin in range(0, len(columns[0]), SLICE_ROWS):
+        yield [column[begin : begin + SLICE_ROWS] for column in columns]
+
+
 def _content_hashes(titles: pa.StringArray, texts: pa.StringArray) -> list[int]:
     """``hash((title, text))`` of each row, by which a repeated id is told from a repeated document."""
-    return list(map(hash, zip(titles.to_pylist(), texts.to_pylist(), strict=True)))
+    hashes: list[int] = []
+    for columns in _slices(titles, texts):
+        hashes += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
+    return hashes
 
 
-def hashed(*columns: pa.StringArray) -> pa.Buffer:
+def hashed(*columns: pa.StringArray) -> Iterator[pa.Buffer]:
     """What is hashed of ids, titles and texts: each as UTF-8 after its length, so that the boundaries count."""
     import pyarrow.compute as pc
 
     colon, nothing = arrow_texts([":", ""])
-    parts = [part for column in columns for part in (pc.binary_length(column).cast(pa.string()), colon, column)]
-    joined = pc.binary_join_element_wise(*parts, nothing)
-    offsets, _ = buffers(joined)
-    return joined.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    for few in _slices(*columns):
+        parts = [part for column in few for part in (pc.binary_length(column).cast(pa.string()), colon, column)]
+        joined = pc.binary_join_element_wise(*parts, nothing)
+        offsets, _ = buffers(joined)
+        yield joined.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
