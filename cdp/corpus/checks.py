@@ -8,7 +8,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,7 +18,14 @@ from uuid import UUID
 from cdp.base.errors import InputError, offer
 from cdp.base.text import counted
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_ID_CHARACTERS, NO_FIELD, ReadOptions
+from cdp.corpus.options import (
+    KEPT_REJECTIONS,
+    MAX_DOCUMENT_CHARACTERS,
+    MAX_ID_CHARACTERS,
+    NO_FIELD,
+    ROWS_FOR_FIELDS,
+    ReadOptions,
+)
 
 EXCERPT_CHARACTERS = 120
 
@@ -201,8 +208,12 @@ _UNSEEN = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re
 HTML_SHARE = 0.2
 
 
-def is_html(values: Sequence[Any]) -> bool:
-    """Return True if the cells of a column are HTML: closing tags or line breaks in a fifth of them."""
+def html_columns(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The columns that are HTML: in a fifth of the cells of the first rows there are closing tags or line breaks."""
+    return {name for name in names if _is_html([row.get(name) for row in rows[:ROWS_FOR_FIELDS]])}
+
+
+def _is_html(values: Sequence[Any]) -> bool:
     texts = [value for value in values if isinstance(value, str) and value.strip()]
     tagged = sum("<" in text and bool(_TAG.search(text)) and ("</" in text or "<br" in text.lower()) for text in texts)
     return bool(texts) and tagged >= HTML_SHARE * len(texts)
