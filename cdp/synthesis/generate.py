@@ -85,10 +85,12 @@ def generate_for(
 
     def ask(text: str, sample: int = 0, query: str = "") -> Answer:
         nonlocal prompts_cut, kept
-        usual = usual_usage(text, method, m)
         send = partial(generator.generate, text, document, method, m, sample=sample, query=query)
+        if not generator.is_llm:  # it has no tokens to count, and no answer that was paid for
+            return send()
 
-        if cache is None or not generator.is_llm:
+        usual = usual_usage(text, method, m)
+        if cache is None:
             answer = send()
         else:
             settings = method.sampling_for(m, sample).within(generator.parameters)
