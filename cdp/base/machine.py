@@ -1,4 +1,4 @@
-"""This machine: its processor and how many of it may be used (times are compared by them), and memory that glibc keeps."""
+"""This machine: its processor and how many of it may be used (times compare by them); memory that glibc keeps."""
 
 from __future__ import annotations
 

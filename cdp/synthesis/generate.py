@@ -18,7 +18,6 @@ from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.prices import cut
-from cdp.llm.reader import until
 from cdp.synthesis.generators import Generator, make_generator, usual_usage
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.parsing import Parsed, comparison_key, select, without_cut
@@ -242,6 +241,8 @@ def repair_prompt(prompt: str, m: int) -> str:
 def _parsed(answer: Answer, method: Method, m: int) -> Parsed:
     if answer.queries is not None:
         return select(answer.queries, m)
+
+    from cdp.llm.reader import until
 
     reading = answer.reading
     # Not every endpoint takes the stop text off, or knows it.
