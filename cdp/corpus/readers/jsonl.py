@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.corpus.checks import excerpt, type_name
-from cdp.corpus.columns import Layout, in_columns, resolved, texts_of
+from cdp.corpus.columns import Layout, in_columns, in_parts, resolved, texts_of
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Item, Row, RowFormat
-from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, numbered_lines, open_text
+from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, encoding_of_head, numbered_lines, open_text
 
 # A line that is no object: one is written over several lines.
 _INDENTED = re.compile(r"\{[ \t\r]*\n")
@@ -71,13 +71,12 @@ def _lines(opened: Text, _: Source | None = None, first: int = 1) -> Iterator[Ro
 
 def stream(source: Source, options: ReadOptions) -> Iterator[Item]:
     """Return what ``json_rows`` does, lines that Arrow can parse as columns."""
-    with open_text(source, options.encoding) as text:
-        read = _reader_of(text)
+    rows = partial(json_rows, source, options)
+    with encoding_of_head(source, options.encoding):
+        with open_text(source, options.encoding) as text:
+            in_lines = _reader_of(text) is _lines
+        head, fields = resolved(source, options, rows) if in_lines else ([], None)
 
-    def rows() -> Iterator[Row | BadRow]:
-        return read(open_text(source, options.encoding), source)
-
-    head, fields = resolved(source, options, rows) if read is _lines else ([], None)
     if fields is None:
         return rows()
     wanted = {name: pa.string() for name in (fields.id, fields.title, fields.text) if name}
@@ -104,9 +103,9 @@ def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[st
 
     lengths = ends - begins
 
-    opening = data & 0xDF == ord("[")  # or {
-    if np.count_nonzero(opening) > len(ends) + DEEPEST:
-        opened = np.flatnonzero(opening)
+    n_open = sum(np.count_nonzero(part & 0xDF == ord("[")) for _, part in in_parts(block))  # or {
+    if n_open > len(ends) + DEEPEST:
+        opened = np.flatnonzero(data & 0xDF == ord("["))
         if np.diff(np.searchsorted(opened, ends), prepend=0).max() > DEEPEST:
             return None
 
