@@ -221,7 +221,7 @@ def _passages(preview: FilePreview) -> int | None:
         section = " › ".join(passage.section)
         rows.append({"Page": passage.pages, "Section": section, "Words": passage.words, "Text": _start(passage.text)})
 
-    shown = tables.by_column(rows)
+    shown = tables.by_title(rows)
     shortest, longest = min(shown["Words"]), max(shown["Words"])
     unit = "passage" if words else "file"
     st.caption(
@@ -359,7 +359,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         return
 
     row = tables.pick_row(
-        tables.by_column({"ID": d.id, "Title": d.title, "Text": _start(d.text)} for d in documents),
+        tables.by_title({"ID": d.id, "Title": d.title, "Text": _start(d.text)} for d in documents),
         alt=f"Documents of the corpus {manifest.name}; choose one to read it in full",
         key=f"documents_{manifest.id}",
         width={"Text": "large"},
@@ -433,7 +433,7 @@ def files(manifest: CorpusManifest) -> None:
 
     with st.expander(f"{count(manifest.n_files, 'file')} read", type="compact"):
         tables.show(
-            tables.by_column(rows),
+            tables.by_title(rows),
             about={"Left out": "Words that were left out on purpose, by kind."},
             config={"Missing": st.column_config.MultiselectColumn(color="orange", disabled=True)},
             alt="Files that were read, with format, encoding, language and the words that are missing",
@@ -454,10 +454,9 @@ def rejected(manifest: CorpusManifest) -> None:
     for row in manifest.rejected:
         rows.append({"File": row.file, "Line or page": row.line, "Reason": row.reason, "Excerpt": row.excerpt})
 
-    shown = tables.by_column(rows)
-    longest = max(map(len, shown["Reason"]), default=0)
+    longest = max((len(row.reason) for row in manifest.rejected), default=0)
     tables.show(
-        tables.filled(shown, "File", "Line or page", "Reason"),
+        tables.filled(tables.by_title(rows), "File", "Line or page", "Reason"),
         # The end of a reason is its hint: a character takes 6 to 7 pixels.
         width={"File": 200, "Line or page": 100, "Reason": min(820, max(200, 7 * longest))},
         alt="Rows that could not be imported, with file, line and reason",

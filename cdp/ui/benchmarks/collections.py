@@ -54,7 +54,7 @@ def _table(statuses: Sequence[RegistryStatus]) -> None:
         )
 
     tables.show(
-        tables.by_column(rows),
+        tables.by_title(rows),
         alt="The benchmarks available by name, with their sizes and licences",
         digits={"CW": 2},
         about={"CW": md(frame.DEFINITIONS["cw"]), "Text size": "Approximate size of the documents' texts."},
@@ -173,7 +173,7 @@ def _own(workspace: Workspace) -> None:
             }
         )
 
-    columns = tables.by_column(rows)
+    columns = tables.by_title(rows)
     tables.show(tables.filled(columns, "Benchmark"), alt="Your benchmarks and subsets", config=COUNTS)
 
     frame.link("launch", "Evaluate a retriever on them", tab="evaluation")

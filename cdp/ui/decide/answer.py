@@ -398,7 +398,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
 
     reference = advice.reference(known)
     against = f"Against {reference.name}" if reference else "Difference"
-    columns = tables.by_column(_cells(row, against) for row in rows)
+    columns = tables.by_title(_cells(row, against) for row in rows)
 
     if known.measured or set(columns["Price"]) - PLAIN:
         tables.show(
