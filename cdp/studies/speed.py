@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cdp.base.config import TrainingConfig
-from cdp.base.memory import keep_freed_memory
+from cdp.base.machine import keep_freed_memory
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.retrievers import resolve
