@@ -36,14 +36,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return by_folded[matches[0]] if matches else ""
 
 
+def some(names: Sequence[str], most: int = SHOWN_PROBLEMS) -> str:
+    """Join names by commas; of more than ``most`` the first ones, and how many others there are."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
 def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead: str = "") -> str:
     """Return the hint for an unknown ``name``: the nearest known one, then the first 20 (or ``instead``).
 
     ``also`` are alternative names of the known things.
     """
     near = nearest(name, [*known, *also])
-    more = f" and {len(known) - SHOWN_PROBLEMS} more" if len(known) > SHOWN_PROBLEMS else ""
-    listed = f"There is: {', '.join(known[:SHOWN_PROBLEMS])}{more}." if known else ""
+    listed = f"There is: {some(known)}." if known else ""
     return f"{f'Did you mean {near}?' if near else ''} {instead or listed}".strip()
 
 

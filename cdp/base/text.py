@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.errors import ConfigError, InputError, NotFoundError, some
 
 LONGEST_SHOWN = 60  # characters of a wrong value in an error
 SHOWN_IDS = 5
@@ -180,9 +180,8 @@ def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            ids = ", ".join(thing.id for thing in matches[:SHOWN_IDS])
-            more = f" and {len(matches) - SHOWN_IDS} more" if len(matches) > SHOWN_IDS else ""
-            raise ConfigError(f"{text!r} could be more than one {what}.", hint=f"Use the id: {ids}{more}.")
+            ids = some([thing.id for thing in matches], SHOWN_IDS)
+            raise ConfigError(f"{text!r} could be more than one {what}.", hint=f"Use the id: {ids}.")
 
     names = [thing.name for thing in things]
     raise NotFoundError(what, text, known=[thing.id for thing in things], also=names, hint="" if things else none_yet)

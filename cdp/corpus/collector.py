@@ -1,11 +1,15 @@
-"""Accepted rows of an import: repeated ids, queries found inside rows kept, content hash, language sample, batches."""
+"""Accepted rows of an import: repeated ids, queries found inside rows kept, content hash, language sample, batches.
+
+Row groups are compressed, hashed and written by a thread while the next rows are read: Arrow and ``hashlib`` let others
+run meanwhile.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,13 +72,16 @@ class SeenIds:
             return
         while self._runs and self._runs[-1].shape[1] < 2 * run.shape[1]:
             run = np.concatenate([self._runs.pop(), run], axis=1)
-            run = run[:, np.argsort(run[0], kind="stable")]
+            order = np.argsort(run[0], kind="stable")
+            for row in run:  # one at a time: a copy of all would be most of the memory of an import of millions
+                row[:] = row[order]
         self._runs.append(run)
 
 
 LANGUAGE_SAMPLE = 1_000
 SAMPLE_CHARACTERS = 2_000
 _LINE_BITS = 40
+SLICE_ROWS = 1024
 
 
 class CheckedRow(NamedTuple):
@@ -89,37 +96,44 @@ class CheckedRow(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Checked rows as columns. ``places`` are their files and lines, ``words`` those of their texts, and ``queries`` is
-    {number of a row: what came with it}."""
+    """Checked rows as columns. ``places`` are their files and lines, ``words`` and ``characters`` those of their texts,
+    and ``queries`` is {number of a row: what came with it}."""
 
     ids: pa.StringArray
     titles: pa.StringArray
     texts: pa.StringArray
     words: NDArray[np.int64]
+    characters: NDArray[np.int64]
     places: NDArray[np.int64]
     queries: Mapping[int, list[str]]
 
     def slice(self, start: int, stop: int) -> Columns:
         """Return some of rows that came without queries."""
-        ids, titles, texts, words, places = (column[start:stop] for column in self[:5])
-        return Columns(ids, titles, texts, words, places, {})
+        ids, titles, texts, words, characters, places = (column[start:stop] for column in self[:-1])
+        return Columns(ids, titles, texts, words, characters, places, {})
 
     @classmethod
     def of(cls, rows: Sequence[CheckedRow]) -> Columns:
         ids, titles, texts = (arrow_texts(values) for values in list(zip(*rows, strict=True))[:3])
         places = np.array([place(row.file, row.line or 0) for row in rows], np.int64)
         queries = {i: row.queries for i, row in enumerate(rows) if row.queries}
-        return cls(ids, titles, texts, word_counts(texts), places, queries)
+        return cls(ids, titles, texts, word_counts(texts), lengths(texts), places, queries)
 
     @classmethod
     def joined(cls, parts: Sequence[Columns]) -> Columns:
         if len(parts) == 1:
             return parts[0]
-        begins = itertools.accumulate((len(part.ids) for part in parts), initial=0)
-        queries = {begin + i: q for begin, part in zip(begins, parts, strict=False) for i, q in part.queries.items()}
-        ids, titles, texts = (pa.concat_arrays([part[at] for part in parts]) for at in range(3))
-        words, places = (np.concatenate([part[at] for part in parts]) for at in (3, 4))
-        return cls(ids, titles, texts, words, places, queries)
+
+        queries: dict[int, list[str]] = {}
+        begin = 0
+        for part in parts:
+            queries.update((begin + i, found) for i, found in part.queries.items())
+            begin += len(part.ids)
+
+        columns = list(zip(*parts, strict=True))
+        ids, titles, texts = map(pa.concat_arrays, columns[:3])
+        words, characters, places = map(np.concatenate, columns[3:-1])
+        return cls(ids, titles, texts, words, characters, places, queries)
 
 
 def place(file: int, line: Any) -> Any:
@@ -128,9 +142,14 @@ def place(file: int, line: Any) -> Any:
 
 
 class Collector:
-    """Memory stays at one batch, 32 bytes per document, its queries, and a sample for the language guess."""
+    """Memory stays at two row groups, 32 bytes per document, its queries, and a sample for the language guess.
+
+    All that ``_store`` changes belongs to the thread until ``_wait`` returned.
+    """
 
     def __init__(self, folder: Path, rejections: Rejections) -> None:
+        self._thread = ThreadPoolExecutor(1, "documents")
+        self._storing: Future[list[Rejected]] | None = None
         self._documents_path = folder / "documents.parquet"
         self._documents = DocumentWriter(self._documents_path)
         self.queries: dict[str, list[str]] = {}
@@ -165,7 +184,7 @@ class Collector:
         if self._rows:
             self._parts.append(Columns.of(self._rows))
             self._rows = []
-        totals = np.cumsum(lengths(columns.titles) + lengths(columns.texts))
+        totals = np.cumsum(lengths(columns.titles) + columns.characters)
         at = done = 0
         while at < len(totals):
             full = int(np.searchsorted(totals, done + ROW_GROUP_CHARACTERS - self._n_characters)) + 1
@@ -179,38 +198,54 @@ class Collector:
         self._n += n
         self._n_characters += n_characters
         if self._n >= ROW_GROUP_ROWS or self._n_characters >= ROW_GROUP_CHARACTERS:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Let the thread store the rows that wait, after those before them."""
         if self._rows:
             self._parts.append(Columns.of(self._rows))
-        batch = Columns.joined(self._parts)
+        self._wait()
+        if self._parts:
+            self._storing = self._thread.submit(self._store, self._parts)
         self._rows, self._parts, self._n, self._n_characters = [], [], 0, 0
 
+    def _wait(self) -> None:
+        """Wait until all that was flushed is stored, and list what was not taken. Raises what storing it raised."""
+        storing, self._storing = self._storing, None
+        for rejected in storing.result() if storing else ():
+            self._rejections.add(rejected)
+
+    def _store(self, parts: Sequence[Columns]) -> list[Rejected]:
+        """Write a row group, without the rows whose id came before, which are returned."""
+        batch = Columns.joined(parts)
         ids = batch.ids.to_pylist()
         contents = _content_hashes(batch.titles, batch.texts)
         repeated = self._seen.add(ids, batch.places, contents)
 
-        documents, words = list(batch[:3]), batch.words
+        documents, counts = list(batch[:3]), np.array([batch.characters, batch.words], np.uint32)
         if repeated:
             fresh = np.delete(np.arange(len(ids)), list(repeated))
             rows = pa.Array.from_buffers(pa.int64(), len(fresh), [None, pa.py_buffer(fresh)])
-            documents, words = [column.take(rows) for column in documents], words[fresh]
+            documents, counts = [column.take(rows) for column in documents], counts[:, fresh]
 
-        if len(words):
+        if counts.size:
             self._documents.write(*documents)
-            self._hash.update(hashed(*documents))
-            self.characters.frombytes(lengths(documents[2]).astype(np.uint32).tobytes())
-            self.words.frombytes(words.astype(np.uint32).tobytes())
+            for part in hashed(*documents):
+                self._hash.update(part)
+
+            self.characters.frombytes(counts[0].tobytes())
+            self.words.frombytes(counts[1].tobytes())
             self._sample(documents[2])
 
         self.queries |= {ids[i]: list(queries) for i, queries in batch.queries.items() if i not in repeated}
+        rejected = []
         for i, earlier in sorted(repeated.items()):
             same, queries = earlier.content == contents[i], batch.queries.get(i, [])
             shown = excerpt(f"{ids[i]} | {batch.texts[i].as_py()[:EXCERPT_CHARACTERS]}")
-            self._rejections.add(self._duplicate(int(batch.places[i]), shown, earlier, same, bool(queries)))
+            rejected.append(self._duplicate(int(batch.places[i]), shown, earlier, same, bool(queries)))
             if same and queries:
                 self.queries.setdefault(ids[i], []).extend(queries)
+        return rejected
 
     def _sample(self, texts: pa.StringArray) -> None:
         # Reservoir sampling: every document has the same chance, the same import gives the same sample.
@@ -230,13 +265,14 @@ class Collector:
         return Rejected(self._files[row_file], line or None, "duplicate id", f"{what}{where}{remark}", shown)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, after the row group that is being written."""
+        self._thread.shutdown()
         self._documents.close()
 
     def finish(self) -> tuple[DocumentFile, str]:
         """Return the documents, and the content hash (hex SHA-256 over id, title, text in order)."""
-        if self._n:
-            self._flush()
+        self.flush()
+        self._wait()
         self.close()
         return DocumentFile(self._documents_path), self._hash.hexdigest()
 
@@ -248,17 +284,27 @@ def lengths(texts: pa.StringArray) -> NDArray[np.int64]:
     return np.from_dlpack(pc.utf8_length(texts)).astype(np.int64)
 
 
+def _slices(*columns: pa.StringArray) -> Iterator[list[pa.StringArray]]:
+    """Yield the same rows of each column, few enough to stay in a processor's cache."""
+    for begin in range(0, len(columns[0]), SLICE_ROWS):
+        yield [column[begin : begin + SLICE_ROWS] for column in columns]
+
+
 def _content_hashes(titles: pa.StringArray, texts: pa.StringArray) -> list[int]:
     """``hash((title, text))`` of each row, by which a repeated id is told from a repeated document."""
-    return list(map(hash, zip(titles.to_pylist(), texts.to_pylist(), strict=True)))
+    hashes: list[int] = []
+    for columns in _slices(titles, texts):
+        hashes += map(hash, zip(*(column.to_pylist() for column in columns), strict=True))
+    return hashes
 
 
-def hashed(*columns: pa.StringArray) -> pa.Buffer:
+def hashed(*columns: pa.StringArray) -> Iterator[pa.Buffer]:
     """What is hashed of ids, titles and texts: each as UTF-8 after its length, so that the boundaries count."""
     import pyarrow.compute as pc
 
     colon, nothing = arrow_texts([":", ""])
-    parts = [part for column in columns for part in (pc.binary_length(column).cast(pa.string()), colon, column)]
-    joined = pc.binary_join_element_wise(*parts, nothing)
-    offsets, _ = buffers(joined)
-    return joined.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    for few in _slices(*columns):
+        parts = [part for column in few for part in (pc.binary_length(column).cast(pa.string()), colon, column)]
+        joined = pc.binary_join_element_wise(*parts, nothing)
+        offsets, _ = buffers(joined)
+        yield joined.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))

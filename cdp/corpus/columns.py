@@ -70,7 +70,17 @@ def _blocks(
 
 def ends_of_lines(block: bytes) -> Ends:
     """Where each line of a block ends: the position behind its break."""
-    return np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE) + 1
+    return np.concatenate([begin + 1 + np.flatnonzero(part == _NEWLINE) for begin, part in in_parts(block)])
+
+
+def in_parts(block: bytes) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """The bytes of a block, at least one, a few at a time, and where each part begins.
+
+    What is computed of a whole block would be memory that the system has to give, and takes back, each time.
+    """
+    data = np.frombuffer(block, np.uint8)
+    for begin in range(0, len(data), CACHE_BYTES):
+        yield begin, data[begin : begin + CACHE_BYTES]
 
 
 class Layout(NamedTuple):
@@ -91,9 +101,12 @@ class Layout(NamedTuple):
 def in_columns(source: Source, layout: Layout, rows: Callable[[], Iterator[Row | BadRow]]) -> Iterator[Item]:
     """The rows of a source, most of them as columns. ``rows`` reads the same ones singly.
 
-    It is asked for the rest where a block is no UTF-8, a row too long, or the file damaged: it says what is wrong.
+    It is asked for the rest where a block is no UTF-8, a row too long, or the file damaged: it says what is wrong, or
+    finds the encoding.
     """
     spent, n, line, n_header = source.budget.spent, 0, 1, layout.n_header
+    told = source.encoding
+    source.encoding = told or "utf-8"
     blocks = _blocks(source, layout.ends_of)
     while True:
         try:
@@ -108,7 +121,7 @@ def in_columns(source: Source, layout: Layout, rows: Callable[[], Iterator[Row |
         cost = ROW_BYTES * len(lines) if source.packed else 0
         if ends is None or not is_utf8(block) or source.budget.spent + cost > source.budget.limit:
             blocks.close()
-            source.budget.spent = spent
+            source.budget.spent, source.encoding = spent, told
             yield from itertools.islice(rows(), n, None)
             return
 

@@ -199,8 +199,12 @@ class Distribution:
     @classmethod
     def of(cls, lengths: array[int]) -> Distribution:
         """The distribution of at least one length."""
+        import pyarrow.compute as pc
+
         values = np.frombuffer(lengths, dtype=np.uint32)
-        median, p95 = (float(q) for q in np.percentile(values, [50, 95]))
+        in_arrow = pa.Array.from_buffers(pa.uint32(), len(values), [None, pa.py_buffer(values)])
+        median, p95 = pc.quantile(in_arrow, [0.5, 0.95]).to_pylist()  # NumPy would import its masked arrays: 20 ms
+
         return cls(
             n=len(values),
             total=int(values.sum(dtype=np.int64)),

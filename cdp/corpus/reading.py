@@ -38,7 +38,7 @@ from cdp.corpus.checks import (
     storable,
     without_tags,
 )
-from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector, Columns, place
+from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector, Columns, lengths, place
 from cdp.corpus.columns import odd_rows, word_counts
 from cdp.corpus.documents import Distribution, DocumentFile, arrow_texts
 from cdp.corpus.extraction import reading_process
@@ -257,6 +257,8 @@ class _Reading:
                     self._read(source)
 
             self.notes += [*contents.notes, *self.repeated.notes([s.report.running for s in self.spooled.values()])]
+            self.collector.flush()
+            source_sha256 = _source_hash(self.path, contents)  # while the last rows are written
             documents, content_hash = self.collector.finish()
 
         if not documents:
@@ -267,7 +269,7 @@ class _Reading:
 
         return ReadResult(
             source=self.path.name,
-            source_sha256=_source_hash(self.path, contents),
+            source_sha256=source_sha256,
             options=self.options.to_dict(),
             formats=tuple(self.formats),
             n_documents=len(documents),
@@ -501,7 +503,8 @@ class _Reading:
             odd = odd if len(found) > n * MAX_ODD else found.tolist()
         if len(odd) < n:
             places = place(file, chunk.lines)
-            taken = Columns(ids, pc.fill_null(titles, arrow_texts([""])[0]), texts, words, places, {})
+            titles = pc.fill_null(titles, arrow_texts([""])[0])
+            taken = Columns(ids, titles, texts, words, lengths(texts), places, {})
         begin = 0
         for at in (*odd, n):
             if begin < at:

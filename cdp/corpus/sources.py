@@ -137,8 +137,8 @@ def is_utf8(block: bytes) -> bool:
     return True
 
 
-def _found_encoding(source: Source) -> str:
-    """UTF-8 where it fits, else what the bytes around the first fault seem to be in.
+def _found_encoding(source: Source, blocks: int = BLOCKS_LOOKED_THROUGH) -> str:
+    """UTF-8 where it fits so many blocks, else what the bytes around the first fault seem to be in.
 
     UTF-8 also for a file with a few damaged bytes, and for one that is no text: reading it names the fault.
     """
@@ -155,7 +155,7 @@ def _found_encoding(source: Source) -> str:
             controls = sum(character < " " and character not in "\t\r\n\f" for character in decoded)
             return "utf-8" if controls > len(decoded) / 50 else likely
 
-        fault = _first_fault(source, "utf-8", BLOCKS_LOOKED_THROUGH)
+        fault = _first_fault(source, "utf-8", blocks)
         if fault is not None:
             readable = fault.around.decode("utf-8", "replace")
             faults = readable.count("\ufffd")
@@ -163,6 +163,22 @@ def _found_encoding(source: Source) -> str:
             return "utf-8" if fits >= faults or _is_binary(fault.around) else likely_encoding(fault.around)
 
     return "utf-8"
+
+
+@contextmanager
+def encoding_of_head(source: Source, encoding: str) -> Iterator[None]:
+    """Inside, where ``encoding`` is ``auto``, take what the first block of a source is in; it is forgotten behind it.
+
+    For readers that check each block when they come to it: looking through the file before reads it twice.
+    """
+    if encoding != AUTO or source.encoding:
+        yield
+        return
+    source.encoding = _found_encoding(source, blocks=1)
+    try:
+        yield
+    finally:
+        source.encoding = ""
 
 
 class _Unpacked(io.RawIOBase):

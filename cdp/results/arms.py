@@ -6,11 +6,12 @@ and from own results by the same function (``cdp.charts.holds``).
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from cdp.principle.tables import read
 from cdp.results import board, regraded
 from cdp.results.differences import query_scores
 from cdp.retrievers import bm25
-from cdp.studies.plan import EQUAL_PAIRS
+from cdp.studies.plan import EQUAL_PAIRS, HYBRID
 from cdp.studies.target_queries import Profiled, profile_benchmark
 from cdp.synthesis import pricing
 from cdp.training.reasoning import QUERY_ONLY
@@ -134,36 +135,47 @@ class FigureData:
 # Own results.
 
 
-def own(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]], sets: Iterable[str] = ()) -> FigureData:
+def own(workspace: Workspace, evaluations: Sequence[dict[str, Any]], sets: Iterable[str] = ()) -> FigureData:
     """Return the evidence of these evaluations (of ``board.list_evaluations``), trainings of studies among them, and of
     the measures of their query sets and of further ``sets``."""
     of_benchmark = cache(partial(_profiled, workspace))
     of_set = cache(partial(_written, workspace))
-    groups = {name: title for title, names in registry.groups().items() for name in names}
+    groups: dict[str, str] = {}
+    for title, names in registry.groups().items():
+        groups |= dict.fromkeys(names, title)
+
+    newest = board.latest(evaluations)
+    choosing = board.choosing(newest)
+    reported, dev = [], set()
+    for evaluation in newest:
+        place = (evaluation["benchmark"], evaluation["split"])
+        if place in choosing:
+            dev.add(board.benchmark_label(*place))
+        else:
+            reported.append(evaluation)
 
     rows = []
-    newest = board.latest([dict(evaluation) for evaluation in evaluations])
-    choosing = board.choosing(newest)
-    reported = [row for row in newest if (row["benchmark"], row["split"]) not in choosing]
-    dev = {_place(row) for row in newest if row not in reported}
     scores = query_scores(workspace, reported)
     for evaluation in reported:
         name, split = evaluation["benchmark"], evaluation["split"]
-        target = of_benchmark(name, split)
         row = ArmRow(
             arm=evaluation["retriever_name"],
             retriever=evaluation["start"] or evaluation["retriever_name"],
             method=_untrained(evaluation),
             per_doc=0,
-            benchmark=_place(evaluation),
+            benchmark=board.benchmark_label(name, split),
             ndcg=100 * (evaluation[board.MEASURE] or 0.0),
             group=groups.get(name, ""),
             in_domain=bool(evaluation["counts"].get("trained_positives")),
             scores=_scores(workspace, name, split, scores[evaluation["id"]]),
         )
+
+        target = of_benchmark(name, split)
         if target is not None:
             row = replace(row, cw=target.profile.mean, language=target.language, **_beside(target))
-        rows.append(_with_training(row, evaluation, of_set) if evaluation["trained"] is not None else row)
+        if evaluation["trained"] is not None:
+            row = _with_training(row, evaluation, of_set)
+        rows.append(row)
 
     rows = _with_rates(rows)
     measured = {row.query_set for row in rows} | {*sets}
@@ -177,27 +189,30 @@ def _with_rates(rows: Sequence[ArmRow]) -> list[ArmRow]:
         if row.rate is not None:
             rates[row.retriever].add(row.rate)
 
-    return [row if len(rates[row.retriever]) > 1 else replace(row, rate=None) for row in rows]
+    told = []
+    for row in rows:
+        if len(rates[row.retriever]) == 1:
+            row = replace(row, rate=None)
+        told.append(row)
 
-
-def _place(evaluation: Mapping[str, Any]) -> str:
-    name, split = str(evaluation["benchmark"]), str(evaluation["split"])
-    return name if split == "test" else f"{name} {split}"
+    return told
 
 
 def _scores(workspace: Workspace, benchmark: str, split: str, of: Mapping[str, float]) -> ByQuery | None:
     if not of:
         return None
-    queries = tuple(sorted(of))
+
+    queries, values = zip(*sorted(of.items()), strict=True)
     clusters = units_of(workspace, benchmark, split, queries) or ()
-    return ByQuery(queries, np.array([100 * of[query] for query in queries]), clusters)
+    return ByQuery(queries, 100 * np.array(values), clusters)
 
 
 def _untrained(evaluation: Mapping[str, Any]) -> str:
-    kind = evaluation["retriever_kind"]
     if evaluation["retriever_id"] == bm25.NAME or evaluation["retriever_name"] == bm25.TITLE:
         return bm25.TITLE
-    return "hybrid" if kind != STUDY_START and evaluation["settings"].get("hybrid") else UNTRAINED
+    if evaluation["retriever_kind"] != STUDY_START and evaluation["settings"].get("hybrid"):
+        return HYBRID
+    return UNTRAINED
 
 
 def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[[str], dict[str, Any]]) -> ArmRow:
@@ -247,9 +262,10 @@ def _written(workspace: Workspace, query_set: str) -> dict[str, Any]:
         found = query_sets.load(workspace, query_set)
         method = HUMAN if found.kind == HUMAN else found.method
         facts: dict[str, Any] = {"method": method, "generator": found.model or found.generator}
-        bill = pricing.bill_of_job(workspace, found.job_id) if found.job_id else None
-        if bill is not None:
-            facts |= {"dollars": bill.cost, "tokens": bill.usage.input_tokens + bill.usage.output_tokens}
+        if found.job_id:
+            bill = pricing.bill_of_job(workspace, found.job_id)
+            if bill is not None:
+                facts |= {"dollars": bill.cost, "tokens": bill.usage.input_tokens + bill.usage.output_tokens}
         return facts
     return {}
 
@@ -294,17 +310,21 @@ def _statistics(workspace: Workspace, name: str) -> dict[str, Any]:
     target = profile_benchmark(workspace, name)
     _, split = target.benchmark.rsplit(":", 1)
     loaded = benchmarks.load_benchmark(benchmarks.resolve_benchmark(name, workspace), split)
-    least = loaded.relevant_from
-    relevant = [(q, d) for q, grades in loaded.qrels.items() for d, grade in grades.items() if grade >= least]
+
+    n_relevant, relevant = 0, set()
+    for grades in loaded.qrels.values():
+        of_query = [document for document, grade in grades.items() if grade >= loaded.relevant_from]
+        n_relevant += len(of_query)
+        relevant.update(of_query)
+
     profile = target.profile
     low, high = profile.interval
 
     return {
         "dataset": name, "n_queries": loaded.n_queries, "n_docs": loaded.n_documents, "language": target.language,
-        "query_len_chars": float(np.mean([len(text) for text in loaded.queries])),
-        "doc_len_chars": float(np.mean([len(text) for text in loaded.documents])),
-        "docs_per_query": len(relevant) / max(1, loaded.n_queries),
-        "queries_per_doc": len(relevant) / max(1, len({document for _, document in relevant})),
+        "query_len_chars": fmean(map(len, loaded.queries)), "doc_len_chars": fmean(map(len, loaded.documents)),
+        "docs_per_query": n_relevant / max(1, loaded.n_queries),
+        "queries_per_doc": n_relevant / max(1, len(relevant)),
         "cw": profile.mean, "cw_low": low, "cw_high": high, "cw_min": profile.minimum, "cw_max": profile.maximum,
     }  # fmt: skip
 
@@ -312,14 +332,15 @@ def _statistics(workspace: Workspace, name: str) -> dict[str, Any]:
 # Who is right at rank 1.
 
 
-def compared(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+def compared(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
     """Return {benchmark and split: {name of an arm: its evaluation}} of those whose first ten documents were kept; of
     several seeds the newest."""
     found: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    for row in board.latest([dict(row) for row in evaluations]):
+    for row in board.latest(evaluations):
         if regraded.retrieved(workspace, row) is not None:
             place = board.benchmark_label(row["benchmark"], row["split"], row["protocol"])
             found[place].setdefault(row["retriever_name"], row)
+
     return {place: arms for place, arms in found.items() if len(arms) > 1}
 
 
@@ -371,26 +392,27 @@ class ArmPair:
     def table(self) -> list[dict[str, Any]]:
         """The two-way table of P@1 as counts and percent, what the other arm had in place of a relevant document, and
         the net gain with its 95% interval over queries."""
-        right = np.array([self.right(query) for query in self.qrels], dtype=np.int64).reshape(-1, 2)
+        right = np.array(list(map(self.right, self.qrels)), dtype=np.int64).reshape(-1, 2)
         n, both = len(right), int((right.sum(axis=1) == 2).sum())
-        alone = self.cases()
+        alone = Counter((case.right, case.same) for case in self.cases())
         rows = [_count("queries", n, 0), _count("right with both", both, n)]
-        rows.append(_count("right with neither", n - both - len(alone), n))
+        rows.append(_count("right with neither", n - both - alone.total(), n))
 
         for side in (2, 1):
             mine, other = self.names[side - 1], self.names[2 - side]
-            of_side = [case for case in alone if case.right == side]
-            same = sum(case.same for case in of_side)
+            same, elsewhere = alone[side, True], alone[side, False]
+            of_side = same + elsewhere
             only = f"right only with {mine}"
-            rows.append(_count(only, len(of_side), n))
-            rows.append(_count(f"{only}: {other} had another passage of the same file", same, len(of_side)))
-            rows.append(_count(f"{only}: {other} had another file", len(of_side) - same, len(of_side)))
+            rows.append(_count(only, of_side, n))
+            rows.append(_count(f"{only}: {other} had another passage of the same file", same, of_side))
+            rows.append(_count(f"{only}: {other} had another file", elsewhere, of_side))
 
         gained = right[:, 1] - right[:, 0]
         net = _count(f"net gain of {self.names[1]}", int(gained.sum()), n)
         if n > 1:
             tested = paired_test(100 * gained, self.clusters)
             net |= {"low": tested.low, "high": tested.high}
+
         return [*rows, net]
 
 
@@ -402,12 +424,12 @@ def pair(
     workspace: Workspace, here: Mapping[str, Mapping[str, Any]], names: tuple[str, str]
 ) -> tuple[ArmPair, benchmarks.Benchmark]:
     """Return two of the arms that ``compared`` found at one place, and the benchmark with its texts."""
-    rows = [here[name] for name in names]
-    first, second = (regraded.retrieved(workspace, row) or {} for row in rows)
-    folder = benchmarks.resolve_benchmark(rows[0]["benchmark"], workspace)
-    loaded = benchmarks.load_benchmark(folder, rows[0]["split"])
-    clusters = units_of(workspace, rows[0]["benchmark"], rows[0]["split"], tuple(loaded.qrels)) or ()
-    return ArmPair(names, (first, second), loaded.qrels, loaded.relevant_from, clusters), loaded
+    first, second = here[names[0]], here[names[1]]
+    runs = (regraded.retrieved(workspace, first) or {}, regraded.retrieved(workspace, second) or {})
+    name, split = first["benchmark"], first["split"]
+    loaded = benchmarks.load_benchmark(benchmarks.resolve_benchmark(name, workspace), split)
+    clusters = units_of(workspace, name, split, tuple(loaded.qrels)) or ()
+    return ArmPair(names, runs, loaded.qrels, loaded.relevant_from, clusters), loaded
 
 
 # The published tables in the same form.
@@ -432,17 +454,15 @@ def published(name: str) -> FigureData:
     """Return the evidence of one published table or figure, by its label."""
     tables = _BEHIND.get(name, (name,))
     facts = {row["dataset"]: row for row in read("datasets")}
-    rows = [
-        _published_row(row, facts.get(row["dataset"], {}))
-        for row in read("results")
-        if row["table"] in tables and row["metric"] == "NDCG@10"
-    ]
+    rows = []
+    for row in read("results"):
+        if row["table"] in tables and row["metric"] == "NDCG@10":
+            rows.append(_published_row(row, facts.get(row["dataset"], {})))
 
-    measures = [
-        MeasureRow(_method(row), row["queries_per_doc"], row["metric"], row["value"])
-        for row in read("qd_metrics")
-        if row["table"] == name
-    ]
+    measures = []
+    for row in read("qd_metrics"):
+        if row["table"] == name:
+            measures.append(MeasureRow(_method(row), row["queries_per_doc"], row["metric"], row["value"]))
 
     stats = read(_STATS[name]) if name in _STATS else ()
     errors = read("error_analysis") if name == "tab:error_analysis" else ()
@@ -456,16 +476,23 @@ def _method(row: Mapping[str, Any]) -> str:
 
 
 def _published_row(row: Mapping[str, Any], facts: Mapping[str, Any]) -> ArmRow:
-    retriever, method, rate = row["retriever"] or "as printed", _method(row), row["learning_rate"]
-    per_doc = 0 if row["method"] == "Pretrained" else row["queries_per_doc"] or 1
-    equal_pairs = EQUAL_PAIRS if "cost_efficiency" in row["table"] else ""
+    retriever, rate = row["retriever"] or "as printed", row["learning_rate"]
     source = row["query_source"] or QUERY_ONLY
-    unusual = [value for value in (row["weighting"], source) if value not in board.USUAL]
-    trained = (method, per_doc, row["train_data"]) if per_doc else ("", 0, "")
-    peak = f"learning rate {rate}" if rate else ""
+    equal_pairs = "cost_efficiency" in row["table"]
+    details = board.unusual(row["weighting"], source)
+    if equal_pairs:
+        details.append(EQUAL_PAIRS)
+    if rate:
+        details.append(f"learning rate {rate}")
 
-    return ArmRow(
-        arm=condition_name(retriever, *trained, *unusual, equal_pairs, peak),
+    method, per_doc = _method(row), 0
+    name = condition_name(retriever, "", 0, *details)
+    if row["method"] != "Pretrained":
+        per_doc = row["queries_per_doc"] or 1
+        name = condition_name(retriever, method, per_doc, row["train_data"], *details)
+
+    arm = ArmRow(
+        arm=name,
         retriever=retriever,
         method=method,
         per_doc=per_doc,
@@ -474,15 +501,14 @@ def _published_row(row: Mapping[str, Any], facts: Mapping[str, Any]) -> ArmRow:
         documents=row["n_docs"] or 0,
         weighting=row["weighting"],
         query_source=source,
-        rate=float(rate) if rate else None,
-        dev=row["value"] if rate else None,
-        equal_pairs=bool(equal_pairs),
+        equal_pairs=equal_pairs,
         corpus=row["train_data"],
         generator=row["generator"],
         group=row["group"],
         in_domain=row["eval_domain"] == "in-domain",
         cw=facts.get("cw"),
     )  # fmt: skip
+    return replace(arm, rate=float(rate), dev=row["value"]) if rate else arm
 
 
 # What a gain is laid over, beside CW: what of it is length, and what rare words?
@@ -509,9 +535,11 @@ def mean(rows: Iterable[ArmRow], *keys: str, value: str = "ndcg") -> list[dict[s
     for key, members in grouped.items():
         values = [float(getattr(row, value)) for row in members]
         seeds = len({row.seed for row in members})
-        once = len(values) == seeds
-        sd = float(np.std(values, ddof=1)) if seeds > 1 and once else None
-        low, high = _interval(members) if once and value == "ndcg" else (None, None)
+        sd = low = high = None
+        if len(values) == seeds:  # one of each seed
+            sd = float(np.std(values, ddof=1)) if seeds > 1 else None
+            low, high = _interval(members) if value == "ndcg" else (None, None)
+
         facts = {value: float(np.mean(values)), "sd": sd, "low": low, "high": high, "seeds": seeds}
         found.append(dict(zip(keys, key, strict=True)) | facts)
 
@@ -521,8 +549,11 @@ def mean(rows: Iterable[ArmRow], *keys: str, value: str = "ndcg") -> list[dict[s
 def _interval(of_seeds: Sequence[ArmRow]) -> tuple[float | None, float | None]:
     """The 95% interval of the mean of one arm on one benchmark, as of a study's report: over queries and seeds."""
     scores = [row.scores for row in of_seeds if row.scores is not None]
-    places = {(row.benchmark, row.scores.queries if row.scores else ()) for row in of_seeds}
-    if len(scores) < len(of_seeds) or len(places) > 1 or len(scores[0].queries) < 2:
+    if len(scores) < len(of_seeds) or len(scores[0].queries) < 2:
+        return None, None
+
+    places = {(row.benchmark, of.queries) for row, of in zip(of_seeds, scores, strict=True)}
+    if len(places) > 1:
         return None, None
 
     tested = two_level_test([of.values for of in scores], clusters=scores[0].clusters)
@@ -536,7 +567,10 @@ def difference(rows: Sequence[ArmRow], control: Callable[[ArmRow], ArmRow | None
     found = []
     for row in rows:
         wanted = control(row)
-        against = None if wanted is None else there.get(wanted.values(of_the_arm))
+        if wanted is None:
+            continue
+
+        against = there.get(wanted.values(of_the_arm))
         if against is not None:
             scores = row.scores and row.scores.minus(against.scores)
             found.append(replace(row, ndcg=row.ndcg - against.ndcg, scores=scores))
@@ -559,12 +593,17 @@ def over_equal(row: ArmRow) -> ArmRow | None:
     return replace(row, weighting="none") if row.weighting != "none" else None
 
 
+def one_design(rows: list[ArmRow]) -> list[ArmRow]:
+    """Return the rows of equal documents, else those of equal pairs: the two designs answer two questions."""
+    return [row for row in rows if not row.equal_pairs] or rows
+
+
 def gains(rows: Sequence[ArmRow], axis: str = "cw") -> list[Difference]:
     """Return the out-of-domain gains from diverse queries and from more of them, mean over seeds, with the benchmark's
     content words (or another of ``AXES``)."""
     found: list[Difference] = []
     plain = [row for row in rows if row.usual and not row.in_domain and getattr(row, axis) is not None]
-    plain = [row for row in plain if not row.equal_pairs] or plain  # the two designs are two questions
+    plain = one_design(plain)
     for comparison, control in ((PARAPHRASE, over_paraphrase), (SCALING, over_one)):
         of_arms = mean(difference(plain, control), "retriever", "per_doc", "benchmark", axis)
         for row in of_arms:

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,9 +46,6 @@ SIGNIFICANT = 0.05
 # Settings that say what a run is called or where it runs, or that its documents and pairs say better.
 IGNORED_FOR_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget", "tracker")
 
-# A weighting and a source of queries that a name does not say.
-USUAL = ("", "none", QUERY_ONLY)
-
 # Settings that a name has already, or that do not tell recipes apart.
 OMITTED_FROM_NAMES = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",
               "benchmark", "split", *IGNORED_FOR_RECIPE)  # fmt: skip
@@ -58,6 +56,11 @@ JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --runs JOB."
 BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
 # Which kind is the baseline where nothing says more: what people brought along comes after untrained retrievers.
 RANKS = {UNTRAINED: 0, TRAINING: 2, IN_STUDY: 2, BM25: 3}
+
+
+def unusual(*values: Any) -> list[str]:
+    """Return those of a training's weighting and source of queries that its name says."""
+    return [str(value) for value in values if value and value not in ("none", QUERY_ONLY)]
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,19 @@ class Trained:
         """``minilm · diverse × 5``, with what is not as usual, as its study says it."""
         if self.cell is not None:
             return self.cell.name
-        chosen = (str(self.settings.get(key) or "") for key in ("weighting", "query_source"))
-        details = [value for value in chosen if value not in USUAL]
+        details = unusual(self.settings.get("weighting"), self.settings.get("query_source"))
         return condition_name(self.start, self.source, self.per_doc, *details)
+
+    @property
+    def seed(self) -> int:
+        return int(self.settings.get("seed") or 0)
+
+    @property
+    def recipe(self) -> tuple[Any, ...]:
+        """What runs have in common that differ in the seed alone: settings, pairs and documents."""
+        # A study's training names settings that are off, where one of Launch leaves them out.
+        settings = sorted((k, repr(v)) for k, v in self.settings.items() if v and k not in IGNORED_FOR_RECIPE)
+        return *settings, self.source, self.per_doc, self.pairs, self.documents
 
     @property
     def dev(self) -> tuple[str, str]:
@@ -183,13 +196,23 @@ class ResultRow:
         return "document" if self.per_file is None else "passage"
 
     @property
+    def evaluations(self) -> list[str]:
+        """The evaluation of each of its runs."""
+        return self.evaluation_id.split("+")
+
+    @property
     def seeds(self) -> int:
-        return len(self.evaluation_id.split("+"))
+        return len(self.evaluations)
 
     @property
     def marks(self) -> str:
         """The badges that keep it from being the best or starred: ``leaked``."""
         return ", ".join(badge.word for badge in self.badges if badge.fault)
+
+    @property
+    def words(self) -> list[str]:
+        """What its score has to be read with, a word for each badge."""
+        return [badge.word for badge in self.badges]
 
     @property
     def significant(self) -> bool:
@@ -207,13 +230,20 @@ class ResultRow:
         return self.n_clusters not in (None, self.n_queries)
 
     @property
+    def remarks(self) -> list[str]:
+        """The meanings of its badges, and what is odd in its benchmark."""
+        return [*(badge.meaning for badge in self.badges), *self.warnings]
+
+    @property
     def score(self) -> str:
         """``41.20 ± 0.35``; the score alone for a single run."""
-        return f"{self.ndcg:.2f}" + ("" if self.seed_sd is None else f" ± {self.seed_sd:.2f}")
+        if self.seed_sd is None:
+            return f"{self.ndcg:.2f}"
+        return f"{self.ndcg:.2f} ± {self.seed_sd:.2f}"
 
     def record(self) -> dict[str, Any]:
         """The row as JSON."""
-        corrected = self.calibration.record() if self.calibration else None
+        corrected = self.calibration and self.calibration.record()
         return {**asdict(self), "id": self.evaluation_id, MEASURE: self.ndcg, "place": self.place, "seeds": self.seeds,
                 "marks": self.marks, "judged_per": self.judged_per, "per_file": self.per_file,
                 "calibration": corrected}  # fmt: skip
@@ -238,12 +268,14 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
     from and how; empty and None for others).
     """
     rows, trainings = catalog.runs(workspace)
-    rows = rows if scope is None else scope.keep("evaluation", rows)
+    if scope is not None:
+        rows = scope.keep("evaluation", rows)
+
     results = {training["job_id"]: training["result"] for training in trainings}
     given = naming.given_names(workspace)
     source_of = cache(partial(source, workspace))
     evaluations = []
-    for row in (regraded.updated(workspace, row) for row in rows):
+    for row in map(partial(regraded.updated, workspace), rows):
         hybrid, rerank = combined.settings_of(row["settings"])
         ran = row["retriever_id"]
         if hybrid or rerank:  # a study's fusion has its retriever in its id alone
@@ -264,15 +296,20 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
         name, own = row["retriever_name"], given.get(row["retriever_id"], "")
         if ran in PRESETS:  # as studies and commands name it
             name = combined.title(ran, hybrid, rerank)
+        if name == bm25.NAME:
+            name = bm25.TITLE
 
         evaluations.append(
-            {**row, "retriever_name": own or (bm25.TITLE if name == bm25.NAME else name), "start": start,
-             "trained": trained, "marks": leakage.marks(row["counts"]),
+            {**row, "retriever_name": own or name, "start": start, "trained": trained,
+             "marks": leakage.marks(row["counts"]),
              "named": bool(own or (trained is not None and trained.settings.get("name")))}
         )  # fmt: skip
 
     names = _names(evaluations)
-    return [{**row, "retriever_name": names.get(row["retriever_id"], row["retriever_name"])} for row in evaluations]
+    for row in evaluations:
+        row["retriever_name"] = names.get(row["retriever_id"], row["retriever_name"])
+
+    return evaluations
 
 
 def choosing(evaluations: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
@@ -319,13 +356,15 @@ def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str
     """From a training's result; None for a damaged one."""
     if not {"settings", "query_set", "pairs", "documents", "steps"} <= result.keys():
         return None
-    pairs, documents = int(result["pairs"]), int(result["documents"])
-    doubled = result["settings"].get("query_source") == MULTI_QUERY
-    asked = result["settings"].get("per_doc") if doubled else None
+
+    pairs, documents, settings = int(result["pairs"]), int(result["documents"]), result["settings"]
+    shown = per_doc(pairs, documents)
+    if settings.get("query_source") == MULTI_QUERY:  # two pairs of each query
+        shown = str(settings.get("per_doc") or shown)
+
     return Trained(
-        *source_of(str(result["query_set"])), str(asked or per_doc(pairs, documents)), pairs, documents,
-        int(result["steps"]), result["settings"], str(result.get("retriever") or ""),
-        incomplete=INCOMPLETE in result.get("notes", ()),
+        *source_of(str(result["query_set"])), shown, pairs, documents, int(result["steps"]), settings,
+        str(result.get("retriever") or ""), incomplete=INCOMPLETE in result.get("notes", ()),
     )  # fmt: skip
 
 
@@ -345,8 +384,9 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
     asked = int(condition["per_doc"])
     # Of a query and its reasoned form two pairs are made; a budget's last document may have fewer queries.
     doubled = condition.get("query_source") == MULTI_QUERY
-    whole = not documents or doubled or documents == -(-pairs // max(1, asked))
-    shown = str(asked) if whole else per_doc(pairs, documents)
+    shown = str(asked)
+    if documents and not doubled and documents != -(-pairs // max(1, asked)):
+        shown = per_doc(pairs, documents)
 
     return Trained(method, corpus, shown, pairs, documents, steps, settings, cell.retriever, str(about["study"]), cell)
 
@@ -357,27 +397,20 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     names: dict[str, str] = {}
     for row in rows:
         trained: Trained | None = row["trained"]
-        if trained is None or row["named"]:
-            continue
-
-        hybrid, rerank = combined.settings_of(row["settings"])
-        names[row["retriever_id"]] = combined.title(trained.name, hybrid, rerank)
-        named = OMITTED_FROM_NAMES if trained.cell is None else (*OMITTED_FROM_NAMES, *Cell._fields)
-        others = {key: value for key, value in trained.settings.items() if key not in named}
-        facts[row["retriever_id"]] = {
-            "corpus": trained.corpus,
-            "documents": counted(trained.documents, "document"),
-            "steps": counted(trained.steps, "step"),
-            "checkpoint": f"best on {' '.join(trained.dev)}" if trained.dev[0] else "",
-            **{key: f"{key.replace('_', ' ')} {value}" if value else "" for key, value in others.items()},
-        }
+        if trained is not None and not row["named"]:
+            hybrid, rerank = combined.settings_of(row["settings"])
+            names[row["retriever_id"]] = combined.title(trained.name, hybrid, rerank)
+            facts[row["retriever_id"]] = _distinctions(trained)
 
     by_name: dict[str, list[str]] = defaultdict(list)
     for run in facts:
         by_name[names[run]].append(run)
 
     for runs in by_name.values():
-        keys = dict.fromkeys(key for run in runs for key in facts[run])
+        keys: dict[str, str] = {}
+        for run in runs:
+            keys |= facts[run]
+
         for run in runs:
             alike = [other for other in runs if facts[other] != facts[run]]
             for key in keys:  # until it is told from all others
@@ -389,6 +422,25 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return names
 
 
+def _distinctions(trained: Trained) -> dict[str, str]:
+    """{what may tell a run from others of its name: how the name says it}; empty texts for settings that are off."""
+    facts = {
+        "corpus": trained.corpus,
+        "documents": counted(trained.documents, "document"),
+        "steps": counted(trained.steps, "step"),
+        "checkpoint": f"best on {' '.join(trained.dev)}" if trained.dev[0] else "",
+    }
+
+    named = {*OMITTED_FROM_NAMES}
+    if trained.cell is not None:
+        named.update(Cell._fields)
+    for key, value in trained.settings.items():
+        if key not in named:
+            facts[key] = f"{key.replace('_', ' ')} {value}" if value else ""
+
+    return facts
+
+
 # one row per recipe
 
 
@@ -397,22 +449,24 @@ def families(rows: Sequence[Mapping[str, Any]]) -> Families:
 
     A stopped or leaked run is no relative.
     """
-    by_recipe: dict[str, dict[str, int]] = defaultdict(dict)
+    related: dict[str, tuple[str, ...]] = {}
+    by_recipe: dict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
     for row in rows:
-        trained: Trained | None = row["trained"]
+        run, trained = str(row["retriever_id"]), row["trained"]
+        related[run] = (run,)
         if trained is not None and not row["marks"]:
-            # A study's training names settings that are off, where one of Launch leaves them out.
-            recipe = sorted((k, v) for k, v in trained.settings.items() if v and k not in IGNORED_FOR_RECIPE)
-            of = (trained.source, trained.per_doc, trained.pairs, trained.documents)
-            by_recipe[f"{recipe} {of}"][str(row["retriever_id"])] = _seed(row)
-    # By seed, the newest first.
-    related = [tuple(sorted(sorted(of, reverse=True), key=of.__getitem__)) for of in by_recipe.values()]
-    alone = {str(row["retriever_id"]): (str(row["retriever_id"]),) for row in rows}
-    return alone | {member: members for members in related for member in members}
+            by_recipe[trained.recipe][run] = trained.seed
+
+    for seeds in by_recipe.values():
+        newest_first = sorted(seeds, reverse=True)
+        members = tuple(sorted(newest_first, key=seeds.__getitem__))
+        related |= dict.fromkeys(members, members)
+
+    return related
 
 
 def _seed(row: Mapping[str, Any]) -> int:
-    return int(row["trained"].settings.get("seed") or 0) if row["trained"] else 0
+    return row["trained"].seed if row["trained"] else 0
 
 
 def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[ResultRow]:
@@ -437,55 +491,57 @@ def rows_of(
     for row in selected:
         by_family[related[row["retriever_id"]][0], *_place(row)].append(row)
 
-    by_time = sorted(newest, key=lambda row: (row["created"], row["id"]))
+    current: dict[tuple[str, ...], str] = {}  # the newest judgments of each place
+    for row in sorted(newest, key=itemgetter("created", "id")):
+        current[_place(row)[:3]] = row["benchmark_hash"]
 
-    current = {_place(row)[:3]: row["benchmark_hash"] for row in by_time}  # the newest judgments of each place
-    infos = {(info.name, info.content_hash): info for info in benchmarks.list_benchmarks(workspace)}
-    present = dict(infos.keys())
+    infos = {info.name: info for info in benchmarks.list_benchmarks(workspace)}
+    judge = cache(partial(judged_by, workspace))
     usual = _usual_steps(newest)
-    judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in selected}
     rows = []
     for (lead, *_), of_family in by_family.items():
-        of_family.sort(key=lambda row: str(row["retriever_id"]))
-        by_seed = {_seed(row): row for row in of_family}
+        by_seed: dict[int, dict[str, Any]] = {}
+        for row in sorted(of_family, key=itemgetter("retriever_id")):
+            by_seed[_seed(row)] = row
+
         runs = [by_seed[seed] for seed in sorted(by_seed)]
         first = runs[0]
-        scores = [100 * (row[MEASURE] or 0.0) for row in runs]
-        name, judgments = first["retriever_name"], first["benchmark_hash"]
-
+        name, benchmark, judgments = first["retriever_name"], first["benchmark"], first["benchmark_hash"]
         if first["named"] and (seeds := len(related[lead])) > 1:  # a person named one of several
             name = f"{name} ({seeds} seeds)"
 
-        newest_version = present.get(first["benchmark"], current[_place(first)[:3]])
-        version = "" if judgments == newest_version else f"earlier version {judgments[:6]}"
-
-        badges: list[Badge] = []
+        badges: dict[str, Badge] = {}
         for row in runs:
-            badges += badges_of(row, usual.get((row["start"], *_place(row)), 0))
+            for badge in badges_of(row, usual.get((row["start"], *_place(row)), 0)):
+                badges[badge.word] = badge
 
-        info = infos.get((first["benchmark"], judgments))
-        if info is not None and info.subset_of:
-            meaning = f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
-            badges.append(Badge("subset", meaning))
+        warnings: tuple[str, ...] = ()
+        info = infos.get(benchmark)
+        if info is not None and info.content_hash == judgments:
+            warnings = info.warnings
+            if info.subset_of:
+                meaning = f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
+                badges["subset"] = Badge("subset", meaning)
 
-        by = judges[first["benchmark"]]
+        by = judge(benchmark)
         if by is not None:
-            badges.append(Badge(*by.badge))
-        by_word = {badge.word: badge for badge in badges}
+            badges[by.badge[0]] = Badge(*by.badge)
 
+        scores = [100 * (row[MEASURE] or 0.0) for row in runs]
+        newest_version = current[_place(first)[:3]] if info is None else info.content_hash
         rows.append(
             ResultRow(
-                retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
-                protocol=first["protocol"], version=version, ndcg=sum(scores) / len(scores),
-                n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
-                runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first),
-                start=first["start"], trained=first["trained"], badges=tuple(by_word.values()),
-                warnings=info.warnings if info is not None else (),
-                created=max(row["created"] or "" for row in runs),
+                retriever=name, retriever_id=lead, benchmark=benchmark, split=first["split"],
+                protocol=first["protocol"], ndcg=sum(scores) / len(scores), n_queries=first["n_queries"] or 0,
+                version="" if judgments == newest_version else f"earlier version {judgments[:6]}",
+                evaluation_id="+".join(map(itemgetter("id"), runs)),
+                runs=tuple(map(itemgetter("retriever_id"), runs)), kind=_kind(first),
+                start=first["start"], trained=first["trained"], badges=tuple(badges.values()), warnings=warnings,
+                measures={measure: _mean_percent(runs, measure) for measure in first["measures"]},
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
+                created=max(row["created"] or "" for row in runs),
                 index_bytes=first["counts"].get(INDEX_BYTES), query_ms=first["counts"].get(QUERY_MS),
                 machine=str(first["settings"].get(MACHINE) or ""),
-                measures={measure: _mean_percent(runs, measure) for measure in first["measures"]},
             )
         )  # fmt: skip
 
@@ -504,8 +560,10 @@ def _told_apart(rows: Sequence[ResultRow]) -> list[ResultRow]:
 
     told = []
     for row in rows:
-        alone = len(called[row.retriever]) == 1
-        told.append(row if alone else replace(row, retriever=f"{row.retriever} ({row.retriever_id[:24]})"))
+        if len(called[row.retriever]) > 1:
+            row = replace(row, retriever=f"{row.retriever} ({row.retriever_id[:24]})")
+        told.append(row)
+
     return told
 
 
@@ -526,11 +584,16 @@ def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(seen.values())
 
 
-def benchmark_label(benchmark: str, split: str, protocol: str, version: str = "") -> str:
+def benchmark_label(benchmark: str, split: str, protocol: str = "", version: str = "") -> str:
     """A benchmark as tables call it, with its split unless that is ``test``, and its protocol unless ``published``."""
-    name = benchmark if split in ("", "test") else f"{benchmark} {split}"
-    more = ", ".join(word for word in (version, protocol) if word not in ("", "published"))
-    return f"{name} ({more})" if more else name
+    name = benchmark
+    if split not in ("", "test"):
+        name += f" {split}"
+    if protocol == "published":
+        protocol = ""
+
+    details = ", ".join(filter(None, (version, protocol)))
+    return f"{name} ({details})" if details else name
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
@@ -567,11 +630,11 @@ def badges_of(row: Mapping[str, Any], usual: int) -> list[Badge]:
 
 def _usual_steps(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], int]:
     """{(start, place): how many steps most runs from there took}; of two as frequent the larger."""
-    counted: dict[tuple[Any, ...], Counter[int]] = defaultdict(Counter)
+    taken: dict[tuple[Any, ...], Counter[int]] = defaultdict(Counter)
     for row in rows:
         if row["trained"] is not None and row["trained"].steps and not row["marks"]:
-            counted[row["start"], *_place(row)][row["trained"].steps] += 1
-    return {key: max(steps, key=lambda n: (steps[n], n)) for key, steps in counted.items()}
+            taken[row["start"], *_place(row)][row["trained"].steps] += 1
+    return {key: max(steps, key=lambda n: (steps[n], n)) for key, steps in taken.items()}
 
 
 def badges_from_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[Badge]:
@@ -587,9 +650,11 @@ def badges_from_counts(counts: Mapping[str, Any], n_queries: int | None = None) 
         meaning = f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0."
         badges.append(Badge("without results", meaning))
 
-    kinds = (("document", "documents"), ("query", "queries"))
+    lost = []
+    for noun, plural in (("document", "documents"), ("query", "queries")):
+        if n := int(counts.get(f"{plural}_without_vector", 0)):
+            lost.append(counted(n, noun, plural))
 
-    lost = [counted(n, *kind) for kind in kinds if (n := int(counts.get(f"{kind[1]}_without_vector", 0)))]
     if lost:
         meaning = (
             f"{' and '.join(lost)} could not be embedded and count as not found. Where such a document answers a query "
@@ -610,16 +675,25 @@ def remarks(rows: Sequence[ResultRow]) -> list[str]:
     That is what people's labels correct, what is judged, the meanings of the badges, and what is odd in a benchmark.
     """
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    calibrated, withheld = [], []
+    per_passage: dict[str, None] = {}
     for row in rows:
-        for remark in (*(badge.meaning for badge in row.badges), *row.warnings):
+        for remark in row.remarks:
             found[row.place, remark].append(row.retriever)
+
+        if row.calibration:
+            calibrated.append(f"{row.place} ({row.retriever}): {row.calibration.sentence}")
+        if row.withheld:
+            withheld.append(f"{row.place} ({row.retriever}): {row.withheld}.")
+        if row.per_file is not None:
+            per_passage[f"{row.place}: {PER_PASSAGE}"] = None
+
     of_place = Counter(row.place for row in rows)
-    said = [f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in rows if row.calibration]
-    said += [f"{row.place} ({row.retriever}): {row.withheld}." for row in rows if row.withheld]
-    said += dict.fromkeys(f"{row.place}: {PER_PASSAGE}" for row in rows if row.per_file is not None)
+    said = [*calibrated, *withheld, *per_passage]
     for (place, remark), names in found.items():
         some = "" if len(names) == of_place[place] else f" ({', '.join(names)})"
         said.append(f"{place}{some}: {remark}")
+
     return said
 
 

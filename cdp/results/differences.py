@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from itertools import chain
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from cdp.evaluation.calibration import Judged, calibrate, judged_by
 from cdp.evaluation.results import MEANS_ALONE
 from cdp.query_sets import list_query_sets
 from cdp.results import board, regraded
-from cdp.results.board import MEASURE, ResultRow, families, latest, list_evaluations, rows_of
+from cdp.results.board import MEASURE, Families, ResultRow, families, latest, list_evaluations, rows_of
 
 # {evaluation: {query: value in [0, 1]}}
 RunScores = Mapping[str, Mapping[str, float]]
@@ -57,6 +59,11 @@ class Comparison:
         chose = board.choosing(self.evaluations)
         return list(dict.fromkeys(row.place for row in self.rows if (row.benchmark, row.split) in chose))
 
+    @property
+    def tested(self) -> list[ResultRow]:
+        """The rows with a difference that was tested."""
+        return [row for row in self.rows if row.p_holm is not None]
+
     def on(self, places: Collection[str]) -> Comparison:
         """The comparison on these benchmarks alone, by place or name; p-values stay corrected for all of them."""
         # The place of a test split is the benchmark's name: it does not mean the other splits too.
@@ -86,10 +93,14 @@ def unjudged(workspace: Workspace, comparison: Comparison) -> list[str]:
     with suppress(CdpError):
         folder = benchmarks.resolve_benchmark(comparison.rows[0].benchmark, workspace)
         grades = judged.grades_of(judged.whole(folder))
-        for name in (name for row in comparison.rows for name in row.evaluation_id.split("+") if grades):
+        if not grades:
+            return []
+
+        for name in chain.from_iterable(row.evaluations for row in comparison.rows):
             run = regraded.retrieved(workspace, evaluations[name]) if name in evaluations else None
             if run is not None and judged.missing(grades, run):
                 found[evaluations[name]["job_id"]] = None
+
     return list(found)
 
 
@@ -107,33 +118,38 @@ def compare(
     Runs whose settings differ in the seed alone are averaged, query by query. ``evaluations`` are those of
     ``list_evaluations``, read now if left out.
     """
-    evaluations = list_evaluations(workspace) if evaluations is None else evaluations
+    if evaluations is None:
+        evaluations = list_evaluations(workspace)
+
     newest = latest(evaluations)
     related = families(newest)
-    lead = {run: family[0] for run, family in related.items()}
-    baseline_id = _retriever_id(newest, lead, baseline)
-    chosen = {baseline_id, *(_retriever_id(newest, lead, name) for name in retrievers or ())}
+    baseline_id = _retriever_id(newest, related, baseline)
+    chosen = {baseline_id, *(_retriever_id(newest, related, name) for name in retrievers or ())}
 
-    selected = [
-        row
-        for row in newest
-        if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
-    ]
+    selected, left_out = [], set()
+    for evaluation in newest:
+        run, of_study = evaluation["retriever_id"], evaluation["retriever_kind"] == STUDY
+        if related[run][0] in chosen or (retrievers is None and not of_study):
+            selected.append(evaluation)
+        elif of_study:
+            left_out.add(run)
 
-    compared = {row["retriever_id"] for row in selected}
     scores = query_scores(workspace, selected)
     found = rows_of(workspace, selected, newest, related)
+    means: dict[str, Mapping[str, float]] = {}
+    for row in found:
+        means[row.evaluation_id] = _mean([scores[run] for run in row.evaluations])
 
-    means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in found}
     reference = {row.place: row for row in found if row.retriever_id == baseline_id}
-    judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in found}
     by_id = {row["id"]: row for row in selected}
-
+    judge = cache(partial(judged_by, workspace))
     tested = []
     for row in found:
         row = _tested_row(workspace, row, reference.get(row.place), scores, means)
-        row = _calibrated(workspace, row, judges[row.benchmark], means, by_id)
-        tested.append(_withheld(workspace, row, means, by_id))
+        if row.baseline_evaluation_id is not None:
+            row = _calibrated(workspace, row, judge(row.benchmark), means, by_id)
+            row = _withheld(workspace, row, means, by_id)
+        tested.append(row)
 
     rows = _corrected(tested)
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
@@ -144,7 +160,7 @@ def compare(
         rows=rows,
         settings=_differing(workspace, rows),
         n_tests=sum(row.p_holm is not None for row in rows),
-        left_out=len({row["retriever_id"] for row in newest if row["retriever_kind"] == STUDY} - compared),
+        left_out=len(left_out),
         scores={**scores, **means},
         evaluations=evaluations,
     )
@@ -165,38 +181,46 @@ def _corrected(rows: Sequence[ResultRow]) -> list[ResultRow]:
 def query_scores(workspace: Workspace, evaluations: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     """Return {evaluation: {query: NDCG@10 in [0, 1]}} by the grades as they are now; no queries where means alone were
     imported."""
-    whole = [row for row in evaluations if row["settings"].get("imported") != MEANS_ALONE]
-    scores: dict[str, dict[str, float]] = {row["id"]: {} for row in evaluations}
-    scores |= catalog.per_query(workspace, [row["id"] for row in whole], MEASURE) if whole else {}
+    scores: dict[str, dict[str, float]] = {}
+    whole = {}
+    for row in evaluations:
+        scores[row["id"]] = {}
+        if row["settings"].get("imported") != MEANS_ALONE:
+            whole[row["id"]] = row
 
-    for row in whole:
+    if whole:
+        scores |= catalog.per_query(workspace, list(whole), MEASURE)
+
+    for name, row in whole.items():
         now = regraded.scores(workspace, row)
         if now is not None:
-            scores[row["id"]] = {query: now.get(query, 0.0) for query in scores[row["id"]]}
+            scores[name] = {query: now.get(query, 0.0) for query in scores[name]}
 
     return scores
 
 
 def _mean(of_runs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
     """The mean of several runs' scores on the queries that all have."""
-    if len(of_runs) == 1:
-        return of_runs[0]
+    first, *others = of_runs
+    if not others:
+        return first
 
-    shared = [query for query in of_runs[0] if all(query in scores for scores in of_runs)]
-    return {query: sum(scores[query] for scores in of_runs) / len(of_runs) for query in shared}
+    shared = set(first).intersection(*others)
+    return {query: sum(map(itemgetter(query), of_runs)) / len(of_runs) for query in first if query in shared}
 
 
-def _retriever_id(rows: Sequence[Mapping[str, Any]], lead: Mapping[str, str], name: str) -> str:
+def _retriever_id(rows: Sequence[Mapping[str, Any]], related: Families, name: str) -> str:
     """Return the first run of the family that a run's id or name, or an evaluation's id, means."""
     for key in ("retriever_id", "retriever_name", "id"):
-        found = sorted({lead[row["retriever_id"]] for row in rows if row[key] == name})
+        found = sorted({related[row["retriever_id"]][0] for row in rows if row[key] == name})
         if len(found) > 1:
             hint = f"Choose by id: {', '.join(found)}."
             raise ConfigError(f"{len(found)} retrievers are called {name!r}.", hint=hint)
         if found:
             return found[0]
+
     hint = "" if rows else "Evaluate a retriever first."
-    raise NotFoundError("evaluated retriever", name, known=sorted(lead), hint=hint)
+    raise NotFoundError("evaluated retriever", name, known=sorted(related), hint=hint)
 
 
 def _tested_row(
@@ -207,56 +231,64 @@ def _tested_row(
     if reference is None or reference is row:
         return row
 
-    first, second = means[reference.evaluation_id], means[row.evaluation_id]
-    if not first or first.keys() != second.keys():
+    queries = tuple(means[reference.evaluation_id])
+    if not queries or means[row.evaluation_id].keys() != {*queries}:
         return row
 
-    clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
-    tested = paired_test([100 * (second[query] - first[query]) for query in first], clusters)
+    row = replace(row, baseline_evaluation_id=reference.evaluation_id)
+    clusters = units_of(workspace, row.benchmark, row.split, queries) or ()
+    tested = paired_test(list(_points(row, means).values()), clusters)
     same = ("low", "high", "p_t", "n_clusters", "wins", "losses", "ties")
-    statistics = {name: getattr(tested, name) for name in same}
-    row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
+    row = replace(row, difference=tested.mean, **{name: getattr(tested, name) for name in same})
     if row.trained is None and reference.trained is None:
         return row
 
-    def by_query(side: ResultRow) -> list[NDArray[np.float64]]:
-        runs = (scores[run] for run in side.evaluation_id.split("+"))
-        return [np.array([100 * run[query] for query in first]) for run in runs]
+    sides: list[list[NDArray[np.float64]]] = []
+    known = len(queries) > 1
+    for side in (row, reference):
+        of_runs = [np.array([100 * scores[run][query] for query in queries]) for run in side.evaluations]
+        if side.trained is not None:
+            known = known and has_spread([float(values.mean()) for values in of_runs])
+        sides.append(of_runs)
 
-    mine, theirs = by_query(row), by_query(reference)
-    sides = ((row, mine), (reference, theirs))
-    trained = [runs for side, runs in sides if side.trained is not None]
-    known = all(has_spread([float(run.mean()) for run in runs]) for runs in trained)
-    if not known or len(first) < 2:
+    if not known:
         return replace(row, noise="unknown")
 
-    result = two_level_test(mine, theirs, clusters=clusters)
+    result = two_level_test(*sides, clusters=clusters)
     return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
+
+
+def _points(row: ResultRow, means: RunScores) -> dict[str, float]:
+    """{query: the row's NDCG@10 minus the baseline's, in points}."""
+    assert row.baseline_evaluation_id is not None
+    first, second = means[row.baseline_evaluation_id], means[row.evaluation_id]
+    return {query: 100 * (second[query] - first[query]) for query in first}
+
+
+def _sides(row: ResultRow, of: Mapping[str, Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """The evaluations of the baseline, and those of the row."""
+    assert row.baseline_evaluation_id is not None
+    return [[of[run] for run in side.split("+")] for side in (row.baseline_evaluation_id, row.evaluation_id)]
 
 
 def _calibrated(
     workspace: Workspace, row: ResultRow, by: Judged | None, means: RunScores, of: Mapping[str, Mapping[str, Any]]
 ) -> ResultRow:
     """The row with its difference corrected by people's labels, where a model judged it."""
-    if by is None or row.baseline_evaluation_id is None:
+    if by is None:
         return row
-    first, second = means[row.baseline_evaluation_id], means[row.evaluation_id]
-    differences = {query: 100 * (second[query] - first[query]) for query in first}
-    before, after = (
-        [regraded.retrieved(workspace, of[evaluation]) for evaluation in side.split("+")]
-        for side in (row.baseline_evaluation_id, row.evaluation_id)
-    )
-    clusters = units_of(workspace, row.benchmark, row.split, tuple(first)) or ()
-    units = dict(zip(first, clusters, strict=bool(clusters)))
+
+    differences = _points(row, means)
+    clusters = units_of(workspace, row.benchmark, row.split, tuple(differences)) or ()
+    units = dict(zip(differences, clusters, strict=bool(clusters)))
+    retrieved = partial(regraded.retrieved, workspace)
+    before, after = (list(map(retrieved, side)) for side in _sides(row, of))
     return replace(row, calibration=calibrate(by, before, after, differences, units))
 
 
 def _withheld(workspace: Workspace, row: ResultRow, means: RunScores, of: Mapping[str, Mapping[str, Any]]) -> ResultRow:
     """The row with both bounds of its difference in place of its tests, where too few documents are judged."""
-    if row.baseline_evaluation_id is None:
-        return row
-    sides = [[of[e] for e in side.split("+")] for side in (row.baseline_evaluation_id, row.evaluation_id)]
-    found = regraded.if_relevant(workspace, sides, list(means[row.evaluation_id]))
+    found = regraded.if_relevant(workspace, _sides(row, of), list(means[row.evaluation_id]))
     if found is None:
         return row
 
@@ -267,14 +299,22 @@ def _withheld(workspace: Workspace, row: ResultRow, means: RunScores, of: Mappin
 def _differing(workspace: Workspace, rows: Sequence[ResultRow]) -> dict[str, dict[str, Any]]:
     """The training settings in which the retrievers differ: setting → retriever → value."""
     trained = {row.retriever: row.trained.settings for row in rows if row.trained}
+    names: dict[str, Any] = {}
+    for config in trained.values():
+        names |= config
+
     settings: dict[str, dict[str, Any]] = {}
-    for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in ("name", "seed")):
+    for setting in names:
         values = {name: config.get(setting) for name, config in trained.items()}
-        if len({str(value or "") for value in values.values()}) > 1:
+        if setting not in ("name", "seed") and len({str(value or "") for value in values.values()}) > 1:
             settings[setting] = values
+
     if "query_set" in settings:
-        by = {q.id: q.written_by + (f", {q.licence}" if q.licence else "") for q in list_query_sets(workspace)}
+        by: dict[str, str] = {}
+        for query_set in list_query_sets(workspace):
+            by[query_set.id] = ", ".join(filter(None, (query_set.written_by, query_set.licence)))
         settings["queries_written_by"] = {name: by.get(str(key), "–") for name, key in settings["query_set"].items()}
+
     return settings
 
 
@@ -301,16 +341,18 @@ def per_query(workspace: Workspace, comparison: Comparison, row: ResultRow) -> l
         return []
 
     first, second = comparison.scores[row.baseline_evaluation_id], comparison.scores[row.evaluation_id]
-    run, _, _ = row.evaluation_id.partition("+")
-    evaluation = next((e for e in comparison.evaluations if e["id"] == run), None)
-    texts = {} if evaluation is None else _texts(workspace, evaluation)
+    texts: dict[str, str] = {}
+    for evaluation in comparison.evaluations:
+        if evaluation["id"] == row.evaluations[0]:
+            texts = _texts(workspace, evaluation)
 
-    differences = [
-        QueryDifference(query, texts.get(query, ""), 100 * first[query], 100 * second[query])
-        for query in first
-        if query in second
-    ]
-    return sorted(differences, key=lambda q: (q.difference, q.query_id))
+    differences = []
+    for query in first:
+        if query in second:
+            text = texts.get(query, "")
+            differences.append(QueryDifference(query, text, 100 * first[query], 100 * second[query]))
+
+    return sorted(differences, key=attrgetter("difference", "query_id"))
 
 
 def _texts(workspace: Workspace, row: Mapping[str, Any]) -> dict[str, str]:

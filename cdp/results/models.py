@@ -79,8 +79,11 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
     assert result is not None
     spec = whole(JOB_FACTS, folder / "spec.json") or {}
     model = model_folder(folder)
-    files = sorted(path for path in model.rglob("*") if path.is_file() and not path.name.startswith("."))
     scores = _scores(workspace, str(result.get("model_hash")))
+    files = []
+    for path in sorted(model.rglob("*")):
+        if path.is_file() and not path.name.startswith("."):
+            files.append((path.relative_to(model).as_posix(), path.stat().st_size))
 
     return TrainedModel(
         id=job,
@@ -90,7 +93,7 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
         query_set=str(result["query_set"]),
         created=str(spec.get("created", "")),
         licence=licence_in(card_file(model)),
-        files=tuple((path.relative_to(model).as_posix(), path.stat().st_size) for path in files),
+        files=tuple(files),
         scores=scores,
         faults=tuple(_faults(result, scores)),
         result=result,
@@ -103,19 +106,23 @@ def _scores(workspace: Workspace, model_hash: str) -> tuple[Score, ...]:
     for row in reversed(catalog.evaluations(workspace)):
         if row["retriever_hash"] == model_hash and row["retriever_kind"] == "job":
             row = regraded.updated(workspace, row)
-            counts, place = row["counts"], f"{row['benchmark']}/{row['split']}"
-            found = leakage.findings(counts, row["n_queries"])
-            badges, remark = tuple(word for word, _ in found), " ".join(sentence for _, sentence in found)
-            newest[place, row["protocol"]] = Score(
-                place, row["protocol"], 100 * row["ndcg@10"], row["n_queries"], badges, remark
-            )
+            place, protocol, queries = f"{row['benchmark']}/{row['split']}", row["protocol"], row["n_queries"]
+            found = dict(leakage.findings(row["counts"], queries))
+            ndcg, remark = 100 * row["ndcg@10"], " ".join(found.values())
+            newest[place, protocol] = Score(place, protocol, ndcg, queries, tuple(found), remark)
+
     return tuple(newest[key] for key in sorted(newest))
 
 
 def _faults(result: Mapping[str, Any], scores: Sequence[Score]) -> list[Fault]:
-    notes = [str(note) for note in result.get("notes", ())]
-    leaked = [note for note in notes if note.startswith("**Leaked**")]
-    leaked = leaked or [f"**Leaked** on {s.benchmark}: {s.remark}" for s in scores if "leaked" in s.badges][:1]
-    incomplete = [note for note in notes if note.startswith("**Stopped")]
-    incomplete += [f"**Incomplete**: {note}" for note in notes if note == INCOMPLETE]
-    return [*(Fault("leaked", note) for note in leaked), *(Fault("incomplete", note) for note in incomplete)]
+    notes = list(map(str, result.get("notes", ())))
+    leaked = [Fault("leaked", note) for note in notes if note.startswith("**Leaked**")]
+    for score in scores:
+        if not leaked and "leaked" in score.badges:
+            leaked.append(Fault("leaked", f"**Leaked** on {score.benchmark}: {score.remark}"))
+
+    incomplete = [Fault("incomplete", note) for note in notes if note.startswith("**Stopped")]
+    if INCOMPLETE in notes:
+        incomplete.append(Fault("incomplete", f"**Incomplete**: {INCOMPLETE}"))
+
+    return leaked + incomplete

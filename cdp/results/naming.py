@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cdp import jobs
-from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer
+from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer, some
 from cdp.base.job_kind import STUDIES
 from cdp.base.records import checked, fields
 from cdp.base.text import typed_folder
@@ -45,9 +45,12 @@ def training(workspace: Workspace, name: str) -> str:
     trainings = _trainings(workspace)
     if found := _find(name.strip(), trainings):
         return found
-    hint = "" if trainings else "There is no training yet: train QUERY_SET"
+    if not trainings:
+        raise NotFoundError("training", name, hint="There is no training yet: train QUERY_SET")
+
+    ids = [job.id for job, _ in trainings]
     others = [other for _, names in trainings for other in names]
-    raise NotFoundError("training", name, hint=hint or offer(name, [job.id for job, _ in trainings], also=others))
+    raise NotFoundError("training", name, hint=offer(name, ids, also=others))
 
 
 def trained(workspace: Workspace) -> list[JobView]:
@@ -66,23 +69,30 @@ def _trainings(workspace: Workspace) -> _Named:
     for job in trained(workspace):
         names = (title(job), given[job.id]) if job.id in given else (title(job),)
         found.append((job, names))
+
     return found
 
 
 def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None:
     """Return the training of this id or name, preferably one with a model, else the one whose id begins with it."""
-    if text in (job.id for job, _ in trainings):
-        return text
-    named = [job for job, names in trainings if text.casefold() in map(str.casefold, names)]
+    named, begun = [], []
+    for job, names in trainings:
+        if job.id == text:
+            return text
+        if text.casefold() in map(str.casefold, names):
+            named.append(job)
+        if by_prefix and text and job.id.startswith(text):
+            begun.append(job)
+
     fitting, how = [job for job in named if job.has_model] or named, "are called"
-    if not fitting and by_prefix:
-        fitting = [job for job, _ in trainings if text and job.id.startswith(text)]
-        how = "have an id that begins with"
+    if not fitting:
+        fitting, how = begun, "have an id that begins with"
     if len(fitting) < 2:
         return fitting[0].id if fitting else None
-    listed = ", ".join(f"{job.id} ({job.state}, {job.created[:16].replace('T', ' ')})" for job in fitting[:SHOWN])
-    more = f" and {len(fitting) - SHOWN} more" if len(fitting) > SHOWN else ""
-    raise ConfigError(f"{len(fitting)} trainings {how} {text!r}.", hint=f"Name one by its id: {listed}{more}.")
+
+    listed = [f"{job.id} ({job.state}, {job.created[:16].replace('T', ' ')})" for job in fitting]
+    hint = f"Name one by its id: {some(listed, SHOWN)}."
+    raise ConfigError(f"{len(fitting)} trainings {how} {text!r}.", hint=hint)
 
 
 # ``runs.json``.

@@ -6,8 +6,9 @@ Each function takes published or own evidence (``cdp.results.arms``) alike; no r
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from cdp.results.arms import (
     FigureData,
     difference,
     mean,
+    one_design,
     over_equal,
     over_paraphrase,
 )
@@ -39,7 +41,9 @@ ARM = ("arm", *FACTS)
 def measures_over_qdoc(evidence: FigureData) -> Numbers:
     """Q-D measures by method and Q/Doc."""
     keys = ("measure", "method", "per_doc", "value", "low", "high")
-    return _sorted(({key: getattr(m, key) for key in keys} for m in evidence.measures), "measure", "method", "per_doc")
+    values = attrgetter(*keys)
+    rows = [dict(zip(keys, values(m), strict=True)) for m in evidence.measures]
+    return _sorted(rows, "measure", "method", "per_doc")
 
 
 def quality_against_diversity(evidence: FigureData) -> Numbers:
@@ -63,10 +67,18 @@ def _short(measure: str) -> str:
 
 def ndcg_over_ce(evidence: FigureData) -> Numbers:
     """NDCG@10 of each arm over the CE of its queries."""
-    ratio = {(m.method, m.per_doc, m.query_set): m.value for m in evidence.measures if _short(m.measure) == "CE"}
-    rows = [row for row in _equal_documents(evidence) if (row.method, row.per_doc, row.query_set) in ratio]
+    ratio: dict[tuple[Any, ...], float] = {}
+    for m in evidence.measures:
+        if _short(m.measure) == "CE":
+            ratio[m.method, m.per_doc, m.query_set] = m.value
+
+    of_queries = ("method", "per_doc", "query_set")
+    rows = [row for row in _equal_documents(evidence) if row.values(of_queries) in ratio]
     found = mean(rows, "retriever", "method", "per_doc", "benchmark", "query_set")
-    return [{**row, "ce": ratio[row["method"], row["per_doc"], row.pop("query_set")]} for row in found]
+    for number in found:
+        number["ce"] = ratio[itemgetter(*of_queries)(number)]
+
+    return found
 
 
 def _equal_documents(evidence: FigureData) -> list[ArmRow]:
@@ -78,8 +90,9 @@ def ndcg_over_qdoc(evidence: FigureData) -> Numbers:
     """NDCG@10 of each way of training by Q/Doc, on each benchmark and its group's mean."""
     rows = [row for row in _equal_documents(evidence) if row.per_doc]
     found = mean(with_means(rows), "benchmark", "retriever", "method", "per_doc")
-    several = {(row["benchmark"], row["retriever"], row["method"]) for row in found if row["per_doc"] > 1}
-    shown = (row for row in found if (row["benchmark"], row["retriever"], row["method"]) in several)
+    way = itemgetter("benchmark", "retriever", "method")
+    several = {way(number) for number in found if number["per_doc"] > 1}
+    shown = [number for number in found if way(number) in several]
     return _sorted(shown, "benchmark", "retriever", "method", "per_doc")
 
 
@@ -98,18 +111,21 @@ def documents_against_diversity(evidence: FigureData) -> Numbers:
             kept.append(arm)
 
     found = mean(with_means(kept), "benchmark", "retriever", "method", "documents", "per_doc", "dollars", "tokens")
-    written = [row for row in found if row["method"] not in (HUMAN, UNTRAINED)]
-    if len({row["documents"] for row in written}) < 2:
+    sizes: dict[str, set[int]] = defaultdict(set)  # the numbers of documents of each way of writing
+    for row in found:
+        row["requests"] = 0
+        if row["method"] not in (HUMAN, UNTRAINED):
+            row["requests"] = row["documents"]
+            sizes[row["method"]].add(row["documents"])
+
+    if len(set().union(*sizes.values())) < 2:
         return []
 
-    most: dict[str, int] = defaultdict(int)
-    for row in written:
-        most[row["method"]] = max(most[row["method"]], row["documents"])
     for row in found:
-        row["requests"] = row["documents"] if row in written else 0
-        share = row["documents"] / max(1, most[row["method"]])
+        share = row["documents"] / max({1, *sizes[row["method"]]})
         for cost in ("dollars", "tokens"):
-            row[cost] = None if row[cost] is None else row[cost] * share
+            if row[cost] is not None:
+                row[cost] *= share
 
     return _sorted(found, "benchmark", "retriever", "method", "documents")
 
@@ -119,20 +135,24 @@ def documents_by_qdoc(evidence: FigureData) -> Numbers:
     what its queries take: one request for each document."""
     usual = [row for row in evidence.rows if row.usual and row.per_doc and row.documents]
     rows = [row for row in usual if not row.in_domain] or usual
-    if len({row.documents for row in rows}) < 2:
+    if not _differ(rows, "documents"):
         return []
 
     keys = ("retriever", "method", "documents", "per_doc")
-    each = mean_rows(rows, *keys, "benchmark") if len({row.benchmark for row in rows}) > 1 else rows
+    if _differ(rows, "benchmark"):
+        rows = mean_rows(rows, *keys, "benchmark")
+
     numbers = []
-    for row in mean(each, *keys, "dollars"):
+    for row in mean(rows, *keys, "dollars"):
         details = f"{row['documents']:,} documents"
         if row["method"] != HUMAN:
-            price = "" if row["dollars"] is None else f", ${row['dollars']:,.2f}"
-            details += f" ({row['documents']:,} requests{price})"
+            requests = f"{row['documents']:,} requests"
+            if row["dollars"] is not None:
+                requests += f", ${row['dollars']:,.2f}"
+            details += f" ({requests})"
 
         arm = condition_name(row["retriever"], row["method"], 0, details)
-        numbers.append({"arm": arm, **{key: row[key] for key in (*keys, "ndcg", "low", "high", "dollars")}})
+        numbers.append({"arm": arm, **_only(row, *keys, "ndcg", "low", "high", "dollars")})
 
     return sorted(numbers, key=lambda row: (row["retriever"], row["method"], -row["documents"], row["per_doc"]))
 
@@ -178,10 +198,11 @@ def correlations(evidence: FigureData) -> Numbers:
 
 def positives(evidence: FigureData) -> Numbers:
     """The share of conditions in which each dataset gains."""
-    return [
-        {"dataset": p.dataset, "cw": p.cw, "positive": p.positive, "conditions": p.conditions, "rate": 100 * p.rate}
-        for p in (positive_rates(evidence.differences) if evidence.differences else ())
-    ]
+    numbers = []
+    for p in positive_rates(evidence.differences) if evidence.differences else ():
+        numbers.append({"dataset": p.dataset, "cw": p.cw, "positive": p.positive, "conditions": p.conditions,
+                        "rate": 100 * p.rate})  # fmt: skip
+    return numbers
 
 
 def methods_by_benchmark(evidence: FigureData) -> Numbers:
@@ -200,18 +221,23 @@ def diverse_against_paraphrase(evidence: FigureData) -> Numbers:
 def gain_by_retriever(evidence: FigureData) -> Numbers:
     """The mean gain of each retriever from diverse queries, at the Q/Doc that all retrievers have."""
     minus = [row for row in difference(evidence.rows, over_paraphrase) if not _is_mean(row.benchmark)]
-    plain = [row for row in minus if not row.equal_pairs] or minus  # the two designs are two questions
+    plain = one_design(minus)
+    if not plain:
+        return []
+
     depths: dict[str, set[int]] = defaultdict(set)
     for row in plain:
         depths[row.retriever].add(row.per_doc)
 
-    shared = set.intersection(*depths.values()) - {1} if depths else set()
+    shared = set.intersection(*depths.values()) - {1}
     chosen = mean_rows([row for row in plain if row.per_doc in shared], "retriever", "benchmark")
     datasets = Counter(row.retriever for row in chosen)
-    return [
-        {"retriever": row["retriever"], "points": row["ndcg"], "datasets": datasets[row["retriever"]]}
-        for row in mean(chosen, "retriever")
-    ]
+    numbers = []
+    for found in mean(chosen, "retriever"):
+        name = found["retriever"]
+        numbers.append({"retriever": name, "points": found["ndcg"], "datasets": datasets[name]})
+
+    return numbers
 
 
 def mean_rows(rows: Sequence[ArmRow], *keys: str) -> list[ArmRow]:
@@ -219,7 +245,7 @@ def mean_rows(rows: Sequence[ArmRow], *keys: str) -> list[ArmRow]:
     first = {row.values(keys): row for row in rows}
     means = []
     for found in mean(rows, *keys):
-        row = first[tuple(found[key] for key in keys)]
+        row = first[tuple(_only(found, *keys).values())]
         means.append(replace(row, ndcg=found["ndcg"], scores=None))
 
     return means
@@ -228,11 +254,12 @@ def mean_rows(rows: Sequence[ArmRow], *keys: str) -> list[ArmRow]:
 def weights_by_benchmark(evidence: FigureData) -> Numbers:
     """Each weighting minus equal weights, for q, q′ or both, on each benchmark: the conditions of reasoning queries."""
     minus = difference([row for row in with_means(evidence.rows) if row.per_doc], over_equal)
-    found = mean(minus, "retriever", "corpus", "query_source", "weighting", "benchmark")
-    return [
-        {"arm": condition_name(row["retriever"], row["corpus"], 0, row["query_source"], row["weighting"]), **row}
-        for row in found
-    ]
+    numbers = []
+    for row in mean(minus, "retriever", "corpus", "query_source", "weighting", "benchmark"):
+        arm = condition_name(row["retriever"], row["corpus"], 0, row["query_source"], row["weighting"])
+        numbers.append({"arm": arm, **row})
+
+    return numbers
 
 
 def train_by_evaluate(evidence: FigureData) -> Numbers:
@@ -242,19 +269,25 @@ def train_by_evaluate(evidence: FigureData) -> Numbers:
     within: dict[tuple[Any, ...], set[str]] = defaultdict(set)
     rows = [row for row in evidence.rows if row.per_doc and not _is_mean(row.benchmark)]
     for found in mean(rows, *ARM, "benchmark", "in_domain"):
-        arm = tuple(found[key] for key in ARM)
+        arm = itemgetter(*ARM)(found)
         cells[arm][found["benchmark"]] = found["ndcg"]
         if found["in_domain"]:
             within[arm].add(found["benchmark"])
 
-    columns = {arm: scores | _by_domain(scores, within[arm]) for arm, scores in cells.items()}
-    plain = {arm[1:]: scores for arm, scores in columns.items()}
+    plain: dict[tuple[Any, ...], dict[str, float]] = {}  # by all but the name
+    for arm, scores in cells.items():
+        scores |= _by_domain(scores, within[arm])
+        plain[arm[1:]] = scores
+
     numbers: Numbers = []
-    for arm, scores in columns.items():
+    for arm, scores in cells.items():
         facts = dict(zip(ARM, arm, strict=True))
-        equal = plain.get(tuple({**facts, "weighting": "none"}[name] for name in FACTS), {})
+        equal: dict[str, float] = {}
+        if facts["weighting"] != "none":
+            equal = plain.get(itemgetter(*FACTS)(facts | {"weighting": "none"}), {})
+
         for name, value in scores.items():
-            base = equal.get(name) if facts["weighting"] != "none" else None
+            base = equal.get(name)
             change = 100 * (value - base) / base if base else None
             row = {**facts, "benchmark": name, "ndcg": value, "change": change, "in_domain": name in within[arm]}
             numbers.append(row)
@@ -282,47 +315,61 @@ def learning_rates(evidence: FigureData) -> Numbers:
 
 def cw_of_languages(evidence: FigureData) -> Numbers:
     """The least and most content words of a query in each language, over the benchmarks in it."""
-    by_language: dict[str, list[Any]] = defaultdict(list)
+    by_language: dict[str, dict[str, Any]] = {}
     for row in evidence.stats:
         if "cw_min" in row:
-            by_language[row.get("code") or row["language"]].append(row)
+            code, least, most = row.get("code") or row["language"], row["cw_min"], row["cw_max"]
+            number = by_language.setdefault(code, {"language": code, "cw_min": least, "cw_max": most, "benchmarks": 0})
+            number["cw_min"], number["cw_max"] = min(number["cw_min"], least), max(number["cw_max"], most)
+            number["benchmarks"] += 1
 
-    numbers = []
-    for code, rows in by_language.items():
-        least, most = min(row["cw_min"] for row in rows), max(row["cw_max"] for row in rows)
-        numbers.append({"language": code, "cw_min": least, "cw_max": most, "benchmarks": len(rows)})
-
-    return numbers
+    return list(by_language.values())
 
 
 def datasets(evidence: FigureData) -> Numbers:
     """Sizes, lengths, judged documents and content words of each benchmark, those with most content words first."""
     names = {"cw_low": "low", "cw_high": "high"}
-    rows = [{names.get(key, key): value for key, value in row.items()} for row in evidence.stats if "cw" in row]
-    return sorted(rows, key=lambda row: -row["cw"])
+    rows = []
+    for row in evidence.stats:
+        if "cw" in row:
+            rows.append({names.get(key, key): value for key, value in row.items()})
+
+    return sorted(rows, key=itemgetter("cw"), reverse=True)
 
 
 def hops(evidence: FigureData) -> Numbers:
     """How many documents a query needs: hops as printed, or relevant documents per query."""
-    return [
-        {"dataset": row["dataset"], "least": row.get("hops_min", row.get("docs_per_query")),
-         "most": row.get("hops_max", row.get("docs_per_query")), "context": row.get("context", "")}
-        for row in evidence.stats
-        if "docs_per_query" in row or "hops_min" in row
-    ]  # fmt: skip
+    numbers = []
+    for row in evidence.stats:
+        if "docs_per_query" in row or "hops_min" in row:
+            needed = row.get("docs_per_query")
+            least, most = row.get("hops_min", needed), row.get("hops_max", needed)
+            context = row.get("context", "")
+            numbers.append({"dataset": row["dataset"], "least": least, "most": most, "context": context})
+
+    return numbers
 
 
 def who_is_right(evidence: FigureData) -> Numbers:
     """Who is right at rank 1: the counts of a two-way table, and what the other arm had instead."""
-    keys = ("what", "value", "percent", "low", "high")
-    return [{key: row.get(key) for key in keys} for row in evidence.errors]
+    return [_only(row, "what", "value", "percent", "low", "high") for row in evidence.errors]
 
 
 # What several figures share.
 
 
 def _sorted(rows: Iterable[dict[str, Any]], *keys: str) -> Numbers:
-    return sorted(rows, key=lambda row: tuple(row[key] for key in keys))
+    return sorted(rows, key=itemgetter(*keys))
+
+
+def _only(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """A row reduced to these columns, in this order; None for one that it has not."""
+    return {key: row.get(key) for key in keys}
+
+
+def _differ(rows: Iterable[ArmRow], key: str) -> bool:
+    """Return True if the rows have more than one value of a field."""
+    return len(set(map(attrgetter(key), rows))) > 1
 
 
 def with_means(rows: Iterable[ArmRow]) -> list[ArmRow]:
@@ -346,10 +393,11 @@ def with_means(rows: Iterable[ArmRow]) -> list[ArmRow]:
         if outside not in groups.values():  # the mean of one group is not said twice
             groups[OUT_OF_DOMAIN] = outside
         for name, of in groups.items():
-            if len({row.benchmark for row in of}) > 1:
-                whole = sizes.get(name, len(of))
-                title = f"{name} ({len(of)})" if whole == len(of) else f"{name} ({len(of)} of {whole})"
-                value = float(np.mean([row.ndcg for row in of]))
+            if _differ(of, "benchmark"):
+                share = str(len(of))
+                if sizes.get(name, len(of)) != len(of):
+                    share += f" of {sizes[name]}"
+                title, value = f"{name} ({share})", float(np.mean([row.ndcg for row in of]))
                 kept.append(replace(of[0], benchmark=title, ndcg=value, scores=None))
 
     return kept
@@ -363,21 +411,25 @@ def said(evidence: FigureData, numbers: Numbers, uncertainty: str = "") -> str:
     """What the numbers rest on: datasets, how many of them in-domain, seeds, and their interval, or why they have none.
     ``uncertainty`` is the figure's own sentence on that."""
     names = {row.benchmark for row in evidence.rows if not _is_mean(row.benchmark)}
-    in_domain = {row.benchmark for row in evidence.rows if row.in_domain}
     shown = {str(row.get("benchmark") or row.get("dataset") or "") for row in numbers} & names or names
     if not shown:
         return uncertainty
 
-    within = len(shown & in_domain)
-    domain = f"{within} of them in-domain" if within else "out of domain"
-    if within == len(shown):
-        domain = "all in-domain"
+    within = len({row.benchmark for row in evidence.rows if row.in_domain} & shown)
+    domain = "out of domain"
+    if within:
+        domain = "all in-domain" if within == len(shown) else f"{within} of them in-domain"
 
+    basis = f"Rests on {counted(len(shown), 'dataset')}, {domain}"
     seeds = [row["seeds"] for row in numbers if "seeds" in row and row.get("per_doc", 1)]
-    trained = f"; {counted(min(seeds), 'seed')}" if seeds else ""
-    dev = f" Left out, as it chose checkpoints: {', '.join(evidence.dev)}." if evidence.dev else ""
-    basis = f"Rests on {counted(len(shown), 'dataset')}, {domain}{trained}."
-    return f"{basis} {uncertainty or _intervals(numbers, seeds)}{dev}"
+    if seeds:
+        basis += f"; {counted(min(seeds), 'seed')}"
+
+    sentences = [f"{basis}.", uncertainty or _intervals(numbers, seeds)]
+    if evidence.dev:
+        sentences.append(f"Left out, as it chose checkpoints: {', '.join(evidence.dev)}.")
+
+    return " ".join(sentences)
 
 
 def said_of_errors(numbers: Numbers) -> str:
@@ -393,9 +445,10 @@ def said_of_errors(numbers: Numbers) -> str:
 
 def _intervals(numbers: Numbers, seeds: Sequence[int]) -> str:
     """What the intervals of scores are over, or why there are none."""
-    known = [row.get("low") is not None for row in numbers]
-    if not any(known):
+    unknown = sum(row.get("low") is None for row in numbers)
+    if unknown == len(numbers):
         return "No interval: means over datasets have none, nor scores that were not kept for each query."
-    over = "queries and seeds" if seeds and min(seeds) > 1 else "queries (one seed shows no spread of training)"
-    means = "" if all(known) else " Means over datasets have none."
-    return f"95% intervals over {over}, each by itself.{means}"
+
+    over = "queries and seeds" if min(seeds, default=1) > 1 else "queries (one seed shows no spread of training)"
+    sentence = f"95% intervals over {over}, each by itself."
+    return f"{sentence} Means over datasets have none." if unknown else sentence

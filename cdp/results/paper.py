@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
+from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
@@ -65,37 +66,42 @@ class Table:
 
 PASSAGES = " per passage"
 
+# {heading: {retriever: cell}}
+CellsByColumn = dict[str, dict[str, TableCell]]
+
 
 def paper_table(comparison: Comparison) -> Table:
     """Retrievers by benchmarks, then the means of the registry's groups and of the benchmarks that all retrievers have.
 
     A group's mean stands where two of its members were evaluated, and says over how many of all it runs.
     """
-    rows = comparison.rows
-    names = sorted({row.retriever for row in rows}, key=lambda name: (name != comparison.baseline, name))
-    columns: dict[str, dict[str, TableCell]] = defaultdict(dict)
-    files: dict[str, dict[str, TableCell]] = defaultdict(dict)  # beside the others, and part of no mean
-    for row in rows:
-        place = row.place if row.per_file is None else row.place + PASSAGES
-        columns[place][row.retriever] = TableCell(row.ndcg, row.marks, row.significant)
+    columns: CellsByColumn = defaultdict(dict)
+    files: CellsByColumn = defaultdict(dict)  # beside the others, and part of no mean
+    for row in comparison.rows:
+        place = row.place
         if row.per_file is not None:
-            files[f"{row.place} per file"][row.retriever] = TableCell(row.per_file, row.marks)
+            files[f"{place} per file"][row.retriever] = TableCell(row.per_file, row.marks)
+            place += PASSAGES
+        columns[place][row.retriever] = TableCell(row.ndcg, row.marks, row.significant)
 
+    names = sorted({row.retriever for row in comparison.rows}, key=lambda name: (name != comparison.baseline, name))
     reported = [column for place, column in columns.items() if place.removesuffix(PASSAGES) not in comparison.dev]
     shared = [column for column in reported if len(column) == len(names)]
     means = {}
     if shared and len(reported) > 1:
         means[f"Mean ({len(shared)} of {len(reported)})"] = _means(shared)
 
-    every = _ranked({**columns, **files, **_group_means(rows), **means})
-    cells = ((name, tuple(column.get(name, TableCell()) for column in every.values())) for name in names)
+    every = _ranked({**columns, **files, **_group_means(comparison.rows), **means})
+    rows = []
+    for name in names:
+        rows.append((name, tuple(column.get(name, TableCell()) for column in every.values())))
 
-    return Table(tuple(every), tuple(cells), tuple(notes(comparison)))
+    return Table(tuple(every), tuple(rows), tuple(notes(comparison)))
 
 
-def _group_means(rows: Sequence[ResultRow]) -> dict[str, dict[str, TableCell]]:
-    """{heading: {retriever: mean}} of each group and protocol."""
-    found: dict[str, dict[str, dict[str, TableCell]]] = defaultdict(lambda: defaultdict(dict))
+def _group_means(rows: Sequence[ResultRow]) -> CellsByColumn:
+    """The mean of each group and protocol."""
+    found: dict[str, CellsByColumn] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         entry = registry.find(row.benchmark)
         if entry is not None and entry.schema and row.split == entry.split and not row.version:
@@ -103,12 +109,13 @@ def _group_means(rows: Sequence[ResultRow]) -> dict[str, dict[str, TableCell]]:
 
     groups = registry.groups()
     wholes = {entry.name: groups[entry.title] for entry in registry.entries() if not entry.schema}
-    means: dict[str, dict[str, TableCell]] = {}
+    means: CellsByColumn = {}
     for protocol, members in found.items():
         for name, parts in wholes.items():  # CQADupStack is one member of BEIR: the mean of its parts
-            members[name] |= _means([members.get(part, {}) for part in parts], whole=True)
+            members[name] |= _means([members[part] for part in parts], whole=True)
+
         for title, of_group in groups.items():
-            columns = [members.get(name, {}) for name in of_group]
+            columns = [members[name] for name in of_group]
             if sum(map(bool, columns)) > 1:
                 suffix = "" if protocol == "published" else f" ({protocol})"
                 means[f"{title}{suffix} mean"] = _means(columns)
@@ -118,30 +125,33 @@ def _group_means(rows: Sequence[ResultRow]) -> dict[str, dict[str, TableCell]]:
 
 def _means(columns: Sequence[Mapping[str, TableCell]], whole: bool = False) -> dict[str, TableCell]:
     """The mean of each retriever over columns; with ``whole`` only of those that have all."""
-    counts = Counter(name for column in columns for name in column)
-    names = [name for name, n in counts.items() if n == len(columns) or not whole]
-    return {name: _mean([column.get(name, TableCell()) for column in columns]) for name in names}
+    means = {}
+    for name, n in Counter(chain.from_iterable(columns)).items():
+        if n == len(columns) or not whole:
+            means[name] = _mean([column[name] for column in columns if name in column], len(columns))
+
+    return means
 
 
-def _mean(cells: Sequence[TableCell]) -> TableCell:
-    values = [cell.value for cell in cells if cell.value is not None]
-    coverage = "" if len(values) == len(cells) else f"{len(values)}/{len(cells)}"
+def _mean(cells: Sequence[TableCell], of: int) -> TableCell:
+    """The mean of the cells that there are, of so many columns."""
+    coverage = "" if len(cells) == of else f"{len(cells)}/{of}"
     remarks = dict.fromkeys([coverage, *(cell.remark for cell in cells)])
+    values = [cell.value for cell in cells if cell.value is not None]
     return TableCell(fmean(values), ", ".join(filter(None, remarks)))
 
 
-def _ranked(columns: Mapping[str, Mapping[str, TableCell]]) -> dict[str, dict[str, TableCell]]:
+def _ranked(columns: CellsByColumn) -> CellsByColumn:
     """The columns with the places of their cells; a column of one value has no best."""
-    ranked: dict[str, dict[str, TableCell]] = {}
+    ranked: CellsByColumn = {}
     for heading, column in columns.items():
-        competing = [float(cell.number) for cell in column.values() if not cell.remark]
-        best = sorted(set(competing), reverse=True)[: 2 if len(competing) > 1 else 0]
-        places = {f"{value:.1f}": place for place, value in enumerate(best, start=1)}
+        competing = {name: cell.number for name, cell in column.items() if not cell.remark}
+        best = sorted(set(competing.values()), key=float, reverse=True)[:2]
 
         ranked[heading] = dict(column)
-        for name, cell in column.items():
-            if not cell.remark:
-                ranked[heading][name] = replace(cell, place=places.get(cell.number, 0))
+        for name, number in competing.items():
+            if len(competing) > 1 and number in best:
+                ranked[heading][name] = replace(column[name], place=best.index(number) + 1)
 
     return ranked
 
@@ -152,9 +162,11 @@ def to_markdown(table: Table) -> str:
     for name, cells in table.rows:
         lines.append([_markdown(name), *(cell.shown("**{}**", "<u>{}</u>") for cell in cells)])
 
-    rows = [f"| {' | '.join(texts)} |" for texts in lines]
-    notes = [f"\n{dagger}{_markdown(note)}" for dagger, note in zip(_daggers("† "), table.notes, strict=False)]
-    return "\n".join([*rows, *notes]) + "\n"
+    written = [f"| {' | '.join(texts)} |" for texts in lines]
+    for dagger, note in zip(_daggers("† "), table.notes, strict=False):
+        written.append(f"\n{dagger}{_markdown(note)}")
+
+    return "\n".join(written) + "\n"
 
 
 def _daggers(first: str) -> Iterator[str]:
@@ -168,42 +180,45 @@ def _markdown(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|~$#!])", r"\\\1", plain)
 
 
-_LATEX = {
+_LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    "[": "{[}", "*": "{*}",
-}  # fmt: skip
-_LATEX |= {character: "\\" + character for character in "&%$#_{}"}
+    "[": "{[}", "*": "{*}", **{character: "\\" + character for character in "&%$#_{}"},
+})  # fmt: skip
 
 
 def _latex(text: str) -> str:
     """A text that LaTeX prints as it is, on one line, also after a line's end (which takes [ and * for its own)."""
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+    return " ".join(text.split()).translate(_LATEX)
 
 
 def to_latex(table: Table) -> str:
     """A ``tabular`` with booktabs' rules, its notes below it."""
-    dagger = r"$^\dagger$"
-    lines = [[_latex(text) for text in (HEAD, *table.columns)]]
-    for name, cells in table.rows:
-        shown = (cell.shown(r"\textbf{{{}}}", r"\underline{{{}}}", dagger) for cell in cells)
-        lines.append([_latex(name), *(text.replace("–", "--") for text in shown)])
-    head, *body = [" & ".join(texts) + r" \\" for texts in lines]
     columns = rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}"
-    marked = zip(_daggers(f"{dagger} "), table.notes, strict=False)
-    notes = [rf"\par\smallskip{{\footnotesize {mark}{_latex(note)}\par}}" for mark, note in marked]
-    whole = [columns, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", *notes]
-    return "\n".join(whole) + "\n"
+    lines = [columns, r"\toprule", _latex_row(map(_latex, (HEAD, *table.columns))), r"\midrule"]
+    for name, cells in table.rows:
+        shown = (cell.shown(r"\textbf{{{}}}", r"\underline{{{}}}", r"$^\dagger$") for cell in cells)
+        lines.append(_latex_row([_latex(name), *(text.replace("–", "--") for text in shown)]))
+
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    for dagger, note in zip(_daggers(r"$^\dagger$ "), table.notes, strict=False):
+        lines.append(rf"\par\smallskip{{\footnotesize {dagger}{_latex(note)}\par}}")
+
+    return "\n".join(lines) + "\n"
+
+
+def _latex_row(texts: Iterable[str]) -> str:
+    return " & ".join(texts) + r" \\"
 
 
 def notes(comparison: Comparison) -> list[str]:
     """What the daggers mean: the test, the correction, and over how many queries and comparisons."""
-    tested = [row for row in comparison.rows if row.p_holm is not None]
+    tested = comparison.tested
     if not tested:
         return []
 
     units = {row.place: row.units for row in tested}
-    queries = ", ".join(f"{place} {n}" for place, n in units.items())
+    queries = ", ".join(map(" ".join, units.items()))
     test = (
         f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
         f"two-sided{_corrected(comparison)}. Queries: {queries}."
@@ -215,14 +230,16 @@ def notes(comparison: Comparison) -> list[str]:
             f"with fewer than {FEWEST_CLUSTERS} groups nothing is marked."
         )
 
-    sentences = [test]
+    spreads = []
+    for row in comparison.rows:
+        if row.seeds > 1:
+            spreads.append(f"{row.retriever} on {row.place} {row.score} ({row.seeds} seeds)")
 
-    averaged = [row for row in comparison.rows if row.seeds > 1]
-    if averaged:
-        spreads = "; ".join(f"{row.retriever} on {row.place} {row.score} ({row.seeds} seeds)" for row in averaged)
+    sentences = [test]
+    if spreads:
         sentences.append(
             "Runs that differ in the seed alone are averaged, query by query. "
-            f"Mean ± standard deviation over seeds: {spreads}."
+            f"Mean ± standard deviation over seeds: {'; '.join(spreads)}."
         )
 
     if comparison.dev:
@@ -233,11 +250,15 @@ def notes(comparison: Comparison) -> list[str]:
 
 def test_line(comparison: Comparison) -> str:
     """The test in one line."""
-    tested = [row for row in comparison.rows if row.p_holm is not None]
-    n, groups = max(((row.n_queries, row.n_clusters or row.n_queries) for row in tested), default=(0, 0))
-    seeds = " and the seeds" if any(row.noise == "seeds" for row in comparison.rows) else ""
-    over = f"{clustered(n, groups, ' queries')}{seeds}{_corrected(comparison)}"
-    return f"Paired t-test over {over}. Bars: uncorrected 95% intervals."
+    n = groups = 0
+    if comparison.tested:
+        largest = max(comparison.tested, key=lambda row: (row.n_queries, row.n_clusters or row.n_queries))
+        n, groups = largest.n_queries, largest.n_clusters or largest.n_queries
+
+    over = clustered(n, groups, " queries")
+    if any(row.noise == "seeds" for row in comparison.rows):
+        over += " and the seeds"
+    return f"Paired t-test over {over}{_corrected(comparison)}. Bars: uncorrected 95% intervals."
 
 
 def _corrected(comparison: Comparison) -> str:
@@ -274,15 +295,13 @@ CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "v
 
 def to_csv(comparison: Comparison) -> str:
     """The rows of a comparison as CSV with a header; numbers in full, empty where there is none."""
-    rows = ([getattr(row, name) for name in CSV_COLUMNS] for row in comparison.rows)
-    return csv_text(CSV_COLUMNS, rows)
+    return csv_text(CSV_COLUMNS, map(attrgetter(*CSV_COLUMNS), comparison.rows))
 
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
     """The comparison without the scores of single queries, for JSON."""
-    same = ("baseline", "baseline_id", "settings", "n_tests", "left_out")
-    rows = [row.record() for row in comparison.rows]
-    return {**{name: getattr(comparison, name) for name in same}, "rows": rows, "notes": notes(comparison)}
+    facts = {name: getattr(comparison, name) for name in ("baseline", "baseline_id", "settings", "n_tests", "left_out")}
+    return {**facts, "rows": [row.record() for row in comparison.rows], "notes": notes(comparison)}
 
 
 def write(comparison: Comparison, form: str) -> str:

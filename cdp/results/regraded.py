@@ -12,7 +12,6 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
 from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
-from cdp.principle.decide import MAX_UNJUDGED
 from cdp.studies import records
 
 # More than a table has rows: scoring a run takes milliseconds, and a page asks at every click.
@@ -72,21 +71,29 @@ def if_relevant(
     """Return (the share of unjudged documents in the first tens of the side that has most, the second side's NDCG@10
     minus the first's in points, were all of these of the top grade); None as of ``_by_grades``, or where at most
     ``MAX_UNJUDGED`` are unjudged. ``sides`` are the evaluations of a recipe's seeds each."""
+    from cdp.principle.decide import MAX_UNJUDGED  # a room that most commands start without
+
     runs = []
     for side in sides:
-        found = [kept for row in side if (kept := _by_grades(workspace, row)) is not None]
-        if len(found) < len(side):
-            return None
-        grades = found[0][1]
-        runs.append([run for run, _, _ in found])
+        of_side = []
+        for row in side:
+            found = _by_grades(workspace, row)
+            if found is None:
+                return None
+            run, grades, _ = found
+            of_side.append(run)
+        runs.append(of_side)
 
     share = max(judged.unjudged_share(grades, *side) for side in runs)
     if share <= MAX_UNJUDGED:
         return None
 
     top = judged.all_relevant(grades, judged.missing(grades, *runs[0], *runs[1]))
-    first, second = ([scores_of(run, top) for run in side] for side in runs)
-    means = [fmean(scores.get(q, 0.0) for scores in side for q in queries) for side in (first, second)]
+    means = []
+    for side_runs in runs:
+        of_runs = [scores_of(run, top) for run in side_runs]
+        means.append(fmean(scores.get(query, 0.0) for scores in of_runs for query in queries))
+
     return share, 100 * (means[1] - means[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import json
 from pathlib import Path
 
@@ -111,3 +112,19 @@ def test_bytes_that_are_no_text_get_no_encoding_offered(tmp_path: Path) -> None:
     path.write_bytes(bytes(range(1, 256)) * 8)
     with pytest.raises(InputError, match=r"does not fit\. Check that the right file was chosen"):
         read_documents(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["d.jsonl", "d.jsonl.gz", "d.csv"])
+def test_the_encoding_is_found_behind_the_first_block(tmp_path: Path, name: str) -> None:
+    rows = [(f"d{n}", "plain words of a document " * 12) for n in range(2 * BLOCK // 300)]
+    rows.append(("late", TEXTS["cp1252"]))
+    lines = [json.dumps({"_id": id, "text": text}, ensure_ascii=False) for id, text in rows]
+    if name.endswith(".csv"):
+        lines = ["_id,text", *(f'{id},"{text}"' for id, text in rows)]
+    data = "".join(f"{line}\n" for line in lines).encode("cp1252")
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with read_documents(tmp_path / name) as result:
+        assert triples(result)[-1] == ("late", "", TEXTS["cp1252"])
+        assert (result.n_documents, result.n_rejected) == (len(rows), 0)
+        assert [file.encoding for file in result.files] == ["cp1252"]

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.corpus.checks import excerpt, type_name
-from cdp.corpus.columns import Layout, in_columns, resolved, texts_of
+from cdp.corpus.columns import Layout, in_columns, in_parts, resolved, texts_of
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Item, Row, RowFormat
-from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, numbered_lines, open_text
+from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, encoding_of_head, numbered_lines, open_text
 
 # A line that is no object: one is written over several lines.
 _INDENTED = re.compile(r"\{[ \t\r]*\n")
@@ -35,15 +35,16 @@ _DECODER = json.JSONDecoder()
 def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
     """Return a row per line, blank ones skipped; of an array one per entry, numbered from 1; of objects over several
     lines one per object, numbered by its first."""
-    return _reader_of(source, options)(open_text(source, options.encoding), source)
+    with open_text(source, options.encoding) as text:
+        read = _reader_of(text)
+    return read(open_text(source, options.encoding), source)
 
 
 Text = AbstractContextManager[io.TextIOBase]
 
 
-def _reader_of(source: Source, options: ReadOptions) -> Callable[[Text, Source], Iterator[Row | BadRow]]:
-    with open_text(source, options.encoding) as text:
-        head = text.read(4096).lstrip()
+def _reader_of(text: io.TextIOBase) -> Callable[[Text, Source], Iterator[Row | BadRow]]:
+    head = text.read(4096).lstrip()
     if head.startswith("["):
         return _entries
     return _objects if _INDENTED.match(head) else _lines
@@ -70,12 +71,12 @@ def _lines(opened: Text, _: Source | None = None, first: int = 1) -> Iterator[Ro
 
 def stream(source: Source, options: ReadOptions) -> Iterator[Item]:
     """Return what ``json_rows`` does, lines that Arrow can parse as columns."""
-    read = _reader_of(source, options)
+    rows = partial(json_rows, source, options)
+    with encoding_of_head(source, options.encoding):
+        with open_text(source, options.encoding) as text:
+            in_lines = _reader_of(text) is _lines
+        head, fields = resolved(source, options, rows) if in_lines else ([], None)
 
-    def rows() -> Iterator[Row | BadRow]:
-        return read(open_text(source, options.encoding), source)
-
-    head, fields = resolved(source, options, rows) if read is _lines else ([], None)
     if fields is None:
         return rows()
     wanted = {name: pa.string() for name in (fields.id, fields.title, fields.text) if name}
@@ -102,9 +103,9 @@ def _parsed(schema: pa.Schema, block: bytes, ends: NDArray[np.int64]) -> dict[st
 
     lengths = ends - begins
 
-    opening = data & 0xDF == ord("[")  # or {
-    if np.count_nonzero(opening) > len(ends) + DEEPEST:
-        opened = np.flatnonzero(opening)
+    n_open = sum(np.count_nonzero(part & 0xDF == ord("[")) for _, part in in_parts(block))  # or {
+    if n_open > len(ends) + DEEPEST:
+        opened = np.flatnonzero(data & 0xDF == ord("["))
         if np.diff(np.searchsorted(opened, ends), prepend=0).max() > DEEPEST:
             return None
 

@@ -22,7 +22,7 @@ from cdp.corpus.checks import GUESSES, excerpt, listed
 from cdp.corpus.columns import Layout, in_columns, resolved, texts_of
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Item, Row, RowFormat
-from cdp.corpus.sources import Source, numbered_lines, open_text
+from cdp.corpus.sources import Source, encoding_of_head, numbered_lines, open_text
 
 SAMPLE_CHARACTERS = 1 << 18
 Cells = tuple[int, list[str]]
@@ -73,11 +73,13 @@ def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator
     """Return what ``table_rows`` does, rows that Arrow can parse as columns."""
     from pyarrow import csv as arrow
 
-    delimiter, quoted = shape(source, options)
+    with encoding_of_head(source, options.encoding):
+        delimiter, quoted = shape(source, options)
+        rows = partial(_rows, source, options, delimiter, quoted)
+        head, fields = resolved(source, options, rows)
+        at_once = fields is not None and _begins_at_once(source, options, delimiter, quoted)
 
-    rows = partial(_rows, source, options, delimiter, quoted)
-    head, fields = resolved(source, options, rows)
-    if fields is None:
+    if fields is None or not at_once:
         return rows()
 
     header = list(head[0].values)
@@ -114,17 +116,16 @@ def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator
         return {name: texts for name, texts in columns.items() if texts is not None}
 
     ends_of = partial(_ends_of_records, delimiter, quoted)
-    spent = source.budget.spent
+    return in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
 
+
+def _begins_at_once(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> bool:
+    """Return True if the first record is whole and on the first line. Nothing is counted as read."""
+    spent = source.budget.spent
     with open_text(source, options.encoding, newline="" if quoted else "\n") as text:
         first = next(_records(source, text, delimiter, quoted))
-
     source.budget.spent = spent
-
-    if isinstance(first, BadRow) or first[0] > 1:
-        return rows()
-
-    return in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
+    return not isinstance(first, BadRow) and first[0] == 1
 
 
 def _ends_of_records(delimiter: str, quoted: bool, block: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64] | None:

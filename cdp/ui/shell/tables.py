@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -25,6 +25,8 @@ from cdp.base.text import signed as points
 from cdp.base.text import size as size
 
 __all__ = ["count", "points"]
+
+T = TypeVar("T")
 
 # WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read.
 JOINER = "\u2060"
@@ -68,11 +70,6 @@ def html_marked(pieces: Iterable[tuple[str, bool]]) -> str:
             text = f"<mark>{text}</mark>"
         shown.append(text)
     return "".join(shown)
-
-
-def dashed(form: str, value: Any) -> str:
-    """Return a value in a format, as ``{:.1f}``; a dash where there is none."""
-    return MISSING if value is None else form.format(value)
 
 
 def number(value: float) -> str:
@@ -142,13 +139,18 @@ def show(columns: Mapping[str, Sequence[Any]], **options: Any) -> None:
     _table(columns, **options)
 
 
-def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the columns of a table by their titles; every row names all of them."""
-    columns: dict[str, list[Any]] = defaultdict(list)
+def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, Sequence[Any]]:
+    """Return rows (title → cell, the same titles in each) as columns for ``show``."""
+    columns: dict[str, Any] = defaultdict(list)
     for row in rows:
         for title, cell in row.items():
             columns[title].append(cell)
-    return dict(columns)
+    return columns
+
+
+def written(value: T | None, form: Callable[[T], str], missing: str | None = None) -> str | None:
+    """Return ``form(value)``, or ``missing`` for None: a table shows a dash there."""
+    return missing if value is None else form(value)
 
 
 def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
