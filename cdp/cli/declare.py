@@ -379,7 +379,8 @@ def _is_config(hint: Any) -> bool:
 
 def _of_type(name: str, hint: Any, word: bool = False, required: bool = False) -> Argument:
     """Return the argument that a parameter of this type is."""
-    kind, marks = hint, ()
+    kind: Any = hint
+    marks: tuple[Any, ...] = ()
     if get_origin(hint) is Annotated:
         kind, marks = hint.__origin__, hint.__metadata__
     if get_origin(kind) in (Union, types.UnionType):
@@ -389,7 +390,8 @@ def _of_type(name: str, hint: Any, word: bool = False, required: bool = False) -
     if get_origin(kind) is Literal:
         choices = get_args(kind)
 
-    texts, reads = [], None
+    texts: list[str] = []
+    reads = None
     for mark in marks:
         if isinstance(mark, str):
             texts.append(mark)
