@@ -57,7 +57,7 @@ def _cells(row: ResultRow) -> dict[str, Any]:
         "index": if_known(row.index_bytes, size),
         "ms per query": if_known(row.query_ms, "{:.3g}".format),
         "benchmark": row.place,
-        "read with": ", ".join(badge.word for badge in row.badges),
+        "read with": ", ".join(row.words),
         "start": row.start,
         "id": row.retriever_id,
     }

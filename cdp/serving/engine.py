@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdp.base.errors import CdpError, InputError, ModelError, WorkspaceError
-from cdp.base.memory import return_freed_memory
+from cdp.base.machine import return_freed_memory
 from cdp.base.records import Document
 from cdp.base.text import Progress, silent
 from cdp.base.workspace import Workspace
