@@ -32,6 +32,7 @@ REMOVED = {
 }  # fmt: skip
 # The most cells that the empty margin of a table can stand for.
 MAX_REPEATS = 1_000
+COUNTS = ("columns-repeated", "columns-spanned", "rows-spanned")
 
 
 def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
@@ -138,10 +139,11 @@ class _OpenDocument(Flow):
         href = next((value for key, value in item.attrib.items() if key.endswith("}href")), "")
         return self.package.xml(posixpath.normpath(posixpath.join(href, "content.xml")))
 
-    def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
-        for cell, columns in super().cells(row):
-            times = int(attribute(cell, "table:number-columns-repeated", "1"))
-            yield from [(cell, columns)] * min(times, MAX_REPEATS)
+    def cells(self, row: Any) -> Iterator[tuple[Any, int, int]]:
+        # Not all programs write the cells that another covers: what it spans says it.
+        for cell, _, _ in super().cells(row):
+            times, across, down = (int(attribute(cell, f"table:number-{count}", "1")) for count in COUNTS)
+            yield from [(cell, across, down)] * min(times, MAX_REPEATS)
 
     def heads(self, row: Any) -> bool:
         return name(row.getparent()) == "table:table-header-rows"

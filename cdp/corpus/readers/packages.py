@@ -99,14 +99,15 @@ class Package:
         with self._opened(part) as stream:
             return etree.parse(stream, parser).getroot()
 
-    def each(self, part: str, wanted: str) -> Iterator[Any]:
-        """Yield the elements of this local name in a part that is too long to hold, each to be read at once."""
+    def each(self, part: str, *wanted: str) -> Iterator[Any]:
+        """Yield the elements of these local names in a part that is too long to hold, each to be read at once."""
         from lxml import etree
 
         if part not in self._zip.NameToInfo:
             return
         with self._opened(part) as stream:
-            for _, element in etree.iterparse(stream, tag=f"{{*}}{wanted}", resolve_entities=False, no_network=True):
+            tags = [f"{{*}}{tag}" for tag in wanted]
+            for _, element in etree.iterparse(stream, tag=tags, resolve_entities=False, no_network=True):
                 yield element
                 element.clear()
                 while (before := element.getprevious()) is not None:
@@ -148,9 +149,10 @@ class Package:
 
 
 _TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v", "x:t"))
+WORD_ART = "v:textpath"  # its text is an attribute
 # Elements that end a word where they begin and where they end.
 _BREAKS = frozenset(("w:p", "w:tab", "w:ptab", "w:br", "w:cr", "w:noBreakHyphen", "a:p", "a:br", "c:v", "x:comment",
-                     "m:e", "m:num", "m:den", "m:sup", "m:sub", "m:deg", "m:fName", "m:lim", "m:oMath",
+                     WORD_ART, "m:e", "m:num", "m:den", "m:sup", "m:sub", "m:deg", "m:fName", "m:lim", "m:oMath",
                      "text:p", "text:h", "text:tab", "text:line-break", "text:s"))  # fmt: skip
 # Elements beside or above the text in which they stand, also in the midst of a word.
 _ASIDE = frozenset(("w:del", "w:moveFrom", "w:rt", "w:txbxContent", "mc:Fallback", "office:annotation", "text:note"))
@@ -173,7 +175,7 @@ def all_text(root: Any, hidden: Collection[str] = ()) -> str:
         styled = attribute(element, "text:style-name") if hidden else ""
         if kind in _BREAKS:
             inside[-1].append("\n")
-        if kind in _ASIDE or styled in hidden or (kind == "w:r" and is_hidden(element)):
+        if kind in _ASIDE or styled in hidden or (kind == "w:r" and is_on(element, "w:rPr", "w:vanish")):
             if starts:
                 texts.append([])
                 inside.append(texts[-1])
@@ -184,7 +186,7 @@ def all_text(root: Any, hidden: Collection[str] = ()) -> str:
         if starts:
             number = kind == "c:v" and name(element.getparent().getparent()) == "c:numCache"
             taken = (kind in _TEXTS and not number) or kind.partition(":")[0] in _MIXED
-            own = (element.text or "") if taken else ""
+            own = (element.text or "") if taken else element.get("string", "") if kind == WORD_ART else ""
         elif element is not root and name(element.getparent()).partition(":")[0] in _MIXED:
             own = element.tail or ""
         if own and not skipped:
@@ -223,15 +225,15 @@ def prune(root: Any, left_out: Callable[[Any, str], str | None], report: Report)
     return root
 
 
-def is_hidden(run: Any) -> bool:
-    """Return True for a run of Word that is marked hidden."""
-    mark = child(run, "w:rPr", "w:vanish")
+def is_on(element: Any, *path: str) -> bool:
+    """Return True where a property of Word is set and not switched off."""
+    mark = child(element, *path)
     return mark is not None and attribute(mark, "w:val") not in ("0", "false", "off")
 
 
 # A text document's elements, Word's or OpenDocument's.
 ROWS = ("w:tr", "table:table-row")
-CELLS = ("w:tc", "table:table-cell", "table:covered-table-cell")
+CELLS = ("w:tc", "table:table-cell")
 
 
 class Flow:
@@ -249,9 +251,9 @@ class Flow:
         """Put an element of this name into the parent."""
         self.into(parent, item)
 
-    def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
-        """Yield the cells of a row, None for an empty one, and how many columns each takes."""
-        yield from ((cell, 1) for cell in parts(row, CELLS))
+    def cells(self, row: Any) -> Iterator[tuple[Any, int, int]]:
+        """Yield the cells of a row, None for an empty one, and how many columns and rows each takes."""
+        yield from ((cell, 1, 1) for cell in parts(row, CELLS))
 
     def heads(self, row: Any) -> bool:
         """Return True for a row of the table's header behind its first."""
@@ -289,8 +291,8 @@ class Flow:
         for number, row in enumerate(parts(element, ROWS)):
             in_header = number == 0 or (in_header and self.heads(row))
             line = child_of(grid, "tr")
-            for cell, columns in self.cells(row):
-                made = child_of(line, "th" if in_header else "td", colspan=str(columns))
+            for cell, across, down in self.cells(row):
+                made = child_of(line, "th" if in_header else "td", colspan=str(across), rowspan=str(down))
                 if cell is not None:
                     self.into(made, cell)
 

@@ -247,6 +247,7 @@ def _lowered(before: str, text: str) -> str:
 # What a structure of MathML or of Office's formulas reads as, from its parts.
 _FORMULAS = {
     "mfrac": "{}/{}", "msup": "{}^{}", "msub": "{}_{}", "msubsup": "{}_{}^{}", "msqrt": "√{}",
+    "munder": "{}_{}", "munderover": "{}_{}^{}",
     "f": "{}/{}", "sSup": "{}^{}", "sSub": "{}_{}", "sSubSup": "{}_{}^{}", "rad": "{}√{}", "d": "({})",
 }  # fmt: skip
 

@@ -142,9 +142,12 @@ def _unseen(element: Any) -> str:
     names = attributes.get("class", "").split()
     if not _HIDDEN_NAMES.isdisjoint(names):
         return "hidden text"
-    if "headerlink" in names:
+    role = attributes.get("role", "")
+    if "headerlink" in names or role == "doc-backlink":
         return "links to headings"
     kind = attributes.get("{http://www.idpf.org/2007/ops}type", attributes.get("epub:type", ""))
+    if role == "doc-noteref" or kind == "noteref":
+        element.tag = "sup"  # some are raised by their style alone
     return "page numbers" if kind == "pagebreak" else ""
 
 
