@@ -29,11 +29,9 @@ from cdp.corpus.readers.packages import (
 )
 from cdp.corpus.readers.walk import blocks, formula
 
-# Parts that hold text, by their place in the package of every writer.
 PARTS = {
     r"/document\d*\.xml$": "text", r"/footnotes\d*\.xml$": "footnotes", r"/endnotes\d*\.xml$": "endnotes",
-    r"/comments\d*\.xml$": Kind.COMMENTS, r"/(header|footer)\d*\.xml$": Kind.HEADERS,
-    r"/charts/chart\d*\.xml$": "charts", r"/diagrams/data\d*\.xml$": "SmartArt",
+    r"/(header|footer)\d*\.xml$": Kind.HEADERS,
 }  # fmt: skip
 UNREAD = "it holds other documents (altChunk), which are not read"
 NOTES = {"w:footnoteReference": "footnotes", "w:endnoteReference": "endnotes"}
@@ -55,7 +53,7 @@ class _Word(Flow):
     def __init__(self, package: Package, report: Report) -> None:
         super().__init__(report)
         self.package = package
-        self.part = package.of_kind("officeDocument")[0]
+        self.part = package.main
         # {id: (name, level of outline or 0, style it is based on)}. Names of built-in styles are always English.
         self.styles: dict[str, tuple[str, int, str]] = {}
         self.hidden: set[str] = set()  # styles of text that is not shown
@@ -86,9 +84,6 @@ class _Word(Flow):
         yield from blocks(page, self.report)
         for note in self.notes.values():
             self.report.remove(all_text(note), "notes without a mark")
-        for kind, removed in (("comments", Kind.COMMENTS), ("header", Kind.HEADERS), ("footer", Kind.HEADERS)):
-            for root in self._related(kind):
-                self.report.remove(all_text(root), removed)
 
     def _left_out(self, item: Any, kind: str) -> str | None:
         if kind in ("w:del", "w:moveFrom") and name(item.getparent()) not in ("w:rPr", "w:trPr"):

@@ -20,6 +20,7 @@ from cdp.corpus.readers.packages import (
     attribute,
     box,
     child_of,
+    declared_title,
     name,
     prune,
     within,
@@ -28,7 +29,7 @@ from cdp.corpus.readers.walk import blocks, formula
 
 REMOVED = {
     "text:tracked-changes": Kind.DELETED, "office:annotation": Kind.COMMENTS, "text:ruby-text": "phonetic guides",
-    "text:placeholder": Kind.TEMPLATE, "text:table-of-content": Kind.CONTENTS, **dict.fromkeys(ABOUT, ""),
+    "text:placeholder": Kind.TEMPLATE, "text:table-of-content": Kind.CONTENTS, **dict.fromkeys(ABOUT, Kind.ABOUT),
 }  # fmt: skip
 # The most cells that the empty margin of a table can stand for.
 MAX_REPEATS = 1_000
@@ -60,9 +61,7 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
     page = box([])
     flow.into(page, prune(content, flow.left_out, report))
     yield from blocks(page, report)
-    meta = package.xml("meta.xml")
-    title = "" if meta is None else meta.findtext(".//{http://purl.org/dc/elements/1.1/}title")
-    report.title = report.title or " ".join((title or "").split())
+    report.title = report.title or declared_title(package.xml("meta.xml"))
 
 
 def _object_text(root: Any) -> str:

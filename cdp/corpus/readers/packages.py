@@ -28,6 +28,14 @@ class Kind(StrEnum):
     COPIES = "copies for older programs"
     TEMPLATE = "template text"
     CONTENTS = "table of contents"
+    ABOUT = "about the document"
+
+
+# Parts that formats have in common, by their place in the package of every writer.
+PARTS = {
+    r"/comments?\d*\.xml$|/comments/[^/]+\.xml$": Kind.COMMENTS, r"/charts/chart[^/]*\.xml$": "charts",
+    r"/diagrams/data\d*\.xml$": "SmartArt",
+}  # fmt: skip
 
 
 # Namespaces by the prefix that the standard and all writers use; those of strict files lie elsewhere.
@@ -87,25 +95,26 @@ class Package:
 
     def __init__(self, path: Path) -> None:
         self._zip = zipfile.ZipFile(path)
-        self.names = self._zip.namelist()
+        self.names = self._zip.NameToInfo
+        self.main = next(iter(self.of_kind("officeDocument")), "")
 
     def xml(self, part: str) -> Any:
         """Return the root of a part, None where there is none. Entities are not resolved: they could name files."""
         from lxml import etree
 
-        if part not in self._zip.NameToInfo:
+        if part not in self.names:
             return None
         parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
-        with self._opened(part) as stream:
+        with self.opened(part) as stream:
             return etree.parse(stream, parser).getroot()
 
     def each(self, part: str, *wanted: str) -> Iterator[Any]:
         """Yield the elements of these local names in a part that is too long to hold, each to be read at once."""
         from lxml import etree
 
-        if part not in self._zip.NameToInfo:
+        if part not in self.names:
             return
-        with self._opened(part) as stream:
+        with self.opened(part) as stream:
             tags = [f"{{*}}{tag}" for tag in wanted]
             for _, element in etree.iterparse(stream, tag=tags, resolve_entities=False, no_network=True):
                 yield element
@@ -113,8 +122,9 @@ class Package:
                 while (before := element.getprevious()) is not None:
                     element.getparent().remove(before)
 
-    def _opened(self, part: str) -> IO[bytes]:
-        if self._zip.NameToInfo[part].file_size > MAX_PART:
+    def opened(self, part: str) -> IO[bytes]:
+        """Return what a part is read from. KeyError where there is none; RefusedValueError for one that is too long."""
+        if self.names[part].file_size > MAX_PART:
             raise RefusedValueError("too long", f"a part of it unpacks to more than {MAX_PART >> 20:,} MB")
         return self._zip.open(part)
 
@@ -136,16 +146,27 @@ class Package:
     def title(self) -> str:
         """Return the title among the properties; a file without these has none."""
         parts = self.of_kind("core-properties")
-        root = self.xml(parts[0]) if parts else None
-        title = "" if root is None else root.findtext("{http://purl.org/dc/elements/1.1/}title")
-        return " ".join((title or "").split())
+        return declared_title(self.xml(parts[0])) if parts else ""
 
     def count(self, kinds: Mapping[str, str], report: Report) -> None:
-        """Count every text node of the parts whose names match; ``kinds`` are {pattern of a part's name: kind}."""
+        """Count every text node of the parts whose names match; ``kinds`` are {pattern of a part's name: kind}.
+
+        Comments, headers and footers are left out.
+        """
         for part in self.names:
-            kind = next((kind for pattern, kind in kinds.items() if re.search(pattern, part)), None)
-            if kind is not None and "/glossary/" not in part:  # texts that Word offers for insertion
-                report.count(all_text(self.xml(part)), kind)
+            kind = next((kind for pattern, kind in {**PARTS, **kinds}.items() if re.search(pattern, part)), None)
+            if kind is None or "/glossary/" in part:  # texts that Word offers for insertion
+                continue
+            text = all_text(self.xml(part))
+            report.count(text, kind)
+            if kind in (Kind.COMMENTS, Kind.HEADERS):
+                report.remove(text, kind)
+
+
+def declared_title(root: Any) -> str:
+    """Return the title among properties, "" where there is none."""
+    title = root.findtext(".//{http://purl.org/dc/elements/1.1/}title") if root is not None else ""
+    return " ".join((title or "").split())
 
 
 _TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v", "x:t"))
@@ -195,27 +216,19 @@ def all_text(root: Any, hidden: Collection[str] = ()) -> str:
 
 
 def prune(root: Any, left_out: Callable[[Any, str], str | None], report: Report) -> Any:
-    """Take out of a tree what ``left_out(element, its name)`` gives a kind for, and count it; "" is not counted.
+    """Take out of a tree what ``left_out(element, its name)`` gives a kind for, and count it.
 
     Text behind an element stays. Returns the tree.
     """
-    from lxml import etree
 
-    found = []
-    events = etree.iterwalk(root, events=("start",))
-    for _, element in events:
-        if element is root:
-            continue
-        kind = left_out(element, name(element))
-        if kind is None and name(element) in ("mc:Choice", "mc:Fallback"):
-            first = next((part for part in element.getparent() if name(part) == "mc:Choice"), element)
-            kind = None if element is first else Kind.COPIES
-        if kind is not None:
-            found.append((element, kind))
-            events.skip_subtree()
-    for element, kind in found:
-        if kind:
-            report.remove(all_text(element), kind)
+    def kind_of(element: Any) -> str | None:
+        kind = name(element)
+        if kind in ("mc:Choice", "mc:Fallback") and element is not child(element.getparent(), "mc:Choice"):
+            return Kind.COPIES
+        return left_out(element, kind)
+
+    for element, kind in walk.outermost(root, kind_of):
+        report.remove(all_text(element), kind)
         before, parent = element.getprevious(), element.getparent()
         if before is None:
             parent.text = (parent.text or "") + (element.tail or "")

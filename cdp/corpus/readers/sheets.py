@@ -15,9 +15,7 @@ from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import MAX_CHARACTERS, office_format
 from cdp.corpus.readers.packages import (
-    Kind,
     Package,
-    all_text,
     attribute,
     box,
     child_of,
@@ -29,10 +27,7 @@ from cdp.corpus.readers.packages import (
 )
 from cdp.corpus.readers.walk import blocks
 
-PARTS = {
-    r"/comments?\d*\.xml$": Kind.COMMENTS, r"/drawings/drawing\d*\.xml$": "drawings",
-    r"/charts/chart\d*\.xml$": "charts",
-}  # fmt: skip
+PARTS = {r"/drawings/drawing\d*\.xml$": "drawings"}
 MAX_COLUMNS = 16_384
 # Dates in the order of the reader's country: here the one that cannot be misread.
 COUNTRYS_OWN = {"mm-dd-yy": "yyyy-mm-dd", "m/d/yy h:mm": "yyyy-mm-dd hh:mm"}
@@ -45,20 +40,16 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
 
     package = Package(path)
     package.count(PARTS, report)
-    book = package.of_kind("officeDocument")[0]
-    related = package.related(book)
-    entries = list(within(package.xml(book), "x:sheet"))
+    related = package.related(package.main)
+    entries = list(within(package.xml(package.main), "x:sheet"))
     parts = {entry.get("name", ""): related[attribute(entry, "r:id")][1] for entry in entries}
-    hidden = _count(package, book, parts, report)
+    hidden = _count(package, parts, report)
 
     # The results of formulas, as the program stored them.
     workbook = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
     for number, sheet in enumerate(workbook.worksheets, start=1):
         title = " ".join(sheet.title.split())
         part = parts.get(sheet.title, "")
-        for comments in package.of_kind("comments", part):
-            report.remove(all_text(package.xml(comments)), Kind.COMMENTS)
-
         unseen: list[str] = []
         rows = _rows(sheet, *hidden[part], unseen)
         report.remove("\n".join(unseen), "hidden rows and columns")
@@ -75,8 +66,7 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
             for shape in within(root, "xdr:sp"):
                 drawn(child_of(page, "p"), shape)
             page.extend(graphics(root, package, drawing))
-            for block in blocks(page, report):
-                yield block._replace(page=number)
+            yield from blocks(page, report, page=number)
 
     report.title = package.title()
 
@@ -107,13 +97,13 @@ def _table(rows: list[list[str]], page: int) -> Iterator[Block]:
     yield from table(rows[first:], page)
 
 
-def _count(package: Package, book: str, parts: dict[str, str], report: Report) -> dict[str, tuple[set[int], set[int]]]:
+def _count(package: Package, parts: dict[str, str], report: Report) -> dict[str, tuple[set[int], set[int]]]:
     """Count the texts of all cells as they stand in the file; numbers are shown otherwise than they are stored.
 
     Returns {sheet: (numbers of its hidden rows from 1, indices of its hidden columns)}.
     """
     hidden: dict[str, tuple[set[int], set[int]]] = {}
-    strings = package.of_kind("sharedStrings", book)
+    strings = package.of_kind("sharedStrings", package.main)
     shared = [_plain(item) for item in within(package.xml(strings[0]), "x:si")] if strings else []
     used = Counter[str]()
     unanswered = 0
