@@ -79,6 +79,11 @@ BOX = frame(f"<draw:text-box>{p('In a box.')}</draw:text-box>")
 HIDDEN = f'<text:section text:display="none">{p("Inside.")}</text:section>'
 DELETED = f"<text:tracked-changes><text:deletion>{p('Old.')}</text:deletion></text:tracked-changes>"
 CONTENTS = f"<text:table-of-content><text:index-body>{p('Scope 3')}</text:index-body></text:table-of-content>"
+ENTRY = "<text:index-title-template>Word, page</text:index-title-template>"
+INDEX = (
+    f"<text:alphabetical-index><text:alphabetical-index-source>{ENTRY}</text:alphabetical-index-source>"
+    f"<text:index-body>{p('harbour, 1')}</text:index-body></text:alphabetical-index>"
+)
 NESTED = f"<text:list><text:list-item>{p('b')}</text:list-item></text:list>"
 
 
@@ -97,6 +102,7 @@ NESTED = f"<text:list><text:list-item>{p('b')}</text:list-item></text:list>"
         (HIDDEN + p("Out."), ["Out."]),
         (DELETED + p("New."), ["New."]),
         (CONTENTS + p("Text."), ["Text."]),
+        (INDEX, ["harbour, 1"]),
         (f"<text:list><text:list-item>{p('a')}{NESTED}</text:list-item></text:list>", ["a", "b"]),
         (p("Name: <text:placeholder>&lt;Your name&gt;</text:placeholder>"), ["Name:"]),
     ],

@@ -19,6 +19,7 @@ from cdp.corpus.readers.packages import (
     all_text,
     attribute,
     box,
+    child,
     child_of,
     declared_title,
     name,
@@ -49,8 +50,8 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
     content = package.xml("content.xml")
     roots = [root for root in (package.xml("styles.xml"), content) if root is not None]
     flow = _OpenDocument(package, report, roots)
-    for body in within(content, "office:body"):
-        report.count(all_text(body, flow.hidden))
+    body = child(content, "office:body")
+    report.count(all_text(body, flow.hidden))
     for part in package.names:
         if part.endswith("/content.xml"):
             report.count(_object_text(package.xml(part)), "formulas and charts")
@@ -59,7 +60,7 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
         report.remove(all_text(master), Kind.HEADERS)
 
     page = box([])
-    flow.into(page, prune(content, flow.left_out, report))
+    flow.into(page, prune(body, flow.left_out, report))
     yield from blocks(page, report)
     report.title = report.title or declared_title(package.xml("meta.xml"))
 
@@ -91,7 +92,7 @@ class _OpenDocument(Flow):
         covered = item.getparent() is not None and name(item.getparent()) == "table:covered-table-cell"
         if covered or attribute(item, "text:display") == "none" or attribute(item, "text:style-name") in self.hidden:
             return Kind.HIDDEN
-        return REMOVED.get(kind)
+        return Kind.TEMPLATE if kind.endswith("-source") else REMOVED.get(kind)  # as of the entries of an index
 
     def into(self, parent: Any, element: Any) -> None:
         add(parent, element.text or "")

@@ -169,7 +169,7 @@ def declared_title(root: Any) -> str:
     return " ".join((title or "").split())
 
 
-_TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v", "x:t"))
+_TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v", "x:t", "p:text"))
 WORD_ART = "v:textpath"  # its text is an attribute
 # Elements that end a word where they begin and where they end.
 _BREAKS = frozenset(("w:p", "w:tab", "w:ptab", "w:br", "w:cr", "w:noBreakHyphen", "a:p", "a:br", "c:v", "x:comment",
