@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -136,6 +136,12 @@ def _watch(workspace: Workspace, view: JobView, label: str = "Watch") -> None:
     """The link to a job, with its project where that is another one than that on screen."""
     other = state.elsewhere(workspace, view.id)
     frame.link("jobs", label, job=view.id, **({"project": other.id} if other else {}))
+
+
+def active_on(workspace: Workspace, query_sets: Collection[str], *kinds: str) -> list[JobView]:
+    """Return the active jobs of these kinds on these query sets (by id)."""
+    active = (view for view in jobs.list_active(workspace) if view.kind in kinds)
+    return [view for view in active if view.config.get("query_set") in query_sets]
 
 
 def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
