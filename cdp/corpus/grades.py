@@ -6,11 +6,12 @@ import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from cdp.base.text import counted
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.corpus.checks import GUESSES, columns_named, excerpt
+from cdp.corpus.checks import GUESSES, columns_named, excerpt, first_of
 
 LARGEST_GRADE = 10**9
 A_GRADE = "a whole number, yes or no, true or false, relevant or not relevant"
@@ -19,10 +20,8 @@ SHOWN_VALUES = 8
 
 _BY_MEANING = tomllib.loads((SHIPPED_DATA / "words" / "grades.toml").read_text("utf-8"))
 WORDS = {
-    word: grade
-    for meaning, grade in (("relevant", 1), ("not_relevant", 0))
-    for words in _BY_MEANING[meaning].values()
-    for word in words
+    **dict.fromkeys(chain.from_iterable(_BY_MEANING["relevant"].values()), 1),
+    **dict.fromkeys(chain.from_iterable(_BY_MEANING["not_relevant"].values()), 0),
 }
 
 
@@ -50,11 +49,11 @@ def grade_columns(
     grades (a column ``score`` may hold similarities), but for ``others``, which hold something else."""
     if chosen is not None:
         return (chosen,)
-    names = list(dict.fromkeys(name for row in rows for name in row if name not in others))
+    names = dict.fromkeys(chain.from_iterable(rows))
     found = []
-    for name in columns_named(names, GUESSES["grade"]):
+    for name in columns_named([name for name in names if name not in others], GUESSES["grade"]):
         values = [row[name] for row in rows if row.get(name) not in (None, "")]
-        if 2 * sum(grade_of(value) is not None for value in values) > len(values):
+        if 2 * list(map(grade_of, values)).count(None) < len(values):
             found.append(name)
     return tuple(found)
 
@@ -83,13 +82,18 @@ class Grades:
         """``Grades in the column label: yes is 1 (3 rows), no is 0 (2 rows). 2 rows are judged not relevant.``"""
         if not self.counts:
             return ""
-        shown = self.counts.most_common(SHOWN_VALUES)
-        values = ", ".join(f"{value} is {grade} ({counted(n, 'row')})" for (value, grade), n in shown)
-        more = ", …" if len(self.counts) > len(shown) else ""
-        n = sum(n for (_, grade), n in self.counts.items() if grade <= 0)
-        rest = f" {counted(n, 'row')} judged not relevant: no training pairs." if n else ""
-        rest += f" {counted(self.missing, 'row')} without a grade left out." if self.missing else ""
-        return f"Grades in the column {' or '.join(self.columns)}: {values}{more}.{rest}"
+        values: list[str] = []
+        n_not_relevant = 0
+        for (value, grade), n in self.counts.most_common():
+            values.append(f"{value} is {grade} ({counted(n, 'row')})")
+            n_not_relevant += n * (grade <= 0)
+
+        said = f"Grades in the column {' or '.join(self.columns)}: {first_of(values, SHOWN_VALUES)}."
+        if n_not_relevant:
+            said += f" {counted(n_not_relevant, 'row')} judged not relevant: no training pairs."
+        if self.missing:
+            said += f" {counted(self.missing, 'row')} without a grade left out."
+        return said
 
 
 def mapping(values: Iterable[Any]) -> dict[str, int | None]:

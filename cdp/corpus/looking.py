@@ -199,8 +199,9 @@ def by_reason(rejected: Iterable[Rejected], *, all_kept: bool = True) -> list[st
 
     lines = []
     for reason, names in named.items():
-        more = "" if all_kept or len(names) <= SHOWN else " and more"
-        shown = ", ".join(names[:SHOWN]) + more if more else first_of(names, SHOWN)
+        shown = first_of(names, SHOWN)
+        if len(names) > SHOWN and not all_kept:
+            shown = ", ".join(names[:SHOWN]) + " and more"
         lines.append(f"{shown}: {reason}")
 
     beyond = len(lines) - MAX_REASONS
