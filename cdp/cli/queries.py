@@ -13,7 +13,7 @@ from cdp.base.config import (
     SynthesisConfig,
 )
 from cdp.base.registry import Names
-from cdp.base.text import counted, name_and_split
+from cdp.base.text import comma_list, counted, name_and_split
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
@@ -47,7 +47,7 @@ def preview(
 ) -> int:
     """Queries of several methods for one document, without storing them."""
     document = doc or looking.page(run.workspace, corpus, 0, 1)[0].id
-    names = [name.strip() for name in methods.split(",") if name.strip()]
+    names = comma_list(methods)
     typed = {"per_doc": per_doc, "generator": generator}
     options: dict[str, Any] = {name: value for name, value in typed.items() if value not in (None, "")} | set
     check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
