@@ -57,7 +57,7 @@ def _cells(row: ResultRow) -> dict[str, Any]:
         "index": "" if row.index_bytes is None else size(row.index_bytes),
         "ms per query": "" if row.query_ms is None else f"{row.query_ms:.3g}",
         "benchmark": row.place,
-        "read with": ", ".join(badge.word for badge in row.badges),
+        "read with": ", ".join(row.words),
         "start": row.start,
         "id": row.retriever_id,
     }

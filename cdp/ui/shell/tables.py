@@ -8,9 +8,10 @@ which read nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -23,6 +24,8 @@ from cdp.base.text import signed as points
 from cdp.base.text import size as size
 
 __all__ = ["count", "points"]
+
+T = TypeVar("T")
 
 # WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read.
 JOINER = "\u2060"
@@ -117,6 +120,20 @@ MISSING = "–"
 def show(columns: Mapping[str, Sequence[Any]], **options: Any) -> None:
     """Draw a table of columns; see ``_table``."""
     _table(columns, **options)
+
+
+def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, Sequence[Any]]:
+    """Return rows (title → cell, the same titles in each) as columns for ``show``."""
+    columns: dict[str, Any] = defaultdict(list)
+    for row in rows:
+        for title, cell in row.items():
+            columns[title].append(cell)
+    return columns
+
+
+def written(value: T | None, form: Callable[[T], str], missing: str | None = None) -> str | None:
+    """Return ``form(value)``, or ``missing`` for None: a table shows a dash there."""
+    return missing if value is None else form(value)
 
 
 def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
