@@ -207,7 +207,7 @@ def add(
     benchmark = describe(workspace.benchmark(taken.benchmark), workspace) if taken.benchmark else None
     # Of a BEIR layout the queries and judgments are left out of the documents, and taken all the same.
     of_corpus = [note for note in corpus.notes if not (splits and "of a BEIR folder" in note)]
-    stated = (*of_corpus, *taken.stated)
+    said = (*of_corpus, *taken.stated)
     missing = []
 
     if benchmark is None:
@@ -220,7 +220,7 @@ def add(
         missing.append("No human training queries (optional: an LLM can write them).")
 
     left_out = dict(+taken.left_out)  # what was counted as 0 is no reason
-    return Added(made_project, corpus, existed, benchmark, sets, left_out, stated, tuple(missing))
+    return Added(made_project, corpus, existed, benchmark, sets, left_out, said, tuple(missing))
 
 
 def _folder_of(source: Path) -> Path:
