@@ -51,6 +51,11 @@ def name_and_split(text: str) -> tuple[str, str]:
     return (name, split) if name and not {"/", "\\"} & set(split) else (text, "")
 
 
+def comma_list(text: str) -> list[str]:
+    """Return the entries of ``a, b``, blank ones left out."""
+    return list(filter(None, map(str.strip, text.split(","))))
+
+
 def storable(text: str) -> bool:
     """Return True if a text has no NUL and no lone surrogate: files and databases take it."""
     try:

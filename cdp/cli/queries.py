@@ -15,7 +15,7 @@ from cdp.base.config import (
     SynthesisConfig,
 )
 from cdp.base.registry import Names
-from cdp.base.text import counted, name_and_split
+from cdp.base.text import comma_list, counted, name_and_split
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, note_sent, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
@@ -50,7 +50,7 @@ def preview(
 ) -> int:
     """Queries of several methods for one document, without storing them."""
     document = doc or looking.page(run.workspace, corpus, 0, 1)[0].id
-    names = [*filter(None, map(str.strip, methods.split(",")))]
+    names = comma_list(methods)
     options: dict[str, Any] = {**set}
     if per_doc is not None:
         options.setdefault("per_doc", per_doc)

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Self
 
 from cdp.base.errors import ConfigError
-from cdp.base.text import counted
+from cdp.base.text import comma_list, counted
 
 MAX_PROCESSES = 4096  # of a job, on any cluster
 
@@ -154,7 +154,7 @@ def _from_torch() -> list[Gpu]:
 def _visible() -> list[str] | None:
     """Return the entries of ``CUDA_VISIBLE_DEVICES``; None if it is not set."""
     text = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return None if text is None else [entry.strip() for entry in text.split(",") if entry.strip()]
+    return None if text is None else comma_list(text)
 
 
 def _has_nvidia() -> bool:

@@ -16,7 +16,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from cdp.base.errors import ConfigError, RefusedError
 from cdp.base.hosts import loopback
@@ -197,6 +196,8 @@ SCHEMES = ("http", "https", "socks5", "socks5h")
 
 def check_proxies() -> dict[str, str]:
     """Return {scheme: variable and value, without a password}. ConfigError names a proxy that cannot be used."""
+    from urllib.request import getproxies  # 7 ms, where a command starts that asks no address
+
     found: dict[str, str] = {}
     for scheme, value in getproxies().items():
         if scheme not in ("http", "https", "all"):
@@ -231,6 +232,8 @@ def _proxy_trouble(value: str) -> str:
 
 def proxy_for(url: str) -> str:
     """Return the variable and value of the proxy that requests to this address go through; empty for none."""
+    from urllib.request import proxy_bypass
+
     if loopback(url):
         return ""
     found, parts = check_proxies(), urlsplit(url)

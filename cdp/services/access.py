@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from cdp.base.permission import Action, Mode, NotAllowedError, is_path, may, mode, names_folder, require, to_read
 from cdp.base.settings import Config
+from cdp.base.text import comma_list
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import library
 from cdp.llm import address
@@ -40,12 +41,18 @@ def _mark(action: Action) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
         @wraps(service)
         def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             require(action)
-            workspace = next((a for a in (*args, *kwargs.values()) if isinstance(a, Workspace)), Workspace.default())
+            given: list[Any] = [*args, *kwargs.values()]
+            workspace = Workspace.default()
+            for value in given:
+                if isinstance(value, Workspace):
+                    workspace = value
+                    break
 
-            def passed(value: Any) -> Any:
-                return checked(workspace, value) if isinstance(value, Config) else value
+            for place, value in enumerate(given):
+                if isinstance(value, Config):
+                    given[place] = checked(workspace, value)
 
-            return service(*map(passed, args), **{name: passed(value) for name, value in kwargs.items()})
+            return service(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
 
         guarded.__dict__["action"] = action
         return guarded
@@ -81,8 +88,11 @@ def checked(workspace: Workspace, config: _C) -> _C:
             given.setdefault(setting, []).append(value)
             allowed.setdefault(setting, []).append(check(workspace, value))
 
-    changed = {name: ", ".join(allowed[name]) for name in given if allowed[name] != given[name]}
-    return config.replace(**changed) if changed else config
+    changed = {name: ", ".join(names) for name, names in allowed.items() if names != given[name]}
+    if not changed:
+        return config
+
+    return config.replace(**changed)
 
 
 def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
@@ -97,8 +107,8 @@ def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
             continue
         if holds == "endpoint" and not (generator and generator.endpoint):
             continue
-        items = value.split(",") if setting.entries else [value]
-        yield from ((setting.name, holds, item.strip()) for item in items if item.strip())
+        for item in comma_list(value) if setting.entries else filter(None, [value.strip()]):
+            yield setting.name, holds, item
 
 
 # models and benchmarks
@@ -156,7 +166,7 @@ def _path(workspace: Workspace, name: str) -> str:
 
 
 def _listed(variable: str) -> list[str]:
-    return [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
+    return comma_list(os.environ.get(variable, ""))
 
 
 # endpoints: ``cdp.llm.address`` decides on address and key; a shared dashboard asks only what the operator set up
@@ -168,7 +178,10 @@ def endpoint_for(settings: Mapping[str, Any], typed: str = "") -> Endpoint:
     NotAllowedError for an endpoint that may not be asked; ConfigError for a malformed address, and on the command
     line for a key that was given for another address (a dashboard has a field for the key: empty means none).
     """
-    return _endpoint(str(settings.get("base_url") or ""), typed) if _asks(settings) else Endpoint(key=typed.strip())
+    if not _asks(settings):
+        return Endpoint(key=typed.strip())
+
+    return _endpoint(str(settings.get("base_url") or ""), typed)
 
 
 def _endpoint(url: str, typed: str) -> Endpoint:
@@ -193,9 +206,13 @@ def environment_for(settings: Mapping[str, Any], typed: str = "") -> dict[str, s
 
 def _api_urls(settings: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the retrievers behind an API that a job's settings name."""
-    values = (str(settings.get(name) or "") for name in ("retriever", "retrievers", "teacher", "untrained"))
-    named = (api.parse(item) for value in values for item in value.split(","))
-    return [found.url for found in named if found is not None]
+    urls = []
+    for setting in ("retriever", "retrievers", "teacher", "untrained"):
+        for name in comma_list(str(settings.get(setting) or "")):
+            if (named := api.parse(name)) is not None:
+                urls.append(named.url)
+
+    return urls
 
 
 def asks_a_retriever(settings: Mapping[str, Any]) -> bool:
@@ -205,7 +222,7 @@ def asks_a_retriever(settings: Mapping[str, Any]) -> bool:
 
 def needs_key(settings: Mapping[str, Any]) -> bool:
     """Return True if a job that ran with a key cannot be resumed with a key of this process's environment."""
-    return any(not server_key(url) for url in _urls(settings))
+    return not all(map(server_key, _urls(settings)))
 
 
 def holds_key(settings: Mapping[str, Any]) -> bool:
@@ -216,7 +233,11 @@ def holds_key(settings: Mapping[str, Any]) -> bool:
 
 def _urls(settings: Mapping[str, Any]) -> list[str]:
     """Return every address that a job with these settings asks."""
-    return [*([str(settings.get("base_url") or "")] if _asks(settings) else []), *_api_urls(settings)]
+    urls = _api_urls(settings)
+    if _asks(settings):
+        urls.insert(0, str(settings.get("base_url") or ""))
+
+    return urls
 
 
 # Keys that were typed on a dashboard of one's own, by address: held by this process and written nowhere.
@@ -234,7 +255,10 @@ def hold_key(base_url: str, key: str) -> None:
 
 def typed_key(base_url: str) -> str:
     """Return the key that was typed for this address on a dashboard of one's own; empty for none."""
-    return _typed_keys.get(address.parse(address.address(base_url)), "") if mode() is Mode.LOCAL else ""
+    if mode() is not Mode.LOCAL:
+        return ""
+
+    return _typed_keys.get(address.parse(address.address(base_url)), "")
 
 
 def server_key(base_url: str) -> str:

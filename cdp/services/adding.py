@@ -80,9 +80,12 @@ def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> I
         names = [_inside(name) for name, _ in uploads]
         tops = {name.parent for name in names if name.name in BEIR_CORPUS}
         tops &= {name.parent for name in names if name.name in library.QUERIES}
+
         for name, (_, data) in zip(names, uploads, strict=True):
-            judgments = name.parent in tops and name.suffix == ".tsv"
-            target = documents / (name.parent / "qrels" / name.name if judgments else name)
+            place = name
+            if name.parent in tops and name.suffix == ".tsv":  # judgments
+                place = name.parent / "qrels" / name.name
+            target = documents / place
             target.parent.mkdir(parents=True, exist_ok=True)
             free, number = target, 2
             while free.exists():  # of two files of one name the second gets a number
@@ -93,21 +96,24 @@ def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> I
             yield documents, None
             return
 
-        files = [file for file in sorted(documents.rglob("*")) if file.is_file()]
-        asked = [file for file in files if len(files) > 1 and _of_queries(file)]
+        files = list(filter(Path.is_file, sorted(documents.rglob("*"))))
+        asked: list[Path] = []
+        if len(files) > 1:
+            asked = list(filter(_of_queries, files))
+
+        queries = None
         if len(asked) == 1:
             files.remove(asked[0])
-            asked = [asked[0].rename(folder / asked[0].name)]
+            queries = asked[0].rename(folder / asked[0].name)
 
         alone = len(uploads) - len(asked) == 1
-        queries = asked[0] if len(asked) == 1 else None
         yield files[0] if alone else documents, queries
 
 
 def _inside(name: str) -> Path:
     """Return an uploaded file's name as a relative path without ``..``."""
     parts = [part for part in name.replace("\\", "/").replace("\0", "").split("/") if part not in ("", ".", "..")]
-    return Path(*parts) if parts else Path("upload")
+    return Path(*parts or ["upload"])
 
 
 def _of_queries(path: Path) -> bool:
@@ -199,9 +205,9 @@ def add(
 
     sets = tuple(query_sets.load(workspace, set_id) for set_id in taken.sets)
     benchmark = describe(workspace.benchmark(taken.benchmark), workspace) if taken.benchmark else None
-    left_out = {reason: n for reason, n in taken.left_out.items() if n}
     # Of a BEIR layout the queries and judgments are left out of the documents, and taken all the same.
     of_corpus = [note for note in corpus.notes if not (splits and "of a BEIR folder" in note)]
+    said = (*of_corpus, *taken.stated)
     missing = []
 
     if benchmark is None:
@@ -213,8 +219,8 @@ def add(
     if not any(q.kind == "human" and "train" in q.parameters.get("splits", ["train"]) for q in sets):
         missing.append("No human training queries (optional: an LLM can write them).")
 
-    stated = [*of_corpus, *taken.stated]
-    return Added(made_project, corpus, existed, benchmark, sets, left_out, tuple(stated), tuple(missing))
+    left_out = dict(+taken.left_out)  # what was counted as 0 is no reason
+    return Added(made_project, corpus, existed, benchmark, sets, left_out, said, tuple(missing))
 
 
 def _folder_of(source: Path) -> Path:
@@ -234,13 +240,19 @@ def _beside(given: Path, source: Path) -> list[str]:
     """Return a sentence on the given folder's files outside of the folder that is read; none if there are none."""
     if given == source or not given.is_dir():
         return []
-    outside = (path for path in sorted(given.rglob("*")) if path.is_file() and not path.is_relative_to(source))
-    every = (path.relative_to(given).as_posix() for path in outside)
-    names = [name for name in every if not hidden(name)]
+    names = []
+    for path in filter(Path.is_file, sorted(given.rglob("*"))):
+        name = path.relative_to(given).as_posix()
+        if not path.is_relative_to(source) and not hidden(name):
+            names.append(name)
     if not names:
         return []
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return [f"{counted(len(names), 'file')} beside {source.name} left out: {', '.join(names[:SHOWN])}{more}."]
+
+    shown = ", ".join(names[:SHOWN])
+    if len(names) > SHOWN:
+        shown += f" and {len(names) - SHOWN:,} more"
+
+    return [f"{counted(len(names), 'file')} beside {source.name} left out: {shown}."]
 
 
 def _completed(options: AddOptions, reading: ReadOptions, source: Path, queries_file: Path | None) -> AddOptions:
@@ -305,8 +317,10 @@ class _Import:
         """Count rejected rows, and texts that repeat another one."""
         corpus = self.corpus
         files = Counter(rejected.kind for rejected in corpus.rejected if rejected.whole_file)
-        rows = {kind: n - files[kind] for kind, n in corpus.rejected_counts.items() if kind != REPEATED}
-        self.left_out.update({f"rows not taken ({kind})": n for kind, n in rows.items()})
+        for kind, n in corpus.rejected_counts.items():
+            if kind != REPEATED:
+                self.left_out[f"rows not taken ({kind})"] += n - files[kind]
+
         self.left_out[f"{corpus.unit}s that repeat another one"] = corpus.rejected_counts.get(REPEATED, 0)
 
     def name_unused_columns(self) -> None:
@@ -329,8 +343,10 @@ class _Import:
         for split, file in qrels_files(folder).items():
             if split == TEST:
                 continue
+
             grades = beir_files.read_qrels(file).grades
             self._store_queries(split, ((texts[query].text, grades[query]) for query in grades), {"splits": [split]})
+
         if TEST in splits:
             self.stated.append("The split test is for measuring: its queries are in the benchmark alone.")
 
@@ -368,8 +384,9 @@ class _Import:
         """Store the queries of (query, {document: grade}) as a set; a split without any is stated."""
         pairs: dict[str, list[str]] = {}
         for text, grades in judged:
-            for document in (document for document, grade in grades.items() if grade > 0):
-                pairs.setdefault(document, []).append(text)
+            for document, grade in grades.items():
+                if grade > 0:
+                    pairs.setdefault(document, []).append(text)
 
         options = ImportOptions.from_dict({"origin": self.options.origin})
         title = f"{self.corpus.name} {split} queries"
@@ -417,12 +434,18 @@ class _Import:
     def join_project(self, joined: Project | None, title: str) -> Project:
         """Return the project that the import joins: the named one, the one that has the corpus, else a new one."""
         workspace, corpus = self.workspace, self.corpus.id
-        benchmarks = [self.benchmark] if self.benchmark else []
-        owners = (p for id in (corpus, self.earlier) if id for p in projects.projects_of(workspace, "corpus", id))
+        benchmarks = list(filter(None, [self.benchmark]))
+        owners: list[Project] = []
+        for id in filter(None, (corpus, self.earlier)):
+            owners += projects.projects_of(workspace, "corpus", id)
+
         owner = joined or next((p for p in owners if not p.implied), None)
-        if owner is not None:
-            if joined is None and (self.earlier or self.existed):
-                what = "the earlier version" if self.earlier else "these documents"
-                self.stated.append(f"No new project: {owner.name} has {what}, and was joined.")
-            return projects.add_members(workspace, owner.id, corpora=[corpus], benchmarks=benchmarks)
-        return projects.create(workspace, projects.free_name(workspace, title), corpora=[corpus], benchmarks=benchmarks)
+        if owner is None:
+            name = projects.free_name(workspace, title)
+            return projects.create(workspace, name, corpora=[corpus], benchmarks=benchmarks)
+
+        if joined is None and (self.earlier or self.existed):
+            what = "the earlier version" if self.earlier else "these documents"
+            self.stated.append(f"No new project: {owner.name} has {what}, and was joined.")
+
+        return projects.add_members(workspace, owner.id, corpora=[corpus], benchmarks=benchmarks)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, count
 from typing import Any
 
 from cdp import jobs as room
@@ -48,10 +47,11 @@ class AnswerPlan:
     @property
     def stages(self) -> dict[str, float]:
         """The seconds of each stage, in their order."""
-        grades = self.judging.pairs * GRADE_S / AT_ONCE if self.judging else 0.0
+        pairs = self.judging.pairs if self.judging else 0
+        grades = pairs * GRADE_S / AT_ONCE
         writing = self.test.plan.requests * QUERIES_S / AT_ONCE
-        closing = grades / 4 if self.judging else 0.0
-        return {JUDGING: grades, WRITING: writing, TESTING: self.test.plan.seconds, CLOSING: closing}
+
+        return {JUDGING: grades, WRITING: writing, TESTING: self.test.plan.seconds, CLOSING: grades / 4}
 
     @property
     def cost(self) -> float | None:
@@ -78,8 +78,12 @@ class AnswerPlan:
     def sentence(self) -> str:
         """What it takes: time, money, and which texts are sent where."""
         seconds = duration(sum(self.stages.values()))
-        cost = "at a price that is not known here" if self.cost is None else "free of charge"
-        cost = f"for at most {dollars(self.cost)}" if self.cost else cost
+        cost = "free of charge"
+        if self.cost is None:
+            cost = "at a price that is not known here"
+        elif self.cost:
+            cost = f"for at most {dollars(self.cost)}"
+
         return f"It takes about {seconds}, {cost}; {self._sent}."
 
     @property
@@ -102,15 +106,19 @@ class AnswerPlan:
         """Each stage in words, with where its settings are looked into: (text, name of the page)."""
         judged = self.test.judged
         if self.judging is not None:
-            by = f"written and judged by {judged.judge}" if self.judging.config.writes else f"judged by {judged.judge}"
-            first = f"{counted(self.judging.n_queries, 'target query', 'target queries')} {by}"
+            done = "written and judged" if self.judging.config.writes else "judged"
+            first = f"{counted(self.judging.n_queries, 'target query', 'target queries')} {done} by {judged.judge}"
         else:
             by = DECIDE[judged.kind]
             first = f"{counted(judged.splits.n_test, f'{by} query', f'{by} queries')} of {judged.splits.benchmark}"
-        n = self.test.plan.requests
-        written = self.config.endpoint.model_name or f"the {self.config.endpoint.generator} generator"
-        there = "training queries by templates" if self.test.by_templates else "training queries that are there"
-        second = f"{n:,} requests for training queries to {written}" if n else there
+
+        writer = self.config.endpoint.model_name or f"the {self.config.endpoint.generator} generator"
+        second = "training queries that are there"
+        if self.test.plan.requests:
+            second = f"{self.test.plan.requests:,} requests for training queries to {writer}"
+        elif self.test.by_templates:
+            second = "training queries by templates"
+
         third = f"{self.test.plan.trainings} trainings of {self.test.trained}"
         return [(first, "benchmarks"), (second, "queries"), (third, "decide")]
 
@@ -169,8 +177,12 @@ def _free_name(workspace: Workspace, corpus: str) -> str:
     taken = {*library.list_names(workspace), *promised}
 
     stem = f"{slug(corpus, fallback='documents')}-judged"
-    names = chain([stem], (f"{stem}-{n}" for n in count(2)))
-    return next(name for name in names if name not in taken)
+    name, n = stem, 1
+    while name in taken:
+        n += 1
+        name = f"{stem}-{n}"
+
+    return name
 
 
 @access.runs

@@ -31,9 +31,12 @@ class ClusterReport:
         kinds = ", ".join(sorted({kind for node in self.nodes for kind in node.accelerators}))
         cpus = sum(node.cpus for node in self.nodes)
         memory = sum(node.memory for node in self.nodes)
+        n_gpus = sum(node.gpus for node in self.nodes)
 
-        gpus = f"{n} GPUs" if (n := sum(node.gpus for node in self.nodes)) else "no GPU"
-        gpus += f" ({kinds})" if n and kinds else ""
+        gpus = "no GPU"
+        if n_gpus:
+            gpus = f"{n_gpus} GPUs{kinds and f' ({kinds})'}"
+
         has = f"{counted(len(self.nodes), 'node')}, {cpus:g} CPUs, {gpus}, {memory:.0f} GB memory"
         return (
             f"{self.address}: Ray {self.ray}, Python {self.nodes[0].python}, {has}; all see the workspace and its locks"
@@ -74,6 +77,8 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
     """Return, for ``doctor``, whether the workspace's cluster is usable, and its description or fault."""
     try:
         address = setting(workspace)
-        return True, look(workspace, address).words if address else "none: jobs run on this machine"
+        if not address:
+            return True, "none: jobs run on this machine"
+        return True, look(workspace, address).words
     except CdpError as error:
         return False, str(error)

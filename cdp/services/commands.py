@@ -39,13 +39,19 @@ def line(
 def _setting(name: str, value: object) -> list[str]:
     if value is False:
         return _option(f"no_{name}", True)
-    return _option(name, "none" if value is None else value)
+    if value is None:
+        value = "none"
+    return _option(name, value)
 
 
 def options(**given: object) -> str:
     """Return options as text: those that are None, False or empty are left out, True is a flag, a list repeats one."""
-    used = {name: value for name, value in given.items() if value is not None and value is not False and value != ""}
-    return " ".join(shlex.quote(word) for name, value in used.items() for word in _option(name, value))
+    words: list[str] = []
+    for name, value in given.items():
+        if value is not None and value is not False and value != "":
+            words += _option(name, value)
+
+    return shlex.join(words)
 
 
 def _option(name: str, value: object) -> list[str]:

@@ -88,16 +88,22 @@ def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
     else:
         path = query_sets.files(workspace, query_set.id).queries
         totals = ANSWERS.get(path, "totals", lambda: query_sets.count(path))
-        counts = {name: getattr(totals, name) for name in ("n_documents", "n_queries", "n_shared")}
-        query_set = dataclasses.replace(query_set, **counts)
+        query_set = dataclasses.replace(
+            query_set, n_documents=totals.n_documents, n_queries=totals.n_queries, n_shared=totals.n_shared
+        )
 
     return Completeness(query_set, False, active, query_set.job_id, state)
 
 
 def list_incomplete(workspace: Workspace, names: Iterable[str]) -> list[Completeness]:
     """Return the incomplete ones of the query sets (by id or name, empty ones skipped)."""
-    checks = [check(workspace, query_sets.resolve_query_set(workspace, name)) for name in dict.fromkeys(names) if name]
-    return [item for item in checks if not item.complete]
+    found = []
+    for name in filter(None, dict.fromkeys(names)):
+        item = check(workspace, query_sets.resolve_query_set(workspace, name))
+        if not item.complete:
+            found.append(item)
+
+    return found
 
 
 def require(workspace: Workspace, names: Iterable[str], allow_incomplete: bool) -> None:

@@ -32,8 +32,11 @@ def decide(
 
 def awaiting(workspace: Workspace) -> dict[str, JobView]:
     """Return {study that ended: the job that judges what it newly found}."""
-    later = [view for view in jobs.list_active(workspace) if view.kind == "judging"]
-    before = {name: view for view in later for name in jobs.load_spec(workspace, view.id).after}
+    before: dict[str, JobView] = {}
+    for view in jobs.list_active(workspace):
+        if view.kind == "judging":
+            before |= dict.fromkeys(jobs.load_spec(workspace, view.id).after, view)
+
     ended = {view.id for view in jobs.list_jobs(workspace, STUDIES) if not view.active}
     return {name: view for name, view in before.items() if name in ended}
 

@@ -104,7 +104,8 @@ def record(folder: Path, target: Path = RESULTS) -> int:
     status = read_json(folder / "status.json")
     if status.get("outcome") != "finished":
         raise InputError(f"{folder.name} has not finished, so it cannot be the demo's recorded test.")
-    spec = {name: value for name, value in read_json(folder / "spec.json").items() if name != "signature"}
+    spec = read_json(folder / "spec.json")
+    spec.pop("signature", None)
     spec |= {"id": TEST, "name": f"Test on {NAME} (recorded)", "sequence": 0, "cwd": "", "after": []}
     spec["inputs"] = {**spec["inputs"], records.RECORDED: True}
     ended = {name: status[name] for name in ("schema", "phase", "outcome", "attempt", "queued", "started", "ended")}

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -72,15 +73,24 @@ def _packages() -> tuple[bool, str]:
     lines = importlib.metadata.requires(DISTRIBUTION) if INSTALLED else None
     if lines is None:
         lines = (REPOSITORY / "requirements.txt").read_text(encoding="utf-8").splitlines()
+
     wrong = []
-    for wanted in (Requirement(text) for line in lines if (text := line.partition("#")[0].strip())):
+    for line in lines:
+        text = line.partition("#")[0].strip()
+        if not text:
+            continue
+
+        wanted = Requirement(text)
         if wanted.marker is None or wanted.marker.evaluate({"extra": ""}):
             with suppress(importlib.metadata.PackageNotFoundError):
                 if importlib.metadata.version(wanted.name).split("+")[0] in wanted.specifier:
                     continue
             wrong.append(f"{wanted.name}{wanted.specifier}")
+    if not wrong:
+        return True, "as the package asks for"
+
     cure = f"pip install --upgrade {DISTRIBUTION}" if INSTALLED else "make install"
-    return not wrong, f"not installed: {', '.join(wrong)}. Run {cure}" if wrong else "as the package asks for"
+    return False, f"not installed: {', '.join(wrong)}. Run {cure}"
 
 
 def _plugins() -> tuple[bool, str]:
@@ -102,7 +112,10 @@ def _workspace(workspace: Workspace) -> tuple[bool, str]:
 def _disk(workspace: Workspace) -> tuple[bool, str]:
     workspace.root.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(workspace.root).free / 1e9
-    return free > LOW_DISK_GB, f"{free:.1f} GB free" + ("" if free > LOW_DISK_GB else ": free some space")
+    if free <= LOW_DISK_GB:
+        return False, f"{free:.1f} GB free: free some space"
+
+    return True, f"{free:.1f} GB free"
 
 
 def _devices() -> tuple[bool, str]:
@@ -157,12 +170,14 @@ def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Pru
     rows = []
     for name in dict.fromkeys(what):
         if name == "checkpoints":
-            finished = (job.folder / name for job in jobs.list_jobs(workspace) if job.state is State.FINISHED)
-            doomed = [path for path in finished if path.is_dir()]
+            finished = [job.folder / name for job in jobs.list_jobs(workspace) if job.state is State.FINISHED]
+            doomed = list(filter(Path.is_dir, finished))
         elif jobs.list_active(workspace):  # they may be using the rest
             doomed = []
+        elif name == "leftovers":
+            doomed = list(_leftovers(workspace.root))
         else:
-            doomed = list(_leftovers(workspace.root) if name == "leftovers" else (workspace.root / name).glob("[!.]*"))
+            doomed = list((workspace.root / name).glob("[!.]*"))
 
         size = sum(folder_size(path) if path.is_dir() else path.lstat().st_size for path in doomed)
         rows.append(Prune(name, size, tuple(str(path.relative_to(workspace.root)) for path in doomed)))
@@ -174,17 +189,19 @@ def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Pru
 def prune(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Prune]:
     """Delete what ``prunable`` lists and return what was deleted."""
     rows = prunable(workspace, what)
-    for path in (workspace.root / name for row in rows for name in row.paths):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+    for row in rows:
+        for path in map(workspace.root.joinpath, row.paths):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
     return rows
 
 
 def _leftovers(root: Path) -> Iterator[Path]:
     """Yield temporary files and folders, down to those in a job's folder, neither locked nor younger than a day."""
-    for path in (path for depth in (".*", "*/.*", "*/*/.*") for path in root.glob(depth)):
+    for path in chain.from_iterable(map(root.glob, (".*", "*/.*", "*/*/.*"))):
         if not _TEMPORARY.fullmatch(path.name) or is_held(path.with_name(f"{path.name}.lock")):
             continue
         with suppress(OSError):  # removed meanwhile

@@ -79,15 +79,17 @@ def strong_baselines(
 
     at = {"benchmark": rows[0].benchmark, "split": rows[0].split, "protocol": rows[0].protocol}
     measured = {run for row in rows for run in row.runs}
-    untrained = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == board.UNTRAINED]
+    dense = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == board.UNTRAINED]
     trained = [row for row in rows if row.kind == board.TRAINING and not row.marks]
-    dense = untrained + list(max(trained, key=lambda row: row.ndcg).runs if trained else ())
-    lexical = any(bm25.language_in(run) is not None for run in measured)
-    reranking = dense if in_cache(CROSS_ENCODER) else []
+    if trained:
+        dense += max(trained, key=lambda row: row.ndcg).runs
 
     def wanted(retrievers: Sequence[str], **settings: object) -> list[EvaluationConfig]:
         configs = [EvaluationConfig.from_dict({**at, "retriever": each, **settings}) for each in retrievers]
         return [config for config in configs if _row_of(config) not in measured]
+
+    lexical = any(bm25.language_in(run) is not None for run in measured)  # of one language or another
+    reranking = dense if in_cache(CROSS_ENCODER) else []
 
     return {
         bm25.TITLE: wanted([] if lexical else [bm25.NAME]),

@@ -31,7 +31,6 @@ from cdp.evaluation.results import read_result
 from cdp.jobs import JobSpec, JobView, changed, list_active, list_jobs, load_spec, place, resolve_job
 from cdp.llm import address, refusals
 from cdp.metrics import MEASURES
-from cdp.results import board
 from cdp.retrievers import PRESETS, api, bm25
 from cdp.services import access, commands, completeness, projects
 from cdp.synthesis.work import query_set_id
@@ -173,8 +172,11 @@ def start(
 
 def running(workspace: Workspace, kind: str, **settings: Any) -> JobView | None:
     """Return the newest active job of a kind with these settings, or None."""
-    active = (view for view in list_active(workspace) if view.kind == kind)
-    return next((view for view in active if settings.items() <= view.config.items()), None)
+    for view in list_active(workspace):
+        if view.kind == kind and settings.items() <= view.config.items():
+            return view
+
+    return None
 
 
 def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
@@ -251,16 +253,23 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
 
     found = whole(_FIGURES, view.folder / "results" / f"{view.kind}.json") or {}
 
-    figures: dict[str, Any] = {name: value for name, value in found.items() if name not in ("id", "examples")}
-    if "measures" in figures:
-        titles = {name: measure.title for name, measure in MEASURES.items()}
-        figures["measures"] = [{"title": titles.get(m["name"], m["name"]), **m} for m in figures["measures"]]
+    figures: dict[str, Any] = dict(found)
+    figures.pop("id", None)
+    figures.pop("examples", None)
 
-    notes = figures.get("notes")
-    return {**figures, "notes": [*(notes if isinstance(notes, list) else ()), *learnt]}
+    measures = []
+    for measured in found.get("measures", ()):
+        known = MEASURES.get(measured["name"])
+        measures.append({"title": known.title if known else measured["name"], **measured})
+    if "measures" in found:
+        figures["measures"] = measures
+
+    return {**figures, "notes": [*found.get("notes", ()), *learnt]}
 
 
 def _evaluated(result: Mapping[str, Any], learnt: Sequence[str]) -> dict[str, Any]:
+    from cdp.results import board  # a room that most commands on jobs do without: 40 ms
+
     per_passage = OF_FILES in result["measures"]
     notes = [*result.get("warnings", []), *learnt]
     if per_passage:
@@ -343,38 +352,50 @@ def activity(name: str) -> str:
 
 def where(view: JobView) -> str:
     """Return ``on <cluster>``, "" for this machine."""
-    return f"on {view.cluster}" if view.cluster else ""
+    return view.cluster and f"on {view.cluster}"
 
 
 def doing(view: JobView) -> str:
     """Return a job's progress: ``training · 320 of 1,200 steps · 27% · about 2 min left``."""
     state = str(view.state)
-    if state == "queued":
-        return f"queued · place {view.position}" if view.position else "queued"
-    if not view.active:
+    if state == "queued" and view.position:
+        return f"queued · place {view.position}"
+    if not view.active or state == "queued":
         return state
 
-    phase = view.phase if state == "running" and view.phase else state
-    done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
+    phase = state
+    if state == "running" and view.phase:
+        phase = view.phase
+
+    done = share = left = ""
+    if view.total:
+        done, share = f"{view.done:,} of {view.total:,} {view.unit}".strip(), f"{view.fraction:.0%}"
     if view.unit == "%":  # of several stages: the one that is at work says how far it is
         done = view.message
-    share = f"{view.fraction:.0%}" if view.total else ""
-    named = "" if done and phase == view.unit else phase  # a study's phase and unit are both trainings
-    left = "" if view.eta_s is None else f"about {duration(max(1.0, view.eta_s))} left"
-    return " · ".join(part for part in (named, done, share, left) if part)
+    if done and phase == view.unit:  # a study's phase and unit are both trainings
+        phase = ""
+    if view.eta_s is not None:
+        left = f"about {duration(max(1.0, view.eta_s))} left"
+
+    return " · ".join(filter(None, (phase, done, share, left)))
 
 
 def sentence(view: JobView) -> str:
     """Return what a job's state means, in one or two sentences."""
     state = str(view.state)
-    after = "" if view.seconds is None else f" after {duration(view.seconds)}"
-    model_note = " Its model is kept." if view.has_model else ""
-    failed = f" {counted(view.n_failures, 'item')} failed and can be looked at." if view.n_failures else ""
+    after = model_note = failed = ""
+    if view.seconds is not None:
+        after = f" after {duration(view.seconds)}"
+    if view.has_model:
+        model_note = " Its model is kept."
+    if view.n_failures:
+        failed = f" {counted(view.n_failures, 'item')} failed and can be looked at."
 
     if state == "queued":
         ahead = (view.position or 1) - 1
-        before = f"{counted(ahead, 'job')} {'is' if ahead == 1 else 'are'} before it"
-        return view.message or ("It is next in the queue." if ahead == 0 else f"It waits for its turn: {before}.")
+        if view.message or not ahead:
+            return view.message or "It is next in the queue."
+        return f"It waits for its turn: {counted(ahead, 'job is', 'jobs are')} before it."
 
     if state == "running":
         return f"It runs in the background and goes on if you close this window.{failed} {warning(view)}".strip()
@@ -385,17 +406,20 @@ def sentence(view: JobView) -> str:
     if state == "finished":
         return f"Finished{after}.{failed}{model_note}"
     if state == "stopped":
-        again = "" if "Resume" in view.message else " Resume it to go on."
-        return f"{view.message or 'It was stopped.'}{model_note}{again}"
+        stopped = f"{view.message or 'It was stopped.'}{model_note}"
+        return stopped if "Resume" in view.message else f"{stopped} Resume it to go on."
     if state == "failed":
         reason = FAILURES.get((view.failure or {}).get("kind", ""), "")
-        return f"It failed{after}{f' ({reason})' if reason else ''}.{model_note}"
+        return f"It failed{after}{reason and f' ({reason})'}.{model_note}"
     return view.message
 
 
 def warning(view: JobView) -> str:
     """Return what a model's answers so far warn of, before more is paid; empty for other jobs."""
-    return view.message if view.active and view.phase in ("generating", "judging") else ""
+    if not view.active or view.phase not in ("generating", "judging"):
+        return ""
+
+    return view.message
 
 
 def failure(view: JobView) -> tuple[str, str, list[str]]:
@@ -410,29 +434,34 @@ def failure(view: JobView) -> tuple[str, str, list[str]]:
 def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the newest value of each measure of a training, as (name, value with its unit)."""
     # A study logs the score of each training as it ends, and no dev score while it trains.
-    of_study = {"ndcg_at_10": ("NDCG@10 of the last training", "{:.2f}%")} if "condition" in latest else {}
-    return [
-        (name, form.format(latest[key]))
-        for key, (name, form) in {**FIGURES, **of_study}.items()
-        if isinstance(latest.get(key), (int, float))
-    ]
+    shown = dict(FIGURES)
+    if "condition" in latest:
+        shown["ndcg_at_10"] = ("NDCG@10 of the last training", "{:.2f}%")
+
+    known = [key for key in shown if isinstance(latest.get(key), (int, float))]
+    return [(shown[key][0], shown[key][1].format(latest[key])) for key in known]
 
 
 def in_words(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the single numbers and texts among a job's results, as (name, value)."""
-    single = {name: value for name, value in results.items() if isinstance(value, (int, float, str)) and value != ""}
-    return [(name, _in_digits(value)) for name, value in single.items()]
+    listed = []
+    for name, value in results.items():
+        if isinstance(value, float):
+            listed.append((name, f"{value:.4f}"))
+        elif type(value) is int:
+            listed.append((name, f"{value:,}"))
+        elif isinstance(value, (int, str)) and value != "":
+            listed.append((name, str(value)))
 
-
-def _in_digits(value: float | str) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return f"{value:,}" if type(value) is int else str(value)
+    return listed
 
 
 def rate(view: JobView) -> str:
     """Return the throughput of the present phase, ``12.5 documents per second``; empty if unknown."""
-    return f"{view.rate:,.1f} {view.unit} per second" if view.active and view.rate and view.unit else ""
+    if not (view.active and view.rate and view.unit):
+        return ""
+
+    return f"{view.rate:,.1f} {view.unit} per second"
 
 
 # resuming
@@ -443,11 +472,13 @@ def missing_secrets(workspace: Workspace, job: str) -> list[str]:
     spec = load_spec(workspace, resolve_job(workspace, job))
     if access.holds_key(spec.config):
         return []
-    return [
-        name
-        for name in _keys(spec)
-        if not os.environ.get(name) or (name == address.OWN and access.needs_key(spec.config))
-    ]
+    missing = []
+    for name in _keys(spec):
+        elsewhere = name == address.OWN and access.needs_key(spec.config)
+        if elsewhere or not os.environ.get(name):
+            missing.append(name)
+
+    return missing
 
 
 def to_allow(workspace: Workspace, job: str) -> dict[str, list[str]]:
@@ -542,7 +573,9 @@ def _check(workspace: Workspace, spec: JobSpec) -> None:
 
 
 def _not_allowed(spec: JobSpec, setting: str, values: Sequence[str]) -> NotAllowedError:
-    words = [word for value in values for word in ("--allow", value[:LONGEST])]
+    words: list[str] = []
+    for value in values:
+        words += ("--allow", value[:LONGEST])
     if permission.mode() is permission.Mode.OPERATOR:
         hint = f"If you trust it, add: {shlex.join(words)}"
     else:

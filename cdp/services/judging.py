@@ -68,16 +68,21 @@ class JudgePlan:
     @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
-        place = "stay on this machine" if self.local else f"are sent to {self.config.endpoint.base_url}"
         queries = counted(self.n_queries, "query", "queries")
+        writes = f"{writer_of(self.config)} writes {queries}"
+        judges = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs"
+        place, writing = "stay on this machine", self.writing
+        if not self.local:
+            place = f"are sent to {self.config.endpoint.base_url}"
+            judges += f", {priced(self.cost, self.price, 'at most')}"
+            if writing is not None:
+                writes += f", {priced(writing.cost, writing.price, 'about')}"
+
         parts = [sending.sentence for sending in self.embedding]
-        if (writing := self.writing) is not None:
-            price = "" if self.local else f", {priced(writing.cost, writing.price, 'about')}"
-            documents = counted(writing.n_documents, "document")
-            parts.insert(0, f"{documents} {place}: {writer_of(self.config)} writes {queries}{price}.")
-        price = "" if self.local else f", {priced(self.cost, self.price, 'at most')}"
-        judge = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs{price}"
-        return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judge}."])
+        if writing is not None:
+            parts.insert(0, f"{counted(writing.n_documents, 'document')} {place}: {writes}.")
+
+        return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judges}."])
 
 
 def is_local(config: JudgeConfig) -> bool:
@@ -108,7 +113,9 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
         retrievers = config.retrievers
         dense = sum(bm25.language_in(name) is None for name in retrievers)
         # Each dense retriever is also fused where BM25 is there.
-        rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
+        rankings = len(retrievers)
+        if dense < rankings:
+            rankings += dense
 
         if config.writes:
             n = min(config.limit or 0, targets.KINDS * documents.n)
@@ -198,7 +205,10 @@ def _queries(workspace: Workspace, source: str, column: str) -> tuple[list[str],
     # A file wins: the beginning of a set's id would be enough to name that.
     if found is None or (source != found.id and Path(source).is_file()):
         return target_queries.read_queries(source, column), judged.PEOPLE
-    texts = [text for document in query_sets.read_queries(workspace, found.id) for text in document.queries]
+    texts: list[str] = []
+    for document in query_sets.read_queries(workspace, found.id):
+        texts += document.queries
+
     return texts, found.model or found.generator or judged.PEOPLE
 
 
@@ -243,7 +253,10 @@ def given_before(workspace: Workspace, corpus: str) -> tuple[str, list[str]]:
     """Return the file of the target queries that were last given for a corpus, and these; ("", []) without any."""
     last = whole(_LAST_GIVEN, workspace.root / decide.FOLDER / f"{corpus}.json") or {}
     text = decide.load(workspace, str(last.get("queries", "")))
-    return (str(workspace.root / decide.FOLDER / f"{last['queries']}.txt"), text.splitlines()) if text else ("", [])
+    if not text:
+        return "", []
+
+    return str(workspace.root / decide.FOLDER / f"{last['queries']}.txt"), text.splitlines()
 
 
 def judged_name(workspace: Workspace, name: str) -> str:
@@ -304,6 +317,7 @@ def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str
             raise ConfigError(f"{document} is not in the pool of {query}.")
         if answer not in ANSWERS_OF:
             raise ConfigError(f"{answer!r} is no answer.", hint=f"There is: {', '.join(ANSWERS_OF)}.")
+
     grades = {document: ANSWERS_OF[answer] for document, answer in answers.items()}
     judged.add_labels(folder, query, grades, actions.person(by))
 
@@ -314,9 +328,10 @@ def answer(workspace: Workspace, name: str, by: str, shown: LabelTask, word: str
     action."""
     if word == UNDO:
         undo(workspace, name, by)
+    elif word == NOTHING:
+        label(workspace, name, shown.query, {passage.id: "0" for passage in shown.open}, by)
     else:
-        about, given = (shown.open, "0") if word == NOTHING else (shown.open[:1], word)
-        label(workspace, name, shown.query, {passage.id: given for passage in about}, by)
+        label(workspace, name, shown.query, {passage.id: word for passage in shown.open[:1]}, by)
 
 
 @access.writes

@@ -34,11 +34,16 @@ def paired(workspace: Workspace, first: QuickMeasures, second: QuickMeasures) ->
 def fitting(workspace: Workspace, measured: QuickMeasures) -> dict[str, dict[str, Any]]:
     """Return all values of a set by measure: what was kept beside ``measured``, and for each model-based measure the
     newest of the same content, Q/Doc and, where it compares with human queries, human set; none that fits less."""
-    found = {
-        row["measure"]: row for row in reversed(catalog.metrics(workspace)) if row["job_id"] and _fits(row, measured)
-    }
-    kept = {value.name: {**asdict(value), "job_id": ""} for value in measured.measures if value.value is not None}
-    return {name: value for name, value in (found | kept).items() if name in MEASURES}
+    found: dict[str, dict[str, Any]] = {}
+    for row in reversed(catalog.metrics(workspace)):
+        if row["job_id"] and row["measure"] in MEASURES and _fits(row, measured):
+            found[row["measure"]] = row
+
+    for value in measured.measures:
+        if value.value is not None and value.name in MEASURES:
+            found[value.name] = {**asdict(value), "job_id": ""}
+
+    return found
 
 
 def _fits(row: dict[str, Any], measured: QuickMeasures) -> bool:

@@ -126,7 +126,10 @@ def use(workspace: Workspace, name: str) -> Project | None:
 def default(workspace: Workspace) -> Project | None:
     """Return the project that ``use`` remembered, if it still exists."""
     chosen = projects.default(workspace)
-    return next((p for p in list_projects(workspace) if p.id == chosen), None) if chosen else None
+    if not chosen:
+        return None
+
+    return next((p for p in list_projects(workspace) if p.id == chosen), None)
 
 
 def free_name(workspace: Workspace, wanted: str) -> str:
@@ -258,7 +261,9 @@ class Index:
         own = NOTHING.union(*(self.of("corpus", name) | self.of("query_set", name) for name in named))
         if own:
             return own
-        return NOTHING.union(*(self.of_job_id(name) for name in named & self._job_ids if name != job.id)) or judged
+
+        others = (named & self._job_ids) - {job.id}
+        return NOTHING.union(*map(self.of_job_id, others)) or judged
 
 
 @dataclass(frozen=True)
@@ -315,11 +320,12 @@ class Members:
 
 def _owners(pairs: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, frozenset[str]]:
     """Return {member: ids of projects} of (project, members) pairs."""
-    owners: dict[str, set[str]] = {}
+    owners: dict[str, frozenset[str]] = {}
     for project_id, names in pairs:
         for name in names:
-            owners.setdefault(name, set()).add(project_id)
-    return {name: frozenset(ids) for name, ids in owners.items()}
+            owners[name] = owners.get(name, NOTHING) | {project_id}
+
+    return owners
 
 
 def check_unused(workspace: Workspace, what: str, name: str) -> None:
@@ -329,21 +335,22 @@ def check_unused(workspace: Workspace, what: str, name: str) -> None:
     """
     users = [job for job in jobs.list_active(workspace) if job.id != name and name in _named_by(job)]
     if users:
-        shown = ", ".join(f"{job.name} ({job.id}, {job.state})" for job in users[:5])
-        more = f" and {len(users) - 5} more" if len(users) > 5 else ""
+        shown = [f"{job.name} ({job.id}, {job.state})" for job in users[:5]]
+        if len(users) > 5:
+            shown[-1] += f" and {len(users) - 5} more"
+
         needs = "an active job" if len(users) == 1 else f"{len(users)} active jobs"
         raise ConfigError(
-            f"{what} is needed by {needs}: {shown}{more}.", hint="Wait until it has ended, or stop it first."
+            f"{what} is needed by {needs}: {', '.join(shown)}.", hint="Wait until it has ended, or stop it first."
         )
 
 
 def _named_by(job: JobView) -> Iterator[str]:
     yield from _texts([job.config, job.inputs])
     if job.kind == "synthesis":  # the query set that it writes
-        settings = SynthesisConfig.settings()  # a job of another version may have others
+        known = job.config.keys() & SynthesisConfig.settings()  # a job of another version may have others
         with suppress(CdpError):
-            config = SynthesisConfig.from_dict({k: v for k, v in job.config.items() if k in settings})
-            yield query_set_id(job.id, config)
+            yield query_set_id(job.id, SynthesisConfig.from_dict({name: job.config[name] for name in known}))
 
 
 def _texts(value: Any) -> Iterator[str]:

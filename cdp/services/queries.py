@@ -93,7 +93,10 @@ def preview(
     document = looking.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
 
-    price = price_of(workspace, config.endpoint.model_name) if GENERATORS[generator].endpoint else None
+    price = None
+    if GENERATORS[generator].endpoint:
+        price = price_of(workspace, config.endpoint.model_name)
+
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
     language = manifest.counted_language
     described = {}
@@ -115,16 +118,16 @@ def preview(
 @access.reads
 def of_people(workspace: Workspace, corpus: str, document_id: str) -> Preview | None:
     """Return the queries that people wrote for a document, in the form of a preview; None where there are none."""
-    sets = [q for q in query_sets.list_query_sets(workspace) if q.kind == "human" and q.corpus_id == corpus]
 
     def read(query_set: str) -> list[str]:
         lines = query_sets.read_queries(workspace, query_set)
         return next((line.queries for line in lines if line.document_id == document_id), [])
 
-    found = []
-    for q in sets:
-        path = query_sets.files(workspace, q.id).queries
-        found += ANSWERS.get(path, ("of document", document_id), partial(read, q.id))
+    found: list[str] = []
+    for q in query_sets.list_query_sets(workspace):
+        if q.kind == "human" and q.corpus_id == corpus:
+            path = query_sets.files(workspace, q.id).queries
+            found += ANSWERS.get(path, ("of document", document_id), partial(read, q.id))
     if not found:
         return None
 
@@ -187,8 +190,10 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
     for line in query_sets.iter_lines(workspace, source.id):
         logprobs = line.get("logprobs") or [None] * len(line["queries"])
         without += logprobs.count(None)
-        ids = (query_sets.query_id(line["document_id"], n) for n in range(1, len(logprobs) + 1))
-        of_query |= {query: value for query, value in zip(ids, logprobs, strict=True) if value is not None}
+        for n, value in enumerate(logprobs, 1):
+            if value is not None:
+                of_query[query_sets.query_id(line["document_id"], n)] = value
+
     if not of_query:
         raise ConfigError(
             f"No query of {source.name} has a log-probability, so they cannot be ranked.",
@@ -196,7 +201,7 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
         )
     if not 1 <= keep <= len(of_query):
         raise ConfigError(f"{keep:,} queries cannot be kept of {len(of_query):,} that have a log-probability.")
-    chosen = set(sorted(of_query, key=lambda query: -of_query[query])[:keep])
+    chosen = set(sorted(of_query, key=of_query.__getitem__, reverse=True)[:keep])
 
     def stays(document: DocumentQueries) -> list[str | None]:
         return [text if query in chosen else None for query, text in document.with_ids()]
@@ -228,8 +233,13 @@ def leave_out(
 
 def unit(workspace: Workspace, corpus_ids: Iterable[str]) -> str:
     """Return what Q/Doc counts in these corpora: ``passage`` where files were cut, ``document`` elsewhere."""
-    known = {manifest.id: manifest.unit for manifest in list_corpora(workspace)}
-    return " or ".join(sorted({known.get(corpus, "document") for corpus in corpus_ids})) or "document"
+    wanted = set(corpus_ids)
+    known = {manifest.id: manifest.unit for manifest in list_corpora(workspace) if manifest.id in wanted}
+    units = {*known.values()}
+    if wanted - known.keys():  # deleted
+        units.add("document")
+
+    return " or ".join(sorted(units)) or "document"
 
 
 def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:

@@ -90,9 +90,12 @@ def list_retrievers(workspace: Workspace, named: Sequence[str] = ()) -> list[Ret
             return True
         return False
 
-    given = [value for job in jobs.list_jobs(workspace, ["evaluation", "index"]) for value in job.config.values()]
+    names = [*named]
+    for job in jobs.list_jobs(workspace, ["evaluation", "index"]):
+        names += [name for name in job.config.values() if isinstance(name, str) and name.startswith(api.PREFIX)]
+
     apis = {}
-    for name in [*named, *(value for value in given if isinstance(value, str) and value.startswith(api.PREFIX))]:
+    for name in names:
         with suppress(ConfigError):
             if (found := api.parse(name)) is not None:
                 apis[name] = RetrieverChoice(name, found.title, "api", "a model behind an API; nothing is trained")
@@ -182,8 +185,10 @@ def _whole_name(workspace: Workspace, name: str) -> str:
     if api.parse(name) is not None:
         return access.retriever(workspace, name)
     name = access.model(workspace, name)
-    is_job = is_name(name) and workspace.job(name).is_dir()
-    folder = None if name in PRESETS or is_job else typed_folder(name)
+    if name in PRESETS or (is_name(name) and workspace.job(name).is_dir()):
+        return name
+
+    folder = typed_folder(name)
     return name if folder is None else str(folder.resolve())
 
 
@@ -208,7 +213,10 @@ def serve(workspace: Workspace, config: ServingConfig, announce: Callable[[str, 
     from cdp.serving.public import Serving
 
     token = os.environ.pop(TOKEN, "")
-    serving = Serving(workspace, config, _read(Path(config.token_file)) if config.token_file else token)
+    if config.token_file:
+        token = _read(Path(config.token_file))
+
+    serving = Serving(workspace, config, token)
     announce(serving.api.name, serving.address)
     serving.run()
 

@@ -139,7 +139,9 @@ def _study(workspace: Workspace, name: str) -> JobView:
 def _about(view: JobView) -> dict[str, Any]:
     about = read_about(view.folder)
     if about is None:
-        why = view.failure["message"] if view.failure else f"it is {view.state}"
+        why = f"it is {view.state}"
+        if view.failure:
+            why = view.failure["message"]
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
     return about
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from cdp import catalog, query_sets
 from cdp.base import permission
@@ -44,21 +45,23 @@ class TrainingStart:
 def list_retrievers(workspace: Workspace, *, to_train: bool = False) -> list[RetrieverChoice]:
     """Return the presets, ``to_train`` also those that find nothing untrained; then the trained ones, newest first."""
     usable = (p for p in PRESETS.values() if to_train or not p.trained_only)
-    presets = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in usable]
-    trained = [
-        RetrieverChoice(view.id, naming.title(view), "job", f"trained from {model.get('retriever', '')}")
-        for view in naming.trained(workspace)
-        if view.has_model and (model := training_result(view.folder) or view.config)
-    ]
-    return presets + trained
+    choices = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in usable]
+    for view in naming.trained(workspace):
+        made = training_result(view.folder) or view.config
+        if view.has_model and made:
+            base = f"trained from {made.get('retriever', '')}"
+            choices.append(RetrieverChoice(view.id, naming.title(view), "job", base))
+
+    return choices
 
 
 def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[str, Default]:
     """Return the retriever's values for empty settings, each with its reason."""
     preset = PRESETS.get(retriever)  # known, wherever its weights are
-    return defaults_for(
-        preset.defaults if preset else resolve(access.model(workspace, retriever), workspace).defaults, lora
-    )
+    if preset is not None:
+        return defaults_for(preset.defaults, lora)
+
+    return defaults_for(resolve(access.model(workspace, retriever), workspace).defaults, lora)
 
 
 # Below this share of their mean CW weights change little. Of MIRACL's queries the French and Chinese, whose range the
@@ -102,19 +105,22 @@ def _spread_of_weights(workspace: Workspace, found: TrainingPlan) -> list[str]:
         return []
     cw = metrics.quick(workspace, found.settings.query_set).cw
     spread = cw.sd / cw.mean if cw.mean else 0.0
-    narrow = "" if spread >= NARROW_SPREAD else (
-        ": too narrow to matter much, as in French and Chinese in the paper"
-    )  # fmt: skip
-    return [f"CW weights lie {spread:.0%} around their mean (standard deviation){narrow}."]
+    sentence = f"CW weights lie {spread:.0%} around their mean (standard deviation)"
+    if spread < NARROW_SPREAD:
+        sentence += ": too narrow to matter much, as in French and Chinese in the paper"
+
+    return [f"{sentence}."]
 
 
 def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
     """Return the seconds of a training on so many pairs, without evaluations; None if unknown."""
-    trainings = (row for row in catalog.trainings(workspace) if row["retriever"] == retriever)
-    rates = (row["result"].get("pairs_per_second") for row in trainings)
-    shipped = DEFAULT_SPEEDS[retriever].pairs_per_second if retriever in DEFAULT_SPEEDS else None
-    rate = next((rate for rate in rates if rate), shipped)
-    return STARTING_S + pairs / float(rate) if rate else None
+    for row in catalog.trainings(workspace):
+        if row["retriever"] == retriever and (rate := row["result"].get("pairs_per_second")):
+            return STARTING_S + pairs / float(rate)
+
+    if shipped := DEFAULT_SPEEDS.get(retriever):
+        return STARTING_S + pairs / shipped.pairs_per_second
+    return None
 
 
 @access.runs
@@ -135,15 +141,18 @@ def start(
     """
     base, _ = _checked(workspace, config)
     completeness.require(workspace, trained_on(config), allow_incomplete)
-    # BM25 stands beside every score: a retriever that does not beat it is no gain.
-    beside = [base.name, bm25.NAME] if base.is_ready else [bm25.NAME]
+    beside = [bm25.NAME]  # stands beside every score: a retriever that does not beat it is no gain
+    if base.is_ready:
+        beside.insert(0, base.name)
+
     wanted = [evaluation.checked(workspace, beside[0], benchmark, split) for benchmark, split in benchmarks]
     leaks = leakage.of_training(workspace, config, [(wish.judged.benchmark, wish.judged.split) for wish in wanted])
     leakage.require(leaks, allow_leakage)
 
     reused: list[str] = []
     evaluations: list[str] = []
-    for wish in (wish.replace(retriever=name) for wish in wanted for name in beside):
+    for planned, name in product(wanted, beside):
+        wish = planned.replace(retriever=name)
         there = evaluation.existing(workspace, wish)
         if there:
             reused.append(there)
@@ -152,8 +161,7 @@ def start(
 
     name = config.name or label(workspace, config)
     job_id = jobs.start(workspace, "training", config, inputs=leakage.links(leaks), name=name)
-    evaluations += [
-        jobs.start(workspace, "evaluation", wish.replace(retriever=job_id), after=[job_id]) for wish in wanted
-    ]
+    for wish in wanted:
+        evaluations.append(jobs.start(workspace, "evaluation", wish.replace(retriever=job_id), after=[job_id]))
 
     return TrainingStart(job_id, evaluations, reused)

@@ -41,8 +41,10 @@ MAX_SHOWN = 2_000
 def example_query(workspace: Workspace, corpus: str) -> str:
     """Return a judged query of the corpus's project, to search with before a person types one; empty without any."""
     manifest = resolve_corpus(workspace, corpus)
-    judged = of_project(workspace, manifest) if manifest.n_documents <= MAX_SHOWN else []
-    for info in judged:
+    if manifest.n_documents > MAX_SHOWN:
+        return ""
+
+    for info in of_project(workspace, manifest):
         with suppress(CdpError, OSError):
             return next((line.text for line in read_queries(part(Path(info.folder), "queries")).values()), "")
     return ""
@@ -67,8 +69,10 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
         if len(pairs) < 3:
             raise InputError(f"{manifest.name} gives {len(pairs)} queries to decide by, too few for a test.")
 
-        texts = {f"q{number}": text for number, (_, text) in enumerate(pairs)}
-        grades = {f"q{number}": {identifier: 1} for number, (identifier, _) in enumerate(pairs)}
+        texts: dict[str, str] = {}
+        grades: dict[str, dict[str, int]] = {}
+        for number, (identifier, text) in enumerate(pairs):
+            texts[f"q{number}"], grades[f"q{number}"] = text, {identifier: 1}
         names = list(grades)
         first = len(names) - judged.splits.n_dev
 
@@ -189,9 +193,12 @@ def running(workspace: Workspace, corpus: str) -> JobView | None:
     study = running_job(workspace, "study", corpus=corpus) or running_job(workspace, "answer", corpus=corpus)
     if study is not None:
         return study
-    unfinished = decide.awaiting(workspace)
-    about = (jobs.view(workspace, name) for name in unfinished)
-    return next((unfinished[view.id] for view in about if view.config.get("corpus") == corpus), None)
+
+    for name, later in decide.awaiting(workspace).items():
+        if jobs.view(workspace, name).config.get("corpus") == corpus:
+            return later
+
+    return None
 
 
 def at_work(workspace: Workspace, study: JobView) -> JobView:
