@@ -85,13 +85,16 @@ def correct(
     labels} for a random sample of them. Queries of ``people`` that the judge did not see are ignored.
     """
     labelled = [query for query in people if query in judged]
-    clusters = [units[query] for query in labelled] if units else []
+
+    def of(values: Mapping[str, float]) -> Floats:
+        return np.array([values[query] for query in labelled], np.float64)
+
+    clusters = of(units).astype(np.int64).tolist() if units else []
     if count_clusters(clusters, len(labelled)) < FEWEST:
         return None
+
     model = np.array(list(judged.values()), np.float64)
-    h = np.array([people[query] for query in labelled], np.float64)
-    m = np.array([judged[query] for query in labelled], np.float64)
-    return estimate(model, h, m, clusters)
+    return estimate(model, of(people), of(judged), clusters)
 
 
 def estimate(model: Floats, people: Floats, paired: Floats, clusters: Sequence[int] = ()) -> Corrected:
@@ -155,11 +158,13 @@ def agreements(graded: Mapping[str, Mapping[Any, int]], grades: int) -> tuple[Ag
     """Return the agreement of each two of {who: {item: grade from 0}}, where both graded an item."""
     found = []
     for (first, of_first), (second, of_second) in combinations(graded.items(), 2):
-        if both := [item for item in of_first if item in of_second]:
-            a, b = [of_first[item] for item in both], [of_second[item] for item in both]
-            same = sum(x == y for x, y in zip(a, b, strict=True)) / len(both)
-            k = [kappa(a, b, grades=grades, weighted=weighted) for weighted in (False, True)]
-            found.append(Agreement(first, second, len(both), same, *k))
+        both = [(of_first[item], of_second[item]) for item in of_first if item in of_second]
+        if both:
+            a, b = zip(*both, strict=True)
+            same = float(np.equal(a, b).mean())
+            plain, weighted = kappa(a, b, grades=grades), kappa(a, b, grades=grades, weighted=True)
+            found.append(Agreement(first, second, len(both), same, plain, weighted))
+
     return tuple(found)
 
 
@@ -203,9 +208,10 @@ class Calibration:
         if found is not None:
             missing = [(found.more_labels(half), half) for half in TARGETS]
             needs = ", ".join(f"{n:,} more for ±{half:g}" for n, half in missing if n)
+            labels = needs and f"; labelled queries: {needs}"
             return (
                 f"Corrected by {counted(found.n_labelled, 'query', 'queries')} of people: {signed(found.mean)} "
-                f"(95% {interval(found.interval, sign=True)}){f'; labelled queries: {needs}' if needs else ''}."
+                f"(95% {interval(found.interval, sign=True)}){labels}."
             )
 
         if self.unlabelled < 0:
@@ -271,28 +277,31 @@ def calibrate(
     if labelled < FEWEST:
         return Calibration(by.judge, labelled)
 
-    kept = [[run for run in side if run is not None] for side in (first, second)]
-    if len(kept[0]) < len(first) or len(kept[1]) < len(second):
+    before = [run for run in first if run is not None]
+    after = [run for run in second if run is not None]
+    if len(before) < len(first) or len(after) < len(second):
         return Calibration(by.judge, labelled, -1)
 
-    unlabelled = {
-        (query, document)
-        for run in (*kept[0], *kept[1])
-        for query, grades in by.people.items()
-        for document in run.get(query, ())
-        if document not in grades
-    }
+    unlabelled: set[tuple[str, str]] = set()
+    for run in (*before, *after):
+        for query, grades in by.people.items():
+            unlabelled.update((query, document) for document in run.get(query, ()) if document not in grades)
+
     if unlabelled:
         # Leaving these queries out would leave the random sample.
         return Calibration(by.judge, labelled, len(unlabelled))
 
-    before, after = (np.mean([_by_people(by, run) for run in side], axis=0) for side in kept)
-    people = dict(zip(by.people, (100 * (after - before)).tolist(), strict=True))
+    gain = 100 * (_by_people(by, after) - _by_people(by, before))
+    people = dict(zip(by.people, gain.tolist(), strict=True))
 
     return Calibration(by.judge, labelled, 0, correct(differences, people, units))
 
 
-def _by_people(by: Judged, run: FirstTen) -> list[float]:
-    """Return NDCG@10 of the labelled queries by people's grades, in their order."""
-    found = scores_of({query: run.get(query, ()) for query in by.people}, by.people)
-    return [found[query] for query in by.people]
+def _by_people(by: Judged, runs: Sequence[FirstTen]) -> Floats:
+    """Return NDCG@10 of the labelled queries by people's grades, in their order, the mean of the runs."""
+    total = np.zeros(len(by.people))
+    for run in runs:
+        found = scores_of({query: run.get(query, ()) for query in by.people}, by.people)
+        total += [found[query] for query in by.people]
+
+    return total / len(runs)

@@ -84,6 +84,7 @@ def model_card(
     from huggingface_hub import ModelCard, ModelCardData
 
     notes = [str(note) for note in result["notes"]]
+    warnings = [note for note in notes if note.startswith("**")]
     base = _hub_base(retriever, workspace)
     data = ModelCardData(
         model_name=title,
@@ -97,7 +98,7 @@ def model_card(
 
     body = _BODY.format(
         title=title,
-        warnings="".join(f"> {note}\n\n" for note in notes if note.startswith("**")),
+        warnings="".join(map("> {}\n\n".format, warnings)),
         kind=retriever.kind,
         reader=model_files.READERS[retriever.kind],
         similarity=SIMILARITY[retriever.kind],
@@ -106,7 +107,7 @@ def model_card(
         readers=READERS.format(", ".join(readers)) if readers else "",
         folder=FOLDER,
         **{key: result[key] for key in ("corpus", "weighting", "pairs", "documents", "steps", "batch_size")},
-        notes="".join(f"\n- {note}" for note in notes) + "\n" * bool(notes),
+        notes="".join(map("\n- {}".format, notes)) + "\n" * bool(notes),
         scores=NO_SCORES,
         licences="\n".join(f"- **{what.capitalize()}**: {terms}" for what, terms in licences.items()),
         record=json.dumps(public(result), ensure_ascii=False, indent=2),
@@ -135,8 +136,11 @@ def save_model(
 def _hub_base(retriever: ResolvedRetriever, workspace: Workspace) -> str:
     """The hub's name of the model that a training starts from, however many trainings lie between; else empty."""
     first = [began_with(*training) for training in chain(workspace, retriever.name)][-1:]
-    preset = retriever.preset or (PRESETS.get(first[0]) if first else None)
-    source = preset.source if preset is not None else retriever.source if retriever.origin == "hub" else ""
+    preset = retriever.preset or PRESETS.get("".join(first))
+    if preset is None and retriever.origin != "hub":
+        return ""
+
+    source = retriever.source if preset is None else preset.source
     return source if re.fullmatch(r"[\w.\-]+/[\w.\-]+", source) else ""
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,14 +96,12 @@ def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dic
     Where documents are passages of files, ``ndcg@10_of_files`` is NDCG@10 of the files, each by its best passage
     (MaxP, Dai and Callan 2019).
     """
-    needed = {document for grades in benchmark.qrels.values() for document in grades}
+    needed = set(chain.from_iterable(benchmark.qrels.values()))
     numbers = {document: i for i, document in enumerate(benchmark.document_ids) if document in needed}
-    pairs = [
-        (row, numbers.get(document, -2), grade)
-        for row, query in enumerate(benchmark.query_ids)
-        for document, grade in benchmark.qrels[query].items()
-        if grade > 0
-    ]
+    pairs: list[tuple[int, int, int]] = []
+    for row, query_id in enumerate(benchmark.query_ids):
+        grades = benchmark.qrels[query_id]
+        pairs += [(row, numbers.get(document, -2), grade) for document, grade in grades.items() if grade > 0]
 
     query, document, grade = np.array(pairs, np.int64).reshape(-1, 3).T
     ranks = from_ranking(ranking.documents, benchmark.query_ids, query, document, grade)
@@ -355,14 +354,15 @@ def retrieve(
     unasked = [number for number, text in enumerate(queries) if text in failed]
     scores[unasked], numbers[unasked] = -np.inf, -1
     seconds["searching"] = time.perf_counter() - began
-    reused = {
+    counts = {
         "embeddings_reused": of_documents.reused,
         "query_embeddings_reused": of_queries.reused,
         INDEX_BYTES: of_documents.nbytes,
     }
-    counts = {"documents_without_vector": len(absent), "queries_without_vector": len(unasked)} if failed else {}
+    if failed:
+        counts |= {"documents_without_vector": len(absent), "queries_without_vector": len(unasked)}
 
-    return scores, numbers, seconds, {**reused, **counts}
+    return scores, numbers, seconds, counts
 
 
 Found = tuple[np.ndarray, np.ndarray]

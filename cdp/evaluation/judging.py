@@ -90,17 +90,28 @@ def read_grade(answer: str, *, complete: bool = True) -> tuple[int, str] | None:
     answer that was cut an object counts alone.
     """
     objects = list(_objects(answer))
-    grades = [value for name in ("grade", "score") for found in objects if (value := found.get(name)) is not None]
+    grades: list[Any] = []
+    reasons: list[str] = []
+    for found in objects:
+        grades += [found[name] for name in ("grade", "score") if found.get(name) is not None]
+        if isinstance(found.get("reason"), str):
+            reasons.append(found["reason"])
+
     if not grades and complete:
         named = _NAMED.findall(answer)
         # Of a text that weighs grades, "Grade: 2" is the outcome.
         grades = [number for colon, number in named if colon][-1:] or [number for _, number in named] or [answer]
-    read = {_number(grade) for grade in grades}
+
+    read = set(map(_number, grades))
     grade = read.pop() if len(read) == 1 else None
-    reason = next(
-        (found["reason"] for found in objects if isinstance(found.get("reason"), str)), "" if objects else answer
-    )
-    return None if grade is None else (grade, " ".join(reason.split())[:LONGEST_REASON])
+    if grade is None:
+        return None
+
+    if not objects:
+        reasons = [answer]
+    reason = " ".join(reasons[:1])
+
+    return grade, " ".join(reason.split())[:LONGEST_REASON]
 
 
 def _number(value: Any) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,13 +64,18 @@ class LabellingProgress:
 
     @property
     def sentence(self) -> str:
-        people = ", ".join(f"{name} {n}" for name, n in self.people.items())
+        people = tally(self.people, "{} {}")
+        who = people and f" ({people})"
         missing = max(0, FEWEST - self.finished)
         state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
-        who = f" ({people})" if people else ""
-        lost = f" {counted(len(self.problems), 'line')} cannot be used: {self.problems[0]}" if self.problems else ""
-        later = f" A later run found new documents for {self.extended:,} of them." if self.extended else ""
-        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}.{later}{lost}"
+        told = f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}."
+
+        if self.extended:
+            told += f" A later run found new documents for {self.extended:,} of them."
+        if self.problems:
+            told += f" {counted(len(self.problems), 'line')} cannot be used: {self.problems[0]}"
+
+        return told
 
     @property
     def judged(self) -> str:
@@ -127,7 +133,8 @@ def progress(workspace: Workspace, name: str) -> LabellingProgress:
     model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder, problems)}
     people = {by: len(judged.finished(pool, labels, by)) for by in by_person}
     agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
-    grades = {grade: n for grade in judged.GRADES if (n := list(model.values()).count(grade))}
+    counts = Counter(model.values())
+    grades = {grade: counts[grade] for grade in judged.GRADES if counts[grade]}
     done = set(judged.finished(pool, labels))
     extended = len(done - set(judged.finished(pool, labels, later=True)))
 

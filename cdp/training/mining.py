@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -104,11 +105,12 @@ def mine(
     index = {text: number for number, text in enumerate(texts)}
     # A text without a vector is near no other: its rank is no evidence.
     lost = {index[text] for text in miner.failed & index.keys()}
-    answers = [[index[text] for text in own[query]] for query in queries]
-    never = []
-    for numbers in answers:
-        near = {index[contents[name]] for n in numbers for name in beside.get(ids[texts[n]], ()) if name in contents}
-        never.append(sorted({*numbers, *near, *lost}))
+    answers, never = [], []
+    for query in queries:
+        answers.append([index[text] for text in own[query]])
+        near = chain.from_iterable(beside.get(ids[text], ()) for text in own[query])
+        next_to = {index[contents[name]] for name in near if name in contents}
+        never.append(sorted(lost.union(answers[-1], next_to)))
 
     scores, found = search(asked, documents, min(ranks[1], len(texts)), exclude=never)
 
@@ -144,9 +146,9 @@ def similarities(
     queries = miner.encode_query([text for _, text in rows])
     labels = {}
     for row, (own, text) in enumerate(rows):
-        if miner.failed & {text, *(contents[name] for name in (own, *negatives[text]))}:
-            continue
-        listed = documents[[index[name] for name in (own, *negatives[text])]]
-        labels[own, text] = (LOGIT_SCALE * (listed @ queries[row])).round(4).tolist()
+        names = [own, *negatives[text]]
+        if miner.failed.isdisjoint((text, *map(contents.__getitem__, names))):
+            listed = documents[[index[name] for name in names]]
+            labels[own, text] = (LOGIT_SCALE * (listed @ queries[row])).round(4).tolist()
 
     return labels

@@ -6,7 +6,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace, sha256_text, shuffle_key
 from cdp.corpus import iter_documents, load_manifest
 from cdp.query_sets import QuerySet
@@ -105,18 +107,21 @@ class PairSet:
         index_of = np.full(len(self.documents) + 1, -1, dtype=np.int64)  # the last entry is where -1 leads
         index_of[used_documents] = np.arange(len(used_documents))
 
+        def numbered(documents: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+            return None if documents is None else index_of[documents[rows]]
+
         return replace(
             self,
-            queries=[self.queries[row] for row in rows],
-            documents=[self.documents[document] for document in used_documents],
+            queries=_at(self.queries, rows),
+            documents=_at(self.documents, used_documents),
             document_of=index_of[self.document_of[rows]],
-            query_ids=[self.query_ids[row] for row in rows],
-            reasoned=None if self.reasoned is None else [self.reasoned[row] for row in rows],
-            swapped=None if self.swapped is None else self.swapped[rows],
-            negatives=None if self.negatives is None else index_of[self.negatives[rows]],
-            teacher=None if self.teacher is None else self.teacher[rows],
-            excluded_indices=None if self.excluded_indices is None else index_of[self.excluded_indices[rows]],
-            languages=[self.languages[row] for row in rows] if self.languages else [],
+            query_ids=_at(self.query_ids, rows),
+            reasoned=self.reasoned and _at(self.reasoned, rows),
+            swapped=_rows_of(self.swapped, rows),
+            negatives=numbered(self.negatives),
+            teacher=_rows_of(self.teacher, rows),
+            excluded_indices=numbered(self.excluded_indices),
+            languages=self.languages and _at(self.languages, rows),
         )
 
     def without(self, usable: NDArray[np.bool_], reason: str) -> PairSet:
@@ -133,13 +138,14 @@ class PairSet:
         """InputError where no training is possible: no pair, or no other document to serve as a negative."""
         if not self.queries:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items() if count)
+            why = reasons and f" ({reasons})"
             raise InputError(
-                f"The query set {self.query_set.id} gives no training pairs{f' ({reasons})' if reasons else ''}.",
+                f"The query set {self.query_set.id} gives no training pairs{why}.",
                 hint="Generate or import queries for documents of its corpus first.",
             )
         if len(self.documents) < 2:
             raise InputError(
-                f"The query set {self.query_set.id} has {_count(len(self), 'pair')} over one document only, so no "
+                f"The query set {self.query_set.id} has {counted(len(self), 'pair')} over one document only, so no "
                 "pair has a negative to learn from.",
                 hint="Training needs queries for at least two different documents.",
             )
@@ -152,6 +158,14 @@ class PairSet:
                 f"written for all of its {len(self.documents):,} documents, or for passages beside each other.",
                 hint="Training needs queries that differ between documents: write or import others.",
             )
+
+
+def _rows_of(array: NDArray[Any] | None, rows: NDArray[np.int64]) -> NDArray[Any] | None:
+    return None if array is None else array[rows]
+
+
+def _at(texts: Sequence[str], rows: NDArray[np.int64]) -> list[str]:
+    return [texts[row] for row in rows]
 
 
 # The passages before and after a query's own are no negatives for it: of so many other documents one is.
@@ -175,10 +189,6 @@ def check_set(workspace: Workspace, query_set: QuerySet) -> None:
         load_pairs(workspace, query_set.id).check_negatives()
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def load_pairs(
     workspace: Workspace, query_set_id: str, *, per_doc: int | None = None, failures: Failures | None = None
 ) -> PairSet:
@@ -193,18 +203,18 @@ def load_pairs(
     # An incomplete set has no hash of its own yet: what was trained on is named by what is there now.
     query_set = replace(query_set, content_hash=query_sets.content_hash(workspace, query_set))
 
-    wanted: dict[str, list[tuple[str, str]]] = {}
     dropped = {"empty queries": 0, "queries for unknown documents": 0, "queries for empty documents": 0}
+    wanted: dict[str, list[tuple[str, str]]] = {}
     together: dict[str, list[str]] = {}
     for line in query_sets.read_queries(workspace, query_set_id, failures):
-        together |= {line.document_id: line.together} if line.together else {}
+        if line.together:
+            together[line.document_id] = line.together
+
         first = [(query_id, text.strip()) for query_id, text in line.with_ids(per_doc)]
         filled = [(query_id, text) for query_id, text in first if text]
         dropped["empty queries"] += len(first) - len(filled)
         if filled:  # a later line of the same document replaces an earlier one
             wanted[line.document_id] = filled
-
-    corpus = load_manifest(workspace, query_set.corpus_id)
 
     contents: dict[str, tuple[str, str]] = {}
     names: list[str] = []
@@ -214,64 +224,89 @@ def load_pairs(
         if document.id in wanted:
             contents[document.id] = (document.content, document.content_hash)
 
-    queries: list[str] = []
-    query_ids: list[str] = []
-    documents: list[str] = []
-    document_of: list[int] = []
-    index_of: dict[str, int] = {}
-    index_by_id: dict[str, int] = {}
-    excluded_ids: dict[str, frozenset[str]] = {}
-    shared, beside = query_sets.shared_queries(workspace, query_set_id), corpus.neighbours(names)
+    beside = load_manifest(workspace, query_set.corpus_id).neighbours(names)
+    drawn = _Drawn(query_sets.shared_queries(workspace, query_set_id), together, beside)
     for document_id, own_queries in wanted.items():
+        content, content_hash = contents.get(document_id, ("", ""))
         if document_id not in contents:
             dropped["queries for unknown documents"] += len(own_queries)
-            continue
-
-        content, content_hash = contents[document_id]
-        if not content.strip():
+        elif not content.strip():
             dropped["queries for empty documents"] += len(own_queries)
-            continue
-
-        if content_hash not in index_of:
-            index_of[content_hash] = len(documents)
-            documents.append(content)
-
-        index_by_id[document_id] = index_of[content_hash]
-
-        for query_id, text in own_queries:
-            # Also after an edit or a filter, a query was written for all documents of its group.
-            answers = [*shared.get(query_sets.plain_form(text), [document_id]), *together.get(document_id, ())]
-            if len(answers) > 1 or document_id in beside:
-                near = {other for answer in answers for other in beside.get(answer, ())}
-                excluded_ids[query_id] = frozenset(near.union(answers) - {document_id})
-
-        query_ids.extend(query_id for query_id, _ in own_queries)
-        queries.extend(text for _, text in own_queries)
-        document_of.extend([index_of[content_hash]] * len(own_queries))
+        else:
+            drawn.add(document_id, content, content_hash, own_queries)
 
     dropped[UNUSABLE] = failures.n
-    pairs = PairSet(
-        queries=queries,
-        documents=documents,
-        document_of=np.asarray(document_of, dtype=np.int64),
-        query_set=query_set,
-        dropped={reason: count for reason, count in dropped.items() if count},
-        query_ids=query_ids,
-        excluded_ids=excluded_ids,
-        excluded_indices=_excluded_indices(query_ids, excluded_ids, index_by_id),
-    )
-
+    pairs = drawn.pairs(query_set, {reason: count for reason, count in dropped.items() if count})
     pairs.check()
     return pairs
+
+
+class _Drawn:
+    """The pairs of a query set while its documents are read, equal documents as one.
+
+    ``shared`` holds the documents that a query was written for, by its plain form, ``together`` those of a group by the
+    document that leads it, ``beside`` the passages next to a document.
+    """
+
+    def __init__(
+        self,
+        shared: Mapping[str, Sequence[str]],
+        together: Mapping[str, Sequence[str]],
+        beside: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.shared, self.together, self.beside = shared, together, beside
+        self.queries: list[str] = []
+        self.query_ids: list[str] = []
+        self.documents: list[str] = []
+        self.document_of: list[int] = []
+        self.index_of_content: dict[str, int] = {}
+        self.index_of_id: dict[str, int] = {}
+        self.excluded_ids: dict[str, frozenset[str]] = {}
+
+    def add(self, document_id: str, content: str, content_hash: str, queries: Sequence[tuple[str, str]]) -> None:
+        """Take a document with its queries, (id, text) each."""
+        index = self.index_of_content.setdefault(content_hash, len(self.documents))
+        if index == len(self.documents):
+            self.documents.append(content)
+        self.index_of_id[document_id] = index
+
+        for query_id, text in queries:
+            self.query_ids.append(query_id)
+            self.queries.append(text)
+            self.document_of.append(index)
+            self._exclude(query_id, text, document_id)
+
+    def _exclude(self, query_id: str, text: str, document_id: str) -> None:
+        """Keep which other documents are no negatives of a query: they answer it, or lie beside one that does."""
+        # Also after an edit or a filter, a query was written for all documents of its group.
+        answers = [*self.shared.get(query_sets.plain_form(text), [document_id]), *self.together.get(document_id, ())]
+        if len(answers) > 1 or document_id in self.beside:
+            near = chain.from_iterable(self.beside.get(answer, ()) for answer in answers)
+            self.excluded_ids[query_id] = frozenset((*answers, *near)) - {document_id}
+
+    def pairs(self, query_set: QuerySet, dropped: dict[str, int]) -> PairSet:
+        return PairSet(
+            queries=self.queries,
+            documents=self.documents,
+            document_of=np.asarray(self.document_of, dtype=np.int64),
+            query_set=query_set,
+            dropped=dropped,
+            query_ids=self.query_ids,
+            excluded_ids=self.excluded_ids,
+            excluded_indices=_excluded_indices(self.query_ids, self.excluded_ids, self.index_of_id),
+        )
 
 
 def _excluded_indices(
     query_ids: Sequence[str], excluded_ids: Mapping[str, frozenset[str]], index: Mapping[str, int]
 ) -> NDArray[np.int64] | None:
     """``PairSet.excluded_indices`` from the index of each document's id; None where it would be empty."""
-    return _padded(
-        [{index[name] for name in excluded_ids.get(query_id, ()) if name in index} for query_id in query_ids]
-    )
+    return _padded([_indices(excluded_ids.get(query_id, ()), index) for query_id in query_ids])
+
+
+def _indices(names: Iterable[str], index: Mapping[str, int]) -> list[int]:
+    """The distinct indices of those names that have one, in the order of the names."""
+    return list(dict.fromkeys(index[name] for name in names if name in index))
 
 
 def _padded(rows: Sequence[Collection[int]]) -> NDArray[np.int64] | None:
@@ -337,24 +372,33 @@ def joined(parts: Sequence[PairSet]) -> PairSet:
     for part, own in zip(parts, document_of, strict=True):
         of_corpus = named[part.query_set.corpus_id]
         for query_id, query, place in zip(part.query_ids, part.queries, own.tolist(), strict=True):
-            near = {of_corpus[name] for name in part.excluded_ids.get(query_id, ()) if name in of_corpus}
-            excluded_indices.append((near | asked[query_sets.plain_form(query) or query]) - {place})
+            near = _indices(part.excluded_ids.get(query_id, ()), of_corpus)
+            excluded_indices.append(asked[query_sets.plain_form(query) or query].union(near) - {place})
 
-    first = parts[0].query_set
-    names, hashes = ([getattr(part.query_set, key) for part in parts] for key in ("name", "content_hash"))
-    complete = all(part.query_set.complete for part in parts)
-    mixed = replace(first, name=" + ".join(names), content_hash=sha256_text(*hashes)[:16], complete=complete)
-    dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
+    sets = [part.query_set for part in parts]
+    name = " + ".join(query_set.name for query_set in sets)
+    digest = sha256_text(*(query_set.content_hash for query_set in sets))[:16]
+    complete = all(query_set.complete for query_set in sets)
+
+    dropped: Counter[str] = Counter()
+    queries: list[str] = []
+    query_ids: list[str] = []
+    languages: list[str] = []
+    for part in parts:
+        dropped.update(part.dropped)
+        queries += part.queries
+        query_ids += part.query_ids
+        languages += [part.language] * len(part)
 
     return PairSet(
-        queries=[query for part in parts for query in part.queries],
+        queries=queries,
         documents=list(index),
         document_of=np.concatenate(document_of),
-        query_set=mixed,
+        query_set=replace(sets[0], name=name, content_hash=digest, complete=complete),
         dropped=dict(dropped),
-        query_ids=[name for part in parts for name in part.query_ids],
+        query_ids=query_ids,
         excluded_indices=_padded(excluded_indices),
-        languages=[part.language for part in parts for _ in range(len(part))],
+        languages=languages,
     )
 
 
@@ -453,22 +497,18 @@ def drawn_rows(
             wanted[order] = np.clip(budget - before, 0, counts[order])
     else:
         needed = -(-budget // per_doc)
-        chosen = next(
-            (
-                enough[:needed]
-                for least in dict.fromkeys((widest or per_doc, per_doc))
-                if len(enough := order[counts[order] >= least]) >= needed
-            ),
-            None,
-        )
-        if chosen is None:
-            there = int((counts[order] >= per_doc).sum())
+        enough = order[counts[order] >= (widest or per_doc)]
+        if len(enough) < needed:
+            enough = order[counts[order] >= per_doc]
+
+        if (there := len(enough)) < needed:
             raise InputError(
                 f"{budget:,} pairs at Q/Doc {per_doc} take {needed:,} documents with {per_doc} queries each, and there "
                 f"are {there:,}.",
                 hint=f"A budget of {there * per_doc:,} is possible at this Q/Doc.",
             )
 
+        chosen = enough[:needed]
         wanted[chosen] = per_doc
         wanted[chosen[-1]] = budget - per_doc * (needed - 1)
 
@@ -502,15 +542,13 @@ def with_negatives(
     if wanted == 0:
         return pairs
 
-    named = (
-        _named(pairs, workspace)
-        if mined is None
-        else {
-            query_id: list(mined.get(text, ())) for query_id, text in zip(pairs.query_ids, pairs.queries, strict=True)
-        }
-    )
+    if mined is None:
+        named = _named(pairs, workspace)
+    else:
+        of_query = zip(pairs.query_ids, pairs.queries, strict=True)
+        named = {query_id: list(mined.get(text, ())) for query_id, text in of_query}
 
-    most = max((len(names) for names in named.values()), default=0)
+    most = max(map(len, named.values()), default=0)
 
     width = min(most, AUTOMATIC if wanted is None else wanted)
     if width == 0:
@@ -521,10 +559,10 @@ def with_negatives(
             hint="Leave hard_negatives empty, or use a set of dragon_s_faithful or an import with negatives.",
         )
 
-    wanted_names = {n for names in named.values() for n in names}
-
+    wanted_names = set(chain.from_iterable(named.values()))
     index, documents = _documents(pairs, workspace, wanted_names)
-    missing = len(wanted_names) - sum(name in index for name in wanted_names)
+    missing = len(wanted_names - index.keys())
+
     negatives = np.full((len(pairs), width), -1, dtype=np.int64)
     for row, query_id in enumerate(pairs.query_ids):
         rows = [index[name] for name in named.get(query_id, ()) if name in index][:width]

@@ -119,9 +119,20 @@ def with_reasoned(
             hint="Make one with the method reasoning from this query set, or import one for it.",
         )
 
-    trained = [(row, as_reasoned) for row, form in enumerate(forms) for as_reasoned in _taken(source, bool(form))]
-    chosen = pairs.part(np.array([row for row, _ in trained], dtype=np.int64)) if source != QUERY_ONLY else pairs
-    queries = [forms[row] if as_reasoned else pairs.queries[row] for row, as_reasoned in trained]
+    # Of each pair that is trained on: its row in ``pairs``, whether the query is q′, its query, and the other one.
+    rows: list[int] = []
+    swapped: list[bool] = []
+    queries: list[str] = []
+    others: list[str] = []
+    for row, (query, form) in enumerate(zip(pairs.queries, forms, strict=True)):
+        for as_reasoned in _taken(source, bool(form)):
+            trained, other = (form, query) if as_reasoned else (query, form or query)
+            rows.append(row)
+            swapped.append(as_reasoned)
+            queries.append(trained)
+            others.append(other)
+
+    chosen = pairs if source == QUERY_ONLY else pairs.part(np.array(rows, dtype=np.int64))
     dropped = dict(pairs.dropped)
 
     if source == REASONING_ONLY and missing:
@@ -133,11 +144,12 @@ def with_reasoned(
     if not ri:
         return done
 
-    others = [pairs.queries[row] if as_reasoned else forms[row] or pairs.queries[row] for row, as_reasoned in trained]
-    swapped = np.array([as_reasoned for _, as_reasoned in trained], dtype=bool)
-    unreasoned = 0 if source == REASONING_ONLY else missing
-
-    return replace(done, reasoned=others, unreasoned=unreasoned, swapped=swapped if swapped.any() else None)
+    return replace(
+        done,
+        reasoned=others,
+        unreasoned=0 if source == REASONING_ONLY else missing,
+        swapped=np.array(swapped) if any(swapped) else None,
+    )
 
 
 def _taken(source: str, has_form: bool) -> tuple[bool, ...]:

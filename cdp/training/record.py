@@ -30,8 +30,14 @@ def record_of(
     """Return the record of a training that ended. ``limit`` is the tokens that the model takes, ``documents`` the
     tokens of the pairs' documents; ``notes`` hold what the training itself has to say."""
     order, outcome, query_set = made.order, made.outcome, pairs.query_set
-    filled = 0 if limit is None else int((documents.lengths >= limit).sum())
-    cut = [f"{counted(filled, 'document')} cut off at the {limit:,} tokens that the model takes."] if filled else []
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    rate = outcome.seconds and outcome.pairs_seen / outcome.seconds
+    filled, notes = 0, []
+
+    if limit is not None:
+        filled = int((documents.lengths >= limit).sum())
+    if filled:
+        notes.append(f"{counted(filled, 'document')} cut off at the {limit:,} tokens that the model takes.")
 
     return {
         "id": job,
@@ -53,7 +59,7 @@ def record_of(
         "epochs": config.loop.epochs,
         "seconds": round(outcome.seconds, 3),
         **{name: getattr(outcome, name) for name in OUTCOME},
-        "pairs_per_second": round(outcome.pairs_seen / outcome.seconds, 1) if outcome.seconds else None,
+        "pairs_per_second": round(rate, 1) if rate else None,
         "loss_first": _mean(outcome.first_losses),
         "loss_last": _mean(outcome.last_losses),
         "precision": made.precision,
@@ -63,9 +69,9 @@ def record_of(
         "pairs_hash": pairs.content_hash,
         "query_set_hash": query_set.content_hash,
         "model_hash": model_hash(model),
-        "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
+        "software": f"CDP Studio {__version__}, {libraries}",
         "settings": config.to_dict(),
-        "notes": cut,
+        "notes": notes,
     }
 
 
