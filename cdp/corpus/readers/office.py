@@ -8,25 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.corpus.readers import Block, Report
+from cdp.corpus.readers import packages as xml
 from cdp.corpus.readers.files import office_format
-from cdp.corpus.readers.packages import (
-    WORD_ART,
-    Flow,
-    Kind,
-    Package,
-    add,
-    all_text,
-    attribute,
-    box,
-    character,
-    child,
-    child_of,
-    graphics,
-    is_on,
-    name,
-    prune,
-    within,
-)
+from cdp.corpus.readers.packages import WORD_ART, Flow, Kind, Package
 from cdp.corpus.readers.walk import blocks, formula
 
 PARTS = {
@@ -58,19 +42,19 @@ class _Word(Flow):
         self.styles: dict[str, tuple[str, int, str]] = {}
         self.hidden: set[str] = set()  # styles of text that is not shown
 
-        for style in (style for root in self._related("styles") for style in within(root, "w:style")):
+        for style in (style for root in self._related("styles") for style in xml.within(root, "w:style")):
             level = _value(style, "w:pPr", "w:outlineLvl")
             of = (_value(style, "w:name").lower(), int(level) + 1 if level.isdigit() else 0, _value(style, "w:basedOn"))
-            self.styles[attribute(style, "w:styleId")] = of
-            if is_on(style, "w:rPr", "w:vanish"):
-                self.hidden.add(attribute(style, "w:styleId"))
+            self.styles[xml.attribute(style, "w:styleId")] = of
+            if xml.is_on(style, "w:rPr", "w:vanish"):
+                self.hidden.add(xml.attribute(style, "w:styleId"))
 
         self.notes = {
-            (kind, attribute(note, "w:id")): note
+            (kind, xml.attribute(note, "w:id")): note
             for kind in NOTES.values()
             for root in self._related(kind)
             for note in root
-            if attribute(note, "w:type", "normal") == "normal"
+            if xml.attribute(note, "w:type", "normal") == "normal"
         }
 
     def _related(self, kind: str) -> Iterator[Any]:
@@ -79,33 +63,33 @@ class _Word(Flow):
                 yield root
 
     def document(self) -> Iterator[Block]:
-        page = box([])
-        self.into(page, prune(self.package.xml(self.part), self._left_out, self.report))
+        page = xml.box([])
+        self.into(page, xml.prune(self.package.xml(self.part), self._left_out, self.report))
         yield from blocks(page, self.report)
         for note in self.notes.values():
-            self.report.remove(all_text(note), "notes without a mark")
+            self.report.remove(xml.all_text(note), "notes without a mark")
 
     def _left_out(self, item: Any, kind: str) -> str | None:
-        if kind in ("w:del", "w:moveFrom") and name(item.getparent()) not in ("w:rPr", "w:trPr"):
+        if kind in ("w:del", "w:moveFrom") and xml.name(item.getparent()) not in ("w:rPr", "w:trPr"):
             return Kind.DELETED
-        if kind == "w:tr" and child(item, "w:trPr", "w:del") is not None:
+        if kind == "w:tr" and xml.child(item, "w:trPr", "w:del") is not None:
             return Kind.DELETED
-        if kind == "w:sdt" and child(item, "w:sdtPr", "w:showingPlcHdr") is not None:
+        if kind == "w:sdt" and xml.child(item, "w:sdtPr", "w:showingPlcHdr") is not None:
             return Kind.TEMPLATE
 
         gallery = _value(item, "w:sdtPr", "w:docPartObj", "w:docPartGallery") if kind == "w:sdt" else ""
         if gallery == "Table of Contents" or (kind == "w:p" and re.fullmatch(r"toc \d", self._style(item)[0])):
             return Kind.CONTENTS
-        if kind == "w:r" and (is_on(item, "w:rPr", "w:vanish") or _value(item, "w:rPr", "w:rStyle") in self.hidden):
+        if kind == "w:r" and (xml.is_on(item, "w:rPr", "w:vanish") or _value(item, "w:rPr", "w:rStyle") in self.hidden):
             return Kind.HIDDEN
         if kind == "w:p" and _value(item, "w:pPr", "w:pStyle") in self.hidden:
             return Kind.HIDDEN
-        if kind == "w:tr" and is_on(item, "w:trPr", "w:hidden"):
+        if kind == "w:tr" and xml.is_on(item, "w:trPr", "w:hidden"):
             return Kind.HIDDEN
 
-        if name(item.getparent()) == "w:tc" and kind != "w:tcPr":
-            merged = child(item.getparent(), "w:tcPr", "w:vMerge")
-            if merged is not None and attribute(merged, "w:val", "continue") == "continue":
+        if xml.name(item.getparent()) == "w:tc" and kind != "w:tcPr":
+            merged = xml.child(item.getparent(), "w:tcPr", "w:vMerge")
+            if merged is not None and xml.attribute(merged, "w:val", "continue") == "continue":
                 return Kind.HIDDEN
 
         return "phonetic guides" if kind == "w:rt" else None
@@ -128,44 +112,44 @@ class _Word(Flow):
             case "w:p":
                 title, level = self._style(item)
                 # The mark that ended it was deleted.
-                marks = (child(item, "w:pPr", "w:rPr", mark) for mark in ("w:del", "w:moveFrom"))
+                marks = (xml.child(item, "w:pPr", "w:rPr", mark) for mark in ("w:del", "w:moveFrom"))
                 goes_on = any(mark is not None for mark in marks)
                 self.paragraph(parent, item, level, title == "title", goes_on)
             case "w:tbl":
                 self.table(parent, item)
 
             case "w:t":
-                add(parent, item.text or "")
+                xml.add(parent, item.text or "")
             case "w:br" | "w:cr":
-                child_of(parent, "br")
+                xml.child_of(parent, "br")
             case "w:tab" | "w:ptab":
-                add(parent, " ")
+                xml.add(parent, " ")
             case "w:noBreakHyphen":
-                add(parent, "-")
+                xml.add(parent, "-")
             case "w:sym":
-                add(parent, character(int(attribute(item, "w:char", "0"), 16)))
+                xml.add(parent, xml.character(int(xml.attribute(item, "w:char", "0"), 16)))
 
             case "w:ddList":  # of a form of before 2007
                 chosen = _number(item, "w:result", default=_number(item, "w:default"))
-                entries = [attribute(entry, "w:val") for entry in within(item, "w:listEntry")]
-                add(parent, "".join(entries[chosen : chosen + 1]))
-            case "w:checkBox" if is_on(item, "w:checked"):
-                add(parent, "☒")
+                entries = [xml.attribute(entry, "w:val") for entry in xml.within(item, "w:listEntry")]
+                xml.add(parent, "".join(entries[chosen : chosen + 1]))
+            case "w:checkBox" if xml.is_on(item, "w:checked"):
+                xml.add(parent, "☒")
 
             case "m:oMath":
-                add(parent, f" {formula(item)} ")
+                xml.add(parent, f" {formula(item)} ")
             case "w:r" if _value(item, "w:rPr", "w:vertAlign") == "superscript":
-                self.into(child_of(parent, "sup"), item)
+                self.into(xml.child_of(parent, "sup"), item)
             case "w:txbxContent":
                 self.apart(item)
             case _ if kind == WORD_ART:
-                box(self.below).text = item.get("string")
+                xml.box(self.below).text = item.get("string")
             case "c:chart" | "dgm:relIds":
-                self.below += graphics(item, self.package, self.part)
+                self.below += xml.graphics(item, self.package, self.part)
             case "w:footnoteReference" | "w:endnoteReference":
-                note = self.notes.pop((NOTES[kind], attribute(item, "w:id")), None)
+                note = self.notes.pop((NOTES[kind], xml.attribute(item, "w:id")), None)
                 if note is not None:
-                    self.apart(prune(note, self._left_out, self.report))
+                    self.apart(xml.prune(note, self._left_out, self.report))
 
             case "w:altChunk":
                 self.report.notes.append(UNREAD)
@@ -178,13 +162,13 @@ class _Word(Flow):
             yield cell, _number(cell, "w:tcPr", "w:gridSpan", default=1), 1
 
     def heads(self, row: Any) -> bool:
-        return is_on(row, "w:trPr", "w:tblHeader")
+        return xml.is_on(row, "w:trPr", "w:tblHeader")
 
 
 def _value(element: Any, *path: str) -> str:
     """The value of a property; "" where it is not set."""
-    found = child(element, *path)
-    return "" if found is None else attribute(found, "w:val")
+    found = xml.child(element, *path)
+    return "" if found is None else xml.attribute(found, "w:val")
 
 
 def _number(element: Any, *path: str, default: int = 0) -> int:

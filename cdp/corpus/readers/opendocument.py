@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.readers import Block, Report
+from cdp.corpus.readers import packages as xml
 from cdp.corpus.readers.files import office_format
-from cdp.corpus.readers.packages import (
-    ABOUT,
-    Flow,
-    Kind,
-    Package,
-    add,
-    all_text,
-    attribute,
-    box,
-    child,
-    child_of,
-    declared_title,
-    name,
-    prune,
-    within,
-)
+from cdp.corpus.readers.packages import ABOUT, Flow, Kind, Package
 from cdp.corpus.readers.walk import blocks, formula
 
 REMOVED = {
@@ -44,31 +31,31 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
     """
     package = Package(path)
     manifest = package.xml("META-INF/manifest.xml")
-    if manifest is not None and next(within(manifest, "manifest:encryption-data"), None) is not None:
+    if manifest is not None and next(xml.within(manifest, "manifest:encryption-data"), None) is not None:
         raise RefusedValueError("encrypted", "it has a password: save it again without one")
 
     content = package.xml("content.xml")
     roots = [root for root in (package.xml("styles.xml"), content) if root is not None]
     flow = _OpenDocument(package, report, roots)
-    body = child(content, "office:body")
-    report.count(all_text(body, flow.hidden))
+    body = xml.child(content, "office:body")
+    report.count(xml.all_text(body, flow.hidden))
     for part in package.names:
         if part.endswith("/content.xml"):
             report.count(_object_text(package.xml(part)), "formulas and charts")
-    for master in within(roots[0], "office:master-styles"):
-        report.count(all_text(master), Kind.HEADERS)
-        report.remove(all_text(master), Kind.HEADERS)
+    for master in xml.within(roots[0], "office:master-styles"):
+        report.count(xml.all_text(master), Kind.HEADERS)
+        report.remove(xml.all_text(master), Kind.HEADERS)
 
-    page = box([])
-    flow.into(page, prune(body, flow.left_out, report))
+    page = xml.box([])
+    flow.into(page, xml.prune(body, flow.left_out, report))
     yield from blocks(page, report)
-    report.title = report.title or declared_title(package.xml("meta.xml"))
+    report.title = report.title or xml.declared_title(package.xml("meta.xml"))
 
 
 def _object_text(root: Any) -> str:
     """The text of a formula or a chart."""
     if not _is_formula(root):
-        return all_text(root)
+        return xml.all_text(root)
     return " ".join(part.text or "" for part in root.iter() if not part.tag.endswith("}annotation"))
 
 
@@ -76,45 +63,46 @@ class _OpenDocument(Flow):
     def __init__(self, package: Package, report: Report, roots: Sequence[Any]) -> None:
         super().__init__(report)
         self.package = package
-        styles = [style for root in roots for style in within(root, "style:style")]
-        self.parents = {attribute(s, "style:name"): attribute(s, "style:parent-style-name") for s in styles}
+        styles = [style for root in roots for style in xml.within(root, "style:style")]
+        self.parents = {xml.attribute(s, "style:name"): xml.attribute(s, "style:parent-style-name") for s in styles}
 
         def those(wanted: Callable[[Any], bool]) -> set[str]:
-            found = (style for style in styles if any(map(wanted, within(style, "style:text-properties"))))
-            return {attribute(style, "style:name") for style in found}
+            found = (style for style in styles if any(map(wanted, xml.within(style, "style:text-properties"))))
+            return {xml.attribute(style, "style:name") for style in found}
 
-        self.hidden = those(lambda properties: attribute(properties, "text:display") == "none")
+        self.hidden = those(lambda properties: xml.attribute(properties, "text:display") == "none")
         # "super 58%" or "33% 58%".
-        self.raised = those(lambda properties: attribute(properties, "style:text-position")[:1] in ("s", *"123456789"))
-        self.raised -= those(lambda properties: attribute(properties, "style:text-position").startswith("sub"))
+        place = "style:text-position"
+        self.raised = those(lambda properties: re.match("super|[1-9]", xml.attribute(properties, place)) is not None)
 
     def left_out(self, item: Any, kind: str) -> str | None:
-        covered = item.getparent() is not None and name(item.getparent()) == "table:covered-table-cell"
-        if covered or attribute(item, "text:display") == "none" or attribute(item, "text:style-name") in self.hidden:
+        covered = xml.name(item.getparent()) == "table:covered-table-cell"
+        hidden = xml.attribute(item, "text:display") == "none" or xml.attribute(item, "text:style-name") in self.hidden
+        if covered or hidden:
             return Kind.HIDDEN
         return Kind.TEMPLATE if kind.endswith("-source") else REMOVED.get(kind)  # as of the entries of an index
 
     def into(self, parent: Any, element: Any) -> None:
-        add(parent, element.text or "")
+        xml.add(parent, element.text or "")
         for item in element:
-            self.put(parent, item, name(item))
-            add(parent, item.tail or "")
+            self.put(parent, item, xml.name(item))
+            xml.add(parent, item.tail or "")
 
     def put(self, parent: Any, item: Any, kind: str) -> None:
         in_line = parent.tag not in ("div", "td", "th")
 
         match kind:
             case "text:p" | "text:h":
-                style = attribute(item, "text:style-name")
-                level = int(attribute(item, "text:outline-level", "1")) if kind == "text:h" else 0
+                style = xml.attribute(item, "text:style-name")
+                level = int(xml.attribute(item, "text:outline-level", "1")) if kind == "text:h" else 0
                 self.paragraph(parent, item, level, "Title" in (style, self.parents.get(style)))
             case "text:line-break":
-                child_of(parent, "br")
+                xml.child_of(parent, "br")
             case "text:tab" | "text:s":
-                add(parent, " ")
+                xml.add(parent, " ")
             case "drawing:object":
                 self._put_object(parent, item)
-            case "drawing:frame" if any(map(_is_formula, map(self._embedded, within(item, "drawing:object")))):
+            case "drawing:frame" if any(map(_is_formula, map(self._embedded, xml.within(item, "drawing:object")))):
                 self.into(parent, item)
             case "text:note":
                 self.apart(item)
@@ -122,15 +110,15 @@ class _OpenDocument(Flow):
                 self.apart(item)
             case "table:table":
                 self.table(parent, item)
-            case _ if attribute(item, "text:style-name") in self.raised:
-                self.into(child_of(parent, "sup"), item)
+            case _ if xml.attribute(item, "text:style-name") in self.raised:
+                self.into(xml.child_of(parent, "sup"), item)
             case _:
                 self.into(parent, item)
 
     def _put_object(self, parent: Any, item: Any) -> None:
         root = self._embedded(item)
         if _is_formula(root):
-            add(parent, f" {formula(root)} ")
+            xml.add(parent, f" {formula(root)} ")
         elif root is not None:
             self.into(parent, root)
 
@@ -142,11 +130,11 @@ class _OpenDocument(Flow):
     def cells(self, row: Any) -> Iterator[tuple[Any, int, int]]:
         # Not all programs write the cells that another covers: what it spans says it.
         for cell, _, _ in super().cells(row):
-            times, across, down = (int(attribute(cell, f"table:number-{count}", "1")) for count in COUNTS)
+            times, across, down = (int(xml.attribute(cell, f"table:number-{count}", "1")) for count in COUNTS)
             yield from [(cell, across, down)] * min(times, MAX_REPEATS)
 
     def heads(self, row: Any) -> bool:
-        return name(row.getparent()) == "table:table-header-rows"
+        return xml.name(row.getparent()) == "table:table-header-rows"
 
 
 def _is_formula(root: Any) -> bool:

@@ -111,9 +111,9 @@ def _counted(blocks: Iterator[Block], whole: list[str], removed: list[str], repo
     for block in blocks:
         came += len(block.text) - block.text.count(" ") - block.text.count("|")
         yield block
-    spaces, breaks = sum(text.count(" ") for text in whole), sum(text.count("\n") for text in whole)
-    marks = sum(text.count("|") + text.count(HYPHEN) for text in whole)
-    inside = sum(map(len, whole)) - spaces - 2 * breaks - marks - sum(len(text.replace(" ", "")) for text in removed)
+    text = "".join(whole)
+    spaces, breaks, marks = text.count(" "), text.count("\n"), text.count("|") + text.count(HYPHEN)
+    inside = len(text) - spaces - 2 * breaks - marks - len("".join(removed).replace(" ", ""))
     report.n_words = spaces + breaks + sum(map(bool, whole))
     if came < NEARLY_ALL * inside:
         lines = [[PageLine(line.strip(), 0) for line in text.split("\r\n") if line.strip()] for text in whole]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from math import hypot
-from statistics import median
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from cdp.corpus.readers import Report
@@ -519,15 +519,21 @@ def _string(ask: Callable[[Any, int], int]) -> str:
 
 def _by_column(boxes: Sequence[Box]) -> tuple[list[Box], bool]:
     """(lines from top to bottom, column by column; whether there are columns)."""
-    left, right = min((b[0] for b in boxes), default=0), max((b[2] for b in boxes), default=0)
-    gaps = [left + (right - left) * i / 100 for i in range(25, 76)] if len(boxes) >= LEAST_BOXES else []
-    gap = min(gaps, key=lambda x: sum(b[0] < x < b[2] for b in boxes), default=0.0)
-
-    sides = [b for b in boxes if b[2] <= gap], [b for b in boxes if b[0] >= gap]
-    # Columns of prose fill their width; the cells of a table do not, and a table is read by rows.
-    full = [sum(b[2] - b[0] for b in side) / len(side) for side in sides if len(side) >= LEAST_SIDE]
-    if len(full) < 2 or sum(map(len, sides)) < 0.8 * len(boxes) or min(full) < 0.5 * (right - left) / 2:
+    if len(boxes) < LEAST_BOXES:
         return _lines_of(boxes), False
+
+    left, right = min(box[0] for box in boxes), max(box[2] for box in boxes)
+    places = (left + (right - left) * percent / 100 for percent in range(25, 76))
+    gap = min(places, key=lambda place: sum(box[0] < place < box[2] for box in boxes))
+
+    sizes = list(map(len, _sides(boxes, gap)))
+    if min(sizes) < LEAST_SIDE or sum(sizes) < 0.8 * len(boxes):
+        return _lines_of(boxes), False
+
+    # Columns of prose fill their width; the cells of a table do not, and a table is read by rows.
+    for side in _sides(boxes, gap):
+        if fmean(box[2] - box[0] for box in side) < 0.5 * (right - left) / 2:
+            return _lines_of(boxes), False
 
     ordered: list[Box] = []
     part: list[Box] = []
@@ -536,12 +542,17 @@ def _by_column(boxes: Sequence[Box]) -> tuple[list[Box], bool]:
         if box is not None and not box[0] < gap < box[2]:
             part.append(box)
             continue
-        for side in ([b for b in part if b[2] <= gap], [b for b in part if b[0] >= gap]):
+        for side in _sides(part, gap):
             ordered += _by_column(side)[0]
         ordered += [] if box is None else [box]
         part = []
 
     return ordered, True
+
+
+def _sides(boxes: Sequence[Box], gap: float) -> tuple[list[Box], list[Box]]:
+    """The boxes to the left and to the right of a gap."""
+    return [box for box in boxes if box[2] <= gap], [box for box in boxes if box[0] >= gap]
 
 
 def _lines_of(boxes: Sequence[Box]) -> list[Box]:

@@ -13,18 +13,9 @@ from cdp.base.text import counted
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, Report
+from cdp.corpus.readers import packages as xml
 from cdp.corpus.readers.files import MAX_CHARACTERS, office_format
-from cdp.corpus.readers.packages import (
-    Package,
-    attribute,
-    box,
-    child_of,
-    drawn,
-    graphics,
-    name,
-    unescaped,
-    within,
-)
+from cdp.corpus.readers.packages import Package
 from cdp.corpus.readers.walk import blocks
 
 PARTS = {r"/drawings/drawing\d*\.xml$": "drawings"}
@@ -41,8 +32,8 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
     package = Package(path)
     package.count(PARTS, report)
     related = package.related(package.main)
-    entries = list(within(package.xml(package.main), "x:sheet"))
-    parts = {entry.get("name", ""): related[attribute(entry, "r:id")][1] for entry in entries}
+    entries = list(xml.within(package.xml(package.main), "x:sheet"))
+    parts = {entry.get("name", ""): related[xml.attribute(entry, "r:id")][1] for entry in entries}
     hidden = _count(package, parts, report)
 
     # The results of formulas, as the program stored them.
@@ -62,10 +53,10 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
         yield from _table(rows, number)
 
         for drawing in package.of_kind("drawing", part):
-            root, page = package.xml(drawing), box([])
-            for shape in within(root, "xdr:sp"):
-                drawn(child_of(page, "p"), shape)
-            page.extend(graphics(root, package, drawing))
+            root, page = package.xml(drawing), xml.box([])
+            for shape in xml.within(root, "xdr:sp"):
+                xml.drawn(xml.child_of(page, "p"), shape)
+            page.extend(xml.graphics(root, package, drawing))
             yield from blocks(page, report, page=number)
 
     report.title = package.title()
@@ -104,23 +95,23 @@ def _count(package: Package, parts: dict[str, str], report: Report) -> dict[str,
     """
     hidden: dict[str, tuple[set[int], set[int]]] = {}
     strings = package.of_kind("sharedStrings", package.main)
-    shared = [_plain(item) for item in within(package.xml(strings[0]), "x:si")] if strings else []
+    shared = [_plain(item) for item in xml.within(package.xml(strings[0]), "x:si")] if strings else []
     used = Counter[str]()
     unanswered = 0
     for part in parts.values():
         rows, columns = hidden[part] = set(), set()
         for cell in _cells(package, part, rows, columns):
-            value = next((item.text or "" for item in cell if name(item) == "x:v"), "")
+            value = next((item.text or "" for item in cell if xml.name(item) == "x:v"), "")
 
             match cell.get("t"):
                 case "s" if value:
                     used[shared[int(value)]] += 1
                 case "str":
-                    used[unescaped(value)] += 1
+                    used[xml.unescaped(value)] += 1
                 case "inlineStr":
                     used[_plain(cell)] += 1
 
-            unanswered += not value and any(name(item) == "x:f" for item in cell)
+            unanswered += not value and any(xml.name(item) == "x:f" for item in cell)
 
     for text, n in used.items():
         report.count(text, times=n)
@@ -136,18 +127,18 @@ def _cells(package: Package, part: str, rows: set[int], columns: set[int]) -> It
     number = 0
     for element in package.each(part, "col", "row"):
         is_hidden = element.get("hidden") in ("1", "true")
-        if name(element) == "x:row":
+        if xml.name(element) == "x:row":
             number = int(element.get("r", number + 1))
             rows.update([number] if is_hidden else [])
-            yield from within(element, "x:c")
+            yield from xml.within(element, "x:c")
         elif is_hidden:
             columns.update(range(int(element.get("min")) - 1, min(int(element.get("max")), MAX_COLUMNS)))
 
 
 def _plain(item: Any) -> str:
     """The text of a string, without the guides to its pronunciation."""
-    texts = (text for text in within(item, "x:t") if name(text.getparent()) != "x:rPh")
-    return unescaped("".join(text.text or "" for text in texts))
+    texts = (text for text in xml.within(item, "x:t") if xml.name(text.getparent()) != "x:rPh")
+    return xml.unescaped("".join(text.text or "" for text in texts))
 
 
 def shown(value: Any, code: str) -> str:
@@ -161,7 +152,7 @@ def shown(value: Any, code: str) -> str:
         return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     if isinstance(value, (datetime.date, datetime.time)):
         return _date(value, COUNTRYS_OWN.get(code, code))
-    return unescaped(str(value))
+    return xml.unescaped(str(value))
 
 
 # What of a format is not shown (colours, conditions, widths of characters, filling), and what is shown as it is.

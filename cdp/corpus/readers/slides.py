@@ -7,22 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.corpus.readers import Block, Report
+from cdp.corpus.readers import packages as xml
 from cdp.corpus.readers.files import office_format
-from cdp.corpus.readers.packages import (
-    Kind,
-    Package,
-    all_text,
-    attribute,
-    box,
-    child,
-    child_of,
-    drawn,
-    graphics,
-    name,
-    parts,
-    prune,
-    within,
-)
+from cdp.corpus.readers.packages import Kind, Package
 from cdp.corpus.readers.walk import blocks
 
 PARTS = {r"/slides/[^/]+\.xml$": "text", r"/notesSlides/[^/]+\.xml$": "notes"}
@@ -39,17 +26,18 @@ def pptx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
     package = Package(path)
     package.count(PARTS, report)
     related = package.related(package.main)
-    entries = within(package.xml(package.main), "p:sldId")
-    for number, part in enumerate((related[attribute(entry, "r:id")][1] for entry in entries), start=1):
+    entries = xml.within(package.xml(package.main), "p:sldId")
+    for number, part in enumerate((related[xml.attribute(entry, "r:id")][1] for entry in entries), start=1):
         slide = package.xml(part)
         notes = [(note, package.xml(note)) for note in package.of_kind("notesSlide", part)]
         if slide.get("show") in ("0", "false"):
-            report.remove("\n".join(all_text(root) for root in (slide, *(note for _, note in notes))), "hidden slides")
+            roots = [slide, *(root for _, root in notes)]
+            report.remove("\n".join(map(xml.all_text, roots)), "hidden slides")
             continue
 
         for at, root in ((part, slide), *notes):
-            tree = child(prune(root, _left_out, report), "p:cSld", "p:spTree")
-            page = box([])
+            tree = xml.child(xml.prune(root, _left_out, report), "p:cSld", "p:spTree")
+            page = xml.box([])
             for shape in sorted(_in_order(tree), key=lambda shape: _placeholder(shape) not in TITLES):
                 _put(page, shape, package, at)
             yield from blocks(page, report, page=number)
@@ -62,14 +50,14 @@ def _left_out(item: Any, kind: str) -> str | None:
 
 def _placeholder(shape: Any) -> str:
     """The type of a placeholder, "" for any other shape."""
-    mark = next(within(shape, "p:ph"), None)
+    mark = next(xml.within(shape, "p:ph"), None)
     return "" if mark is None else str(mark.get("type", "obj"))
 
 
 def _shapes(tree: Any) -> Iterator[Any]:
     """The shapes of a slide or group, also of alternate content."""
     for item in tree:
-        if name(item) in ("p:sp", "p:grpSp", "p:graphicFrame", "p:cxnSp"):
+        if xml.name(item) in ("p:sp", "p:grpSp", "p:graphicFrame", "p:cxnSp"):
             yield item
         else:
             yield from _shapes(item)
@@ -92,8 +80,8 @@ def _in_order(tree: Any) -> list[Any]:
 
 def _box(shape: Any) -> tuple[float, float, float, float]:
     """(left, top, right, bottom) of a shape; not a number where its layout has the place."""
-    frame = next((part for part in within(shape, "a:xfrm", "p:xfrm")), None)
-    offset, size = (None, None) if frame is None else (child(frame, "a:off"), child(frame, "a:ext"))
+    frame = next((part for part in xml.within(shape, "a:xfrm", "p:xfrm")), None)
+    offset, size = (None, None) if frame is None else (xml.child(frame, "a:off"), xml.child(frame, "a:ext"))
     if offset is None or size is None:
         return (float("nan"),) * 4
     x, y, width, height = (
@@ -104,21 +92,21 @@ def _box(shape: Any) -> tuple[float, float, float, float]:
 
 def _put(page: Any, shape: Any, package: Package, part: str) -> None:
     """Put a shape of a slide into XHTML."""
-    if name(shape) == "p:grpSp":
+    if xml.name(shape) == "p:grpSp":
         for inner in _in_order(shape):
             _put(page, inner, package, part)
-    elif name(shape) == "p:graphicFrame":
-        for number, row in enumerate(within(shape, "a:tr")):
-            grid = page[-1] if number else child_of(page, "table", role="table")
-            line = child_of(grid, "tr")
-            for cell in parts(row, ("a:tc",)):
-                made = child_of(line, "td" if number else "th")
+    elif xml.name(shape) == "p:graphicFrame":
+        for number, row in enumerate(xml.within(shape, "a:tr")):
+            grid = page[-1] if number else xml.child_of(page, "table", role="table")
+            line = xml.child_of(grid, "tr")
+            for cell in xml.parts(row, ("a:tc",)):
+                made = xml.child_of(line, "td" if number else "th")
                 if not {cell.get("hMerge"), cell.get("vMerge")} & {"1", "true"}:  # another covers it
-                    drawn(made, cell)
+                    xml.drawn(made, cell)
 
-        page.extend(graphics(shape, package, part))
+        page.extend(xml.graphics(shape, package, part))
     else:
-        drawn(child_of(page, "h2" if _placeholder(shape) in TITLES else "p"), shape)
+        xml.drawn(xml.child_of(page, "h2" if _placeholder(shape) in TITLES else "p"), shape)
 
 
 PPTX = office_format(
