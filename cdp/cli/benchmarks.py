@@ -6,7 +6,7 @@ import sys
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import DownloadConfig, JudgeConfig
-from cdp.base.text import counted, size
+from cdp.base.text import counted, size, tally
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.cli import answers
@@ -81,7 +81,7 @@ def _stored(benchmark: BenchmarkDetails, info: BenchmarkInfo) -> dict[str, Any]:
 
     view = {
         "in the workspace as": f"{info.name}: {counted(info.n_documents, 'document')}, {size(info.bytes)}",
-        "judged queries": ", ".join(f"{split} {n:,}" for split, n in info.judged.items()),
+        "judged queries": tally(info.judged, "{} {:,}"),
         "language": language,
     }
     if entry is None:
