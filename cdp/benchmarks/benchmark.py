@@ -100,11 +100,7 @@ class Benchmark:
 
         named = set[str]().union(*self.excluded.values())
         numbers = {document: i for i, document in enumerate(self.document_ids) if document in named}
-        positions = []
-        for query in self.query_ids:
-            positions.append(sorted(set(map(numbers.__getitem__, self.excluded.get(query, ())))))
-
-        return positions
+        return [sorted({numbers[d] for d in self.excluded.get(query, ())}) for query in self.query_ids]
 
 
 def _bounded(text: str) -> bytes:
