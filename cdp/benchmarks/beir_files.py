@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,8 @@ def _entries(path: Path, problems: Problems) -> Iterator[LineEntry]:
     seen = SeenIds()
     rows = json_rows(source_of(path), ReadOptions(encoding="utf-8"))
     while batch := list(islice(rows, BATCH)):
-        entries = [entry for row in batch if (entry := _entry(row, problems)) is not None]
-        ids, lines = [entry[1] for entry in entries], [entry[0] for entry in entries]
+        entries = list(filter(None, (_entry(row, problems) for row in batch)))
+        lines, ids = list(map(itemgetter(0), entries)), list(map(itemgetter(1), entries))
         earlier = seen.add(ids, lines, [0] * len(entries))
 
         for i, (line, identifier, fields) in enumerate(entries):
@@ -135,7 +136,8 @@ def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Docum
 
         if not document.content.strip():
             n_empty += 1
-            empty += [identifier] if n_empty <= _SHOWN_EMPTY else []
+            if n_empty <= _SHOWN_EMPTY:
+                empty.append(identifier)
 
         yield document
 
@@ -161,10 +163,12 @@ class QueryLine:
 
 def _excluded(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """BRIGHT's ``excluded_ids``, at the top or in ``metadata``; it writes ["N/A"] for none."""
-    metadata = fields.get("metadata")
-    value = fields.get("excluded_ids") or (metadata.get("excluded_ids") if isinstance(metadata, dict) else None)
-    named = value if isinstance(value, list) else []
-    return tuple(str(d) for d in named if not isinstance(d, (dict, list)) and d != "N/A")
+    metadata, value = fields.get("metadata"), fields.get("excluded_ids")
+    if not value and isinstance(metadata, dict):
+        value = metadata.get("excluded_ids")
+    if not isinstance(value, list):
+        return ()
+    return tuple(str(d) for d in value if not isinstance(d, (dict, list)) and d != "N/A")
 
 
 def read_queries(path: Path) -> dict[str, QueryLine]:
@@ -203,7 +207,7 @@ def _columns(line: str) -> list[str]:
     parts = line.rstrip("\r\n").split("\t")
     if len(parts) < 3:
         parts = line.split()
-    return [part.strip() for part in parts]
+    return list(map(str.strip, parts))
 
 
 # The places of query, document and grade without a header; of TREC's four columns the second means nothing.
@@ -272,9 +276,9 @@ def read_qrels(path: Path) -> Judgments:
                 continue
 
         if places and len(columns) == n_columns:
-            columns = [columns[at] for at in places]
+            columns = list(itemgetter(*places)(columns))
         elif len(columns) in _PLACES:
-            columns = [columns[at] for at in _PLACES[len(columns)]]
+            columns = list(itemgetter(*_PLACES[len(columns)])(columns))
 
         grade = grade_of(columns[2]) if len(columns) == 3 else None
 
@@ -311,6 +315,11 @@ def read_qrels(path: Path) -> Judgments:
 SplitJudgments = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
+def json_line(value: Mapping[str, Any]) -> str:
+    """Return a line of a JSONL file."""
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
 def write_beir(
     folder: Path, documents: Iterable[Document], queries: Iterable[Mapping[str, Any]], judged: SplitJudgments
 ) -> None:
@@ -320,7 +329,8 @@ def write_beir(
     records = ({"_id": document.id, "title": document.title, "text": document.text} for document in documents)
     for name, lines in (("corpus", records), ("queries", queries)):
         with open(folder / f"{name}.jsonl", "x", encoding="utf-8") as file:
-            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            file.writelines(map(json_line, lines))
+
     for split, qrels in judged.items():
         with open(folder / "qrels" / f"{split}.tsv", "x", encoding="utf-8") as file:
             file.write("query-id\tcorpus-id\tscore\n")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from cdp.base.errors import InputError
@@ -97,7 +97,8 @@ class Benchmark:
         """Per query the positions of the documents that it must not retrieve; None if there are none at all."""
         if not self.excluded:
             return None
-        named = {document for documents in self.excluded.values() for document in documents}
+
+        named = set[str]().union(*self.excluded.values())
         numbers = {document: i for i, document in enumerate(self.document_ids) if document in named}
         return [sorted({numbers[d] for d in self.excluded.get(query, ())}) for query in self.query_ids]
 
@@ -150,8 +151,10 @@ def pick_split(name: str, splits: Sequence[str], split: str) -> str:
         if split not in splits:
             raise InputError(f"{name} has no split {split!r}.", hint=f"There is: {', '.join(splits)}.")
         return split
-    if "test" in splits or len(splits) == 1:
-        return "test" if "test" in splits else splits[0]
+    if "test" in splits:
+        return "test"
+    if len(splits) == 1:
+        return splits[0]
     raise InputError(f"{name} has several splits.", hint=f"Choose one of: {', '.join(splits)}.")
 
 
@@ -199,13 +202,13 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, 
         if n % _REPORT_EVERY == 0:
             progress(n)
 
+    of_queries = ((query, line.text, *line.excluded) for query, line in queries.items())
+    of_splits = ((split, digest_of_qrels(qrels[split])) for split in sorted(qrels))
     digest = hashlib.sha256(f"{hash_of_ids.hexdigest()}{hash_of_texts.hexdigest()}".encode())
-    for words in (
-        (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
-        (text for split in sorted(qrels) for text in (split, digest_of_qrels(qrels[split]))),
-        *((manifest.protocol,) if manifest.protocol else ()),
-    ):
-        digest.update(texts_hash(words).encode())
+    digest.update(texts_hash(chain.from_iterable(of_queries)).encode())
+    digest.update(texts_hash(chain.from_iterable(of_splits)).encode())
+    if manifest.protocol:
+        digest.update(texts_hash(manifest.protocol).encode())
 
     return Parts(
         folder, ids, texts, queries, qrels, characters, digest.hexdigest(),
@@ -229,9 +232,9 @@ def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool =
 def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchmark:
     """One split of a benchmark that was read. Raises as ``load_benchmark`` does."""
     manifest, queries, judgments = parts.manifest, parts.queries, read_qrels(parts.qrels[split])
-    named = {document for line in queries.values() for document in line.excluded}
-    named |= judgments.document_lines.keys() | queries.keys()
-    known_documents = {document for document in parts.document_ids if document in named}
+    named = judgments.document_lines.keys() | queries.keys()
+    named.update(*(line.excluded for line in queries.values()))
+    known_documents = named.intersection(parts.document_ids)
     allowed = allow_unknown or manifest.allow_unknown
     warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
     warnings += _check_known("document", judgments, judgments.document_lines, known_documents, allowed)
@@ -246,6 +249,10 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
             f"relevant document (first: {', '.join(barren[:_NAMED])}): they score 0 with every retriever."
         )
 
+    licence = manifest.licence
+    if manifest.licence_source:
+        licence += f" ({manifest.licence_source})"
+
     excluded, notes = _exclusions(queries, qrels, known_documents, manifest.self_match)
     return Benchmark(
         name=parts.folder.resolve().name,
@@ -259,7 +266,7 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
         excluded=excluded,
         hash=parts.hash,
         documents_hash=parts.documents_hash,
-        licence=f"{manifest.licence} ({manifest.licence_source})" if manifest.licence_source else manifest.licence,
+        licence=licence,
         warnings=(*parts.warnings, *warnings, *notes, *subset_note(manifest)),
         relevant_from=manifest.relevant_from,
         passages=manifest.of_passages,
@@ -290,8 +297,8 @@ def _check_known(
 
     examples = ", ".join(f"{identifier!r} in line {line}" for identifier, line in unknown[:_NAMED])
     source = "queries.jsonl" if what == "query" else "corpus.jsonl"
-    ids = "id" if len(unknown) == 1 else "ids"
-    sentence = f"The judgments name {len(unknown):,} {what} {ids} that {source} does not have ({examples})."
+    n = counted(len(unknown), f"{what} id")
+    sentence = f"The judgments name {n} that {source} does not have ({examples})."
 
     if len(unknown) == len(named):
         raise InputError(sentence, hint="Not one is known: the qrels belong to other files.", file=judgments.file)
@@ -317,18 +324,21 @@ def _exclusions(
     ``self_match`` says what equal ids mean; where it is None, they mean nothing in the whole benchmark if a query's own
     id is judged relevant for it.
     """
-    same = [query for query in qrels if query in known_documents] if self_match is not False else []
-    accident = next((query for query in same if qrels[query].get(query, 0) > 0), None)
-    notes = []
+    notes, means_itself = [], self_match is not False
+    if self_match is None:
+        accident = next((q for q in qrels if q in known_documents and qrels[q].get(q, 0) > 0), None)
+        if accident is not None:
+            means_itself = False
+            notes.append(
+                f"Query {accident!r} has the document of the same id as its answer, so equal ids mean nothing here."
+            )
 
-    if accident is not None and self_match is None:
-        notes.append(
-            f"Query {accident!r} has the document of the same id as its answer, so equal ids mean nothing here."
-        )
-        same = []
+    excluded = {}
+    for query in qrels:
+        documents = [document for document in lines[query].excluded if document in known_documents]
+        if means_itself and query in known_documents:
+            documents.append(query)
+        if documents:
+            excluded[query] = tuple(documents)
 
-    excluded = {query: tuple(d for d in lines[query].excluded if d in known_documents) for query in qrels}
-    for query in same:
-        excluded[query] = (*excluded[query], query)
-
-    return {query: documents for query, documents in excluded.items() if documents}, notes
+    return excluded, notes

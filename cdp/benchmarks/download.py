@@ -102,8 +102,10 @@ def _queries(contents: Contents, qrels: Mapping[str, Any], counts: Counts) -> It
             text, changed = storable(query.text)
             counts["repaired"] += changed
             counts["exclusions"] += len(query.excluded)
-            excluded = [storable(document)[0] for document in query.excluded]
-            yield {"_id": query.id, "text": text, **({"excluded_ids": excluded} if excluded else {})}
+            line: dict[str, Any] = {"_id": query.id, "text": text}
+            if query.excluded:
+                line["excluded_ids"] = [storable(document)[0] for document in query.excluded]
+            yield line
 
     if not written:
         raise InputError("Not one query of the source is judged.", hint="Do queries and judgments belong together?")
@@ -116,7 +118,7 @@ def _documents(
     contents: Contents, qrels: Mapping[str, Mapping[str, int]], counts: Counts, progress: Callable[[int], None]
 ) -> Iterator[Document]:
     """Yield the documents, each id once, and count the judged ones that are missing."""
-    wanted = {document for grades in qrels.values() for document in grades}
+    wanted = set[str]().union(*qrels.values())
     seen, judged, read = SeenIds(), 0, 0
     documents = iter(contents.documents())
     while batch := list(islice(documents, BATCH)):
@@ -330,10 +332,12 @@ def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str) -
     same = not revision or manifest.source.get("asked") == revision or commit.startswith(revision)
     if manifest.entry == entry.name and manifest.subset is None and same:
         return Stored(library.describe(target, workspace), True)
-    raise ConfigError(
-        f"The workspace has another benchmark called {target.name!r}{f' (at {commit[:12]})' if commit else ''}.",
-        hint=f"Delete it first: benchmarks delete {target.name}.",
-    )
+
+    other = repr(target.name)
+    if commit:
+        other += f" (at {commit[:12]})"
+    hint = f"Delete it first: benchmarks delete {target.name}."
+    raise ConfigError(f"The workspace has another benchmark called {other}.", hint=hint)
 
 
 def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> Downloaded:
@@ -342,19 +346,20 @@ def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> 
     schema = schema_of(entry)
     parts = schema.parts(entry)
     addresses = [part.url for part in parts if part.url]
-
+    repositories: dict[str, tuple[str, dict[str, int]]] = {}
     try:
-        names = dict.fromkeys(part.repo for part in parts if part.repo)
-        repositories = {name: resolve(name, revision if name == entry.repos[0] else "") for name in names}
+        for part in parts:
+            if part.repo and part.repo not in repositories:
+                repositories[part.repo] = resolve(part.repo, revision if part.repo == entry.repos[0] else "")
+
         files = _fetch(parts, repositories, target, progress)
     except DownloadError as error:
-        commands = " ; ".join(
-            f"hf download {repo} --repo-type dataset --local-dir FOLDER/{repo}" for repo in entry.repos
-        )
-        also = f", put {' and '.join(addresses)} into FOLDER" if addresses else ""
+        steps = " ; ".join(f"hf download {repo} --repo-type dataset --local-dir FOLDER/{repo}" for repo in entry.repos)
+        if addresses:
+            steps += f", put {' and '.join(addresses)} into FOLDER"
         hint = (
-            f"Try again, the files fetched so far are kept. Or, where there is a network: {commands}{also}; then bring "
-            f"FOLDER here and give it as the folder: benchmarks download {entry.name} --folder FOLDER."
+            f"Try again, the files fetched so far are kept. Or, where there is a network: {steps}; then bring FOLDER "
+            f"here and give it as the folder: benchmarks download {entry.name} --folder FOLDER."
         )
         raise DownloadError(error.message, hint=hint) from error
 
@@ -437,8 +442,13 @@ def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], l
 
 
 def _chosen(part: Part, root: Path) -> list[Path]:
-    inside = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
-    paths = sorted(path.as_posix() for path in inside if not any(name.startswith(".") for name in path.parts))
+    paths = []
+    for path in root.rglob("*"):
+        inside = path.relative_to(root)
+        if path.is_file() and not any(name.startswith(".") for name in inside.parts):
+            paths.append(inside.as_posix())
+
+    paths.sort()
     if part.url:
         return [root / path for path in paths if path.rpartition("/")[2] in part.patterns][:1]
     return [root / path for path in part.choose(paths)]
@@ -458,11 +468,11 @@ def _convert(
         progress("checking", n, counts["documents"])
 
     checked(0)
-    files = [
-        {"role": role, "file": path.name, "bytes": path.stat().st_size, "sha256": sha256_file(path)}
-        for role, paths in source.files.items()
-        for path in paths
-    ]
+    files = []
+    for role, paths in source.files.items():
+        for path in paths:
+            size = path.stat().st_size
+            files.append({"role": role, "file": path.name, "bytes": size, "sha256": sha256_file(path)})
 
     manifest = manifests.of_entry(
         entry,
@@ -487,7 +497,7 @@ def _convert(
 
 def _notes(entry: Entry, counts: Counts) -> list[str]:
     """Return the notes on the conversion: all that was left out, and sizes that are not as stated."""
-    notes = [entry.note] if entry.note else []
+    notes = [*filter(None, [entry.note])]
     notes += [f"{what}: {counts[name]:,}." for name, what in NOTED.items() if counts[name]]
     for what, stated in (("documents", entry.documents), ("queries", entry.queries)):
         if stated is not None and stated != counts[what]:

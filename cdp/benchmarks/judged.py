@@ -12,8 +12,10 @@ Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Annotated
 
@@ -96,14 +98,14 @@ def pool_of(rankings: Mapping[str, Mapping[str, Sequence[str]]], depth: int) -> 
 
 def merged(pool: Pool, other: Pool) -> Pool:
     """Return both pools as one."""
-    queries = dict.fromkeys([*pool, *other])
-    return {
-        query: {
-            document: {**pool.get(query, {}).get(document, {}), **other.get(query, {}).get(document, {})}
-            for document in dict.fromkeys([*pool.get(query, {}), *other.get(query, {})])
-        }
-        for query in queries
-    }
+    both: Pool = {}
+    for one in (pool, other):
+        for query, documents in one.items():
+            of_query = both.setdefault(query, {})
+            for document, ranks in documents.items():
+                of_query[document] = of_query.get(document, {}) | ranks
+
+    return both
 
 
 def write_grades(folder: Path, grades: Iterable[Grade]) -> None:
@@ -138,11 +140,14 @@ def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
         later, drawn = grades_of(of_whole.parent), read_qrels(path).grades
         if of_whole.parent == folder:
             return drawn
+
         there = {document.id for document in iter_corpus(part(folder, "corpus"))}
-        return {
-            query: known | {document: grade for document, grade in later.get(query, {}).items() if document in there}
-            for query, known in drawn.items()
-        }
+        now: dict[str, Mapping[str, float]] = {}
+        for query, known in drawn.items():
+            added = {document: grade for document, grade in later.get(query, {}).items() if document in there}
+            now[query] = known | added
+
+        return now
 
     return ANSWERS.get(path, question, load)
 
@@ -152,9 +157,12 @@ def version(folder: Path, split: str = SPLIT) -> str:
 
     ``folder`` is a benchmark's or a subset's, which has its own judgments and the labels, grades and pool of the whole.
     """
-    there = whole(folder)
-    files = [qrels_files(folder).get(split), *(there / name for name in ("grades.jsonl", "labels.jsonl", "pool.jsonl"))]
-    return sha256_text(*(RECORDS.digest(path) if path else "" for path in files))
+    there, judgments = whole(folder), qrels_files(folder).get(split)
+    digests = [RECORDS.digest(judgments) if judgments else ""]
+    for name in ("grades.jsonl", "labels.jsonl", "pool.jsonl"):
+        digests.append(RECORDS.digest(there / name))
+
+    return sha256_text(*digests)
 
 
 def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
@@ -167,12 +175,18 @@ def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
 
 def missing(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
     """Return the pairs (query, document) of these first tens that the model did not grade."""
-    return {(q, d) for run in runs for q, documents in run.items() for d in documents if d not in grades.get(q, ())}
+    return {(query, document) for query, document in _pairs(runs) if document not in grades.get(query, ())}
+
+
+def _pairs(runs: Iterable[Mapping[str, Sequence[str]]]) -> Iterator[tuple[str, str]]:
+    for run in runs:
+        for query, documents in run.items():
+            yield from zip(repeat(query), documents, strict=False)
 
 
 def unjudged_share(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> float:
     """Return the share of the documents of these first tens that the model did not grade."""
-    graded = [d in grades.get(q, ()) for run in runs for q, documents in run.items() for d in documents]
+    graded = [document in grades.get(query, ()) for query, document in _pairs(runs)]
     return graded.count(False) / max(1, len(graded))
 
 
@@ -201,12 +215,13 @@ def undo(folder: Path, by: str) -> str:
 
 def read_labels(folder: Path, problems: list[str] | None = None) -> list[Label]:
     """Return people's labels: the last of each person for each pair."""
-    labels = {
-        (line["query"], document, line["by"]): grade
-        for line in actions.read(folder / "labels.jsonl", _LABEL_LINE, problems)
-        for document, grade in line["grades"].items()
-    }
-    return [Label(query, document, grade, by) for (query, document, by), grade in labels.items()]
+    labels: dict[tuple[str, str, str], Label] = {}
+    for line in actions.read(folder / "labels.jsonl", _LABEL_LINE, problems):
+        query, by = line["query"], line["by"]
+        for document, grade in line["grades"].items():
+            labels[query, document, by] = Label(query, document, grade, by)
+
+    return list(labels.values())
 
 
 def to_label(pool: Pool, query: str, *, later: bool = True) -> list[str]:
@@ -235,11 +250,15 @@ def finished(pool: Pool, labels: Iterable[Label], by: str = "", *, later: bool =
     for label in labels:
         if not by or label.by == by:
             people.setdefault(label.query, {}).setdefault(label.by, set()).add(label.document)
-    return [
-        query
-        for query in sampled(pool)
-        if any(set(to_label(pool, query, later=later)) <= documents for documents in people.get(query, {}).values())
-    ]
+
+    done = []
+    for query in sampled(pool):
+        if query in people:
+            proposed = set(to_label(pool, query, later=later))
+            if any(map(proposed.issubset, people[query].values())):
+                done.append(query)
+
+    return done
 
 
 def next_query(pool: Pool, labels: Sequence[Label], by: str) -> str:
@@ -250,18 +269,12 @@ def next_query(pool: Pool, labels: Sequence[Label], by: str) -> str:
     own, any_one = set(finished(pool, labels, by, later=True)), set(finished(pool, labels))
     order = sampled(pool)
     begun = {label.query for label in labels if label.by == by}
-    shared = set(order[:SHARED])
-    waiting = [query for query in order if query not in own]
+    for wanted in (begun, set(order[:SHARED]), set(order) - any_one):
+        for query in order:
+            if query in wanted and query not in own and to_label(pool, query):
+                return query
 
-    return next(
-        (
-            query
-            for wanted in (begun, shared, set(order) - any_one)
-            for query in waiting
-            if query in wanted and to_label(pool, query)
-        ),
-        "",
-    )
+    return ""
 
 
 def people_grades(pool: Pool, labels: Sequence[Label]) -> dict[str, dict[str, float]]:
@@ -269,23 +282,25 @@ def people_grades(pool: Pool, labels: Sequence[Label]) -> dict[str, dict[str, fl
 
     Unsure counts as 0: a person who cannot say found no answer.
     """
-    whole = set(finished(pool, labels))
-    given: dict[str, dict[str, list[int]]] = {}
+    given: dict[str, dict[str, list[int]]] = {query: defaultdict(list) for query in finished(pool, labels)}
     for label in labels:
-        if label.query in whole:
-            given.setdefault(label.query, {}).setdefault(label.document, []).append(label.grade or 0)
-    return {
-        query: {document: sum(grades) / len(grades) for document, grades in given[query].items()}
-        for query in sampled(pool)
-        if query in whole
-    }
+        if label.query in given:
+            given[label.query][label.document].append(label.grade or 0)
+
+    means: dict[str, dict[str, float]] = {}
+    for query, of_query in given.items():
+        means[query] = {document: sum(grades) / len(grades) for document, grades in of_query.items()}
+
+    return means
 
 
 def whole(folder: Path) -> Path:
     """Return the folder with pool, grades and labels: a subset has those of the benchmark that it was drawn from."""
     subset = manifests.read(folder).subset
     # Labels are written there: a stranger's manifest may name a folder, which is no name.
-    return folder.parent / subset.of if subset is not None and is_name(subset.of) else folder
+    if subset is None or not is_name(subset.of):
+        return folder
+    return folder.parent / subset.of
 
 
 def is_judged(folder: Path) -> bool:

@@ -90,12 +90,14 @@ def describe(folder: Path | str, workspace: Workspace | None = None) -> Benchmar
     """
     folder = typed_path(folder)
     state = _state(folder)
-    path = _info_file(folder, workspace) if workspace is not None else None
-    value = read_json_or_none(path) if path is not None else None
+    value = None
+    if workspace is not None:
+        value = read_json_or_none(_info_file(folder, workspace))
     if isinstance(value, dict) and value.get("schema") == _SCHEMA and value.get("state") == state:
         with contextlib.suppress(TypeError, KeyError):  # an unreadable description is made again
             info = value["info"]
             return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
+
     surveyed = survey(folder, allow_unknown=True)
     if workspace is not None:
         with contextlib.suppress(WorkspaceError, OSError):  # without a writable disk nothing is kept

@@ -68,7 +68,9 @@ class Manifest:
     def commits(self) -> dict[str, str]:
         """{repository: the commit that was read}; empty for a benchmark that did not come from the hub."""
         commits = self.source.get("commits")
-        return {str(name): str(commit) for name, commit in commits.items()} if isinstance(commits, dict) else {}
+        if not isinstance(commits, dict):
+            return {}
+        return {str(name): str(commit) for name, commit in commits.items()}
 
     @property
     def of_passages(self) -> bool:
@@ -79,10 +81,13 @@ class Manifest:
     @property
     def protocol(self) -> tuple[str, ...]:
         """What changes scores beside the files, as words to be hashed; empty where the rules for all hold."""
-        return (
-            *((f"self_match={self.self_match}",) if self.self_match is not None else ()),
-            *((f"relevant_from={self.relevant_from}",) if self.relevant_from != 1 else ()),
-        )
+        words = []
+        if self.self_match is not None:
+            words.append(f"self_match={self.self_match}")
+        if self.relevant_from != 1:
+            words.append(f"relevant_from={self.relevant_from}")
+
+        return tuple(words)
 
 
 def of_entry(entry: Entry, **more: Any) -> Manifest:

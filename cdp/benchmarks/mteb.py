@@ -6,12 +6,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.locks import staging
-from cdp.benchmarks.beir_files import iter_corpus, write_beir
+from cdp.benchmarks.beir_files import iter_corpus, json_line, write_beir
 from cdp.benchmarks.benchmark import Benchmark, Parts, part, read_parts, split_of
 
 # MTEB names a language by ISO 639-3 and its script (BCP 47).
@@ -73,11 +74,10 @@ def export_mteb(folder: Path, target: Path) -> list[str]:
         raise InputError(f"{target} is there already.", hint="Name a new folder.")
 
     parts = read_parts(folder)
-    odd = [split for split in parts.qrels if re.search(r"[\[\]*?{}]", split)]
-    if odd:
-        raise InputError(
-            f"MTEB reads the name of the split {odd[0]} as a pattern of files.", hint="Rename its file in qrels/ first."
-        )
+    for split in parts.qrels:
+        if re.search(r"[\[\]*?{}]", split):
+            hint = "Rename its file in qrels/ first."
+            raise InputError(f"MTEB reads the name of the split {split} as a pattern of files.", hint=hint)
 
     splits = [split_of(parts, split, allow_unknown=True) for split in parts.qrels]
     judged = {benchmark.split: benchmark.qrels for benchmark in splits}
@@ -88,7 +88,8 @@ def export_mteb(folder: Path, target: Path) -> list[str]:
         write_beir(made, iter_corpus(part(folder, "corpus")), _query_lines(parts), judged)
         for split, qrels in judged.items():
             with open(made / "qrels" / f"{split}.jsonl", "x", encoding="utf-8") as file:
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(qrels))
+                file.writelines(map(json_line, _rows(qrels)))
+
         (made / "README.md").write_text(_card(list(judged), notes), encoding="utf-8")
         (made / "mteb_task.py").write_text(_task(splits, notes), encoding="utf-8")
         os.rename(made, target)
@@ -132,9 +133,11 @@ def _task(splits: Sequence[Benchmark], notes: Sequence[str]) -> str:
         "splits": [benchmark.split for benchmark in splits],
         "languages": [_LANGUAGES.get(first.counted_language, _LANGUAGES["en"])],
     }
+
     # JSON's texts and lists are Python's as well: a name cannot become code.
     literals = {name: json.dumps(value) for name, value in facts.items()}
-    same = any(query in documents for benchmark in splits for query, documents in benchmark.excluded.items())
+    excluded = chain.from_iterable(benchmark.excluded.items() for benchmark in splits)
+    same = any(query in documents for query, documents in excluded)
     return _TASK.format(**literals, ignore_identical_ids=same)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -25,22 +25,30 @@ def _paper() -> dict[str, dict[str, str]]:
         return {row["dataset"]: row for row in csv.DictReader(file)}
 
 
-@cache
 def entries() -> tuple[Entry, ...]:
     """All entries in the order of the file, the parts of a mean after it; then those that schemas bring along."""
+    return tuple(_by_name().values())
+
+
+@cache
+def _by_name() -> dict[str, Entry]:
     with open(FILE, encoding="utf-8", newline="") as file:
         by_name = {row["name"]: _entry(row) for row in csv.DictReader(file)}
+
     for schema in SCHEMAS.values():
         for entry in schema.entries:
             if entry.name in by_name:
                 raise ConfigError(f"Two benchmarks are called {entry.name}.", hint=f"Rename that of {schema.name}.")
             by_name[entry.name] = replace(entry, schema=schema.name)
-    return tuple(by_name.values())
+
+    return by_name
 
 
 def _entry(row: Mapping[str, str]) -> Entry:
     source, _, named = row["figures"].partition(":")
-    printed = _paper()[named or row["name"]] if source == "paper" else {}
+    printed: Mapping[str, str] = {}
+    if source == "paper":
+        source, printed = "the paper", _paper()[named or row["name"]]
 
     def whole(column: str, in_paper: str) -> int | None:
         text = row[column] or printed.get(in_paper, "")
@@ -55,7 +63,7 @@ def _entry(row: Mapping[str, str]) -> Entry:
         queries=whole("queries", "n_queries"),
         doc_chars=whole("doc_chars", "doc_len_chars"),
         cw=float(printed["cw"]) if printed else None,
-        figures="the paper" if printed else source,
+        figures=source,
         paper=printed.get("dataset", ""),
         self_match={"yes": True, "no": False}.get(row["self_match"]),
         titles=row["titles"] == "yes",
@@ -65,17 +73,19 @@ def _entry(row: Mapping[str, str]) -> Entry:
 
 def find(name: str) -> Entry | None:
     """Return the entry of that name, ignoring case; None if there is none."""
-    wanted = name.strip().lower()
-    return next((entry for entry in entries() if entry.name == wanted), None)
+    return _by_name().get(name.strip().lower())
 
 
 def groups() -> dict[str, list[str]]:
     """Return {title: names of its members} of each entry that is several benchmarks, and of each group."""
     found: dict[str, list[str]] = defaultdict(list)
-    titles = {entry.name: entry.title for entry in entries()}
     for entry in sorted(entries(), key=lambda entry: not entry.part_of):
-        for title in [titles[entry.part_of]] if entry.part_of else entry.groups:
+        titles: Sequence[str] = entry.groups
+        if entry.part_of:
+            titles = [_by_name()[entry.part_of].title]
+        for title in titles:
             found[title].append(entry.name)
+
     return found
 
 
@@ -83,9 +93,7 @@ def downloadable(name: str) -> Entry:
     """Return the entry of that name. NotFoundError if there is none, ConfigError for one that is several benchmarks."""
     entry = find(name)
     if entry is None:
-        raise NotFoundError(
-            "benchmark in the registry", name, known=[e.name for e in entries()], hint="See `benchmarks list`."
-        )
+        raise NotFoundError("benchmark in the registry", name, known=list(_by_name()), hint="See `benchmarks list`.")
     if not entry.schema:
         parts = groups()[entry.title]
         raise ConfigError(f"{entry.title} is {len(parts)} benchmarks.", hint=f"Name one: {', '.join(parts)}.")

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
-import itertools
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -69,8 +68,9 @@ def sample(
     drawn, qrels, relevant_for = _divided(
         source, parts, queries, split, seed=seed, dev=dev, dev_split=dev_split, repeats=repeats
     )
-    chosen = [query for query in qrels if any(query in name for name in drawn.values())]
-    relevant = set().union(*(relevant_for[query] for query in chosen))
+    every = set[str]().union(*drawn.values())
+    chosen = [query for query in qrels if query in every]
+    relevant = set[str]().union(*map(relevant_for.__getitem__, chosen))
     total = min(documents, info.n_documents)
     called = checked_name(called or name_of(info.name, len(chosen), total, split, seed))
 
@@ -97,8 +97,9 @@ def sample(
             lines[-1]["excluded_ids"] = list(line.excluded)
 
     # Judgments of documents that were not drawn are left out.
-    judgments = {query: _of_documents(qrels[query], ids) for query in chosen}
-    of_splits = {name: {q: judgments[q] for q in chosen if q in of_split} for name, of_split in drawn.items()}
+    of_splits: dict[str, dict[str, dict[str, int]]] = {}
+    for drawn_for, of_split in drawn.items():
+        of_splits[drawn_for] = {query: _of_documents(qrels[query], ids) for query in chosen if query in of_split}
 
     # Protocol and licence stay, the source is the whole one.
     origin = {key: manifest.source[key] for key in ("judge", "written_by") if key in manifest.source}
@@ -143,14 +144,17 @@ def _divided(
     if dev and dev_split not in ("", split):
         sources[dev_split] = split_of(parts, dev_split, allow_unknown=True).qrels
 
-    qrels = dict(itertools.chain.from_iterable(of_split.items() for of_split in sources.values()))
+    qrels: dict[str, dict[str, int]] = {}
+    for of_split in sources.values():
+        qrels |= of_split
+
     named = set[str]().union(*qrels.values())
     known = named.intersection(parts.document_ids)
     relevant_for = {}
     for query, grades in qrels.items():
         relevant_for[query] = {document for document, grade in grades.items() if grade > 0 and document in known}
 
-    answered = {name: [query for query in of_split if relevant_for[query]] for name, of_split in sources.items()}
+    answered = {name: list(filter(relevant_for.__getitem__, of_split)) for name, of_split in sources.items()}
     if not answered[split]:
         raise InputError(f"No query of the split {split} has a relevant document.")
 
@@ -161,17 +165,20 @@ def _divided(
     def order(query: str) -> tuple[int, bytes]:
         return labelled_first.get(query, 0), shuffle_key(seed, "query", query)
 
-    drawn = {("test" if dev else split): set(heapq.nsmallest(queries, answered[split], key=order))}
+    reported = set(heapq.nsmallest(queries, answered[split], key=order))
+    if not dev:
+        return {split: reported}, qrels, relevant_for
 
-    if dev:
-        others = [query for query in answered[dev_split or split] if query not in drawn["test"]]
-        if repeats is not None:
-            reported = [parts.queries[query].text for query in drawn["test"]]
-            same = repeats([parts.queries[query].text for query in others], reported)
-            others = [query for query, repeated in zip(others, same, strict=True) if not repeated]
-        drawn["dev"] = set(heapq.nsmallest(dev, others, key=order))
+    others = [query for query in answered[dev_split or split] if query not in reported]
+    if repeats is not None:
+        same = repeats(_texts(parts, others), _texts(parts, reported))
+        others = [query for query, repeated in zip(others, same, strict=True) if not repeated]
 
-    return drawn, qrels, relevant_for
+    return {"test": reported, "dev": set(heapq.nsmallest(dev, others, key=order))}, qrels, relevant_for
+
+
+def _texts(parts: Parts, queries: Iterable[str]) -> list[str]:
+    return [parts.queries[query].text for query in queries]
 
 
 def sizes(
@@ -209,9 +216,15 @@ def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo
 
 def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0, dev: int = 0) -> str:
     """``scifact-sample-300q-2000d``: the default name of a subset. Another split than test is named."""
-    other = "" if split == "test" else split
-    more = [other, f"s{seed}" if seed else "", f"{dev}dev" if dev else ""]
-    return "-".join([name, "sample", f"{queries}q", f"{documents}d", *filter(None, more)])
+    words = [name, "sample", f"{queries}q", f"{documents}d"]
+    if split not in ("", "test"):
+        words.append(split)
+    if seed:
+        words.append(f"s{seed}")
+    if dev:
+        words.append(f"{dev}dev")
+
+    return "-".join(words)
 
 
 def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
@@ -227,7 +240,7 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
             if manifest.source.get("corpus") != growth.previous.id:
                 continue
 
-            texts = {query: line.text for query, line in beir_files.read_queries(part(folder, "queries")).items()}
+            lines = beir_files.read_queries(part(folder, "queries"))
             judged: dict[str, dict[str, dict[str, int]]] = {}
             for split, file in qrels_files(folder).items():
                 judged[split] = {}
@@ -246,13 +259,16 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
             free = next(f"{stem}-v{n}" for n in numbers if f"{stem}-v{n}" not in taken)
             facts = {**manifest.source, "corpus": corpus.id, "unit": corpus.unit, "grown_from": name}
             made = library.make(
-                workspace, free, iter_documents(workspace, corpus.id), {q: texts[q] for q in kept}, judged,
+                workspace, free, iter_documents(workspace, corpus.id), {q: lines[q].text for q in kept}, judged,
                 dataclasses.replace(manifest, source=facts, counts={}, files=()),
             )  # fmt: skip
             names.append(made)
-            stale = f"; {len(texts) - len(kept):,} are stale" if len(kept) < len(texts) else ""
-            unjudged = f" Not judged yet: {counted(growth.n_new, f'new {corpus.unit}')}." if growth.n_new else ""
-            queries = counted(len(kept), "judged query", "judged queries")
-            said.append(f"Benchmark {made}: {queries} carried over{stale}.{unjudged}")
+            carried = f"Benchmark {made}: {counted(len(kept), 'judged query', 'judged queries')} carried over"
+            if len(kept) < len(lines):
+                carried += f"; {len(lines) - len(kept):,} are stale"
+            carried += "."
+            if growth.n_new:
+                carried += f" Not judged yet: {counted(growth.n_new, f'new {corpus.unit}')}."
+            said.append(carried)
 
     return names, said

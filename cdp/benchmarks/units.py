@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 
 from cdp.base.errors import CdpError
 from cdp.base.records import place_of
@@ -38,9 +39,13 @@ def shared_units(grades: Sequence[Mapping[str, float]], *, passages: bool) -> tu
 
     With ``passages`` the documents were cut from files, and the file is what is shared.
     """
-    relevant = [{document for document, grade in of.items() if grade > 0} for of in grades]
-    if passages:
-        relevant = [{place_of(document)[0] for document in documents} for documents in relevant]
+    relevant = []
+    for of_query in grades:
+        documents = {document for document, grade in of_query.items() if grade > 0}
+        if passages:
+            documents = {place_of(document)[0] for document in documents}
+        relevant.append(documents)
+
     found = clusters_of(relevant)
     return tuple(found) if len(set(found)) < len(found) else ()
 
@@ -56,7 +61,8 @@ def clusters_of(documents: Sequence[Collection[str]]) -> list[int]:
     giant = {name for name, size in sizes.items() if size > GIANT * len(documents)}
     if not giant:
         return found
-    shared = Counter(name for names in documents for name in names)
+
+    shared = Counter(chain.from_iterable(documents))
     cut: dict[tuple[int, str], int] = {}
     for number, names in enumerate(documents):
         if names and found[number] in giant:
@@ -81,4 +87,5 @@ def _components(documents: Sequence[Collection[str]]) -> list[int]:
     for first, *others in holders.values():
         for other in others:
             parent[root(other)] = root(first)
-    return [root(number) for number in range(len(documents))]
+
+    return list(map(root, range(len(documents))))

@@ -97,8 +97,11 @@ def per_query(
     found = with_catalog(workspace, lambda c: c.execute(sql, [measure, list(scores)]).fetchall())
     for evaluation_id, query_id, value in found:
         scores[evaluation_id][query_id] = value
-    for evaluation_id in (name for name, values in scores.items() if not values):
-        raise NotFoundError(f"evaluation with scores of {measure}", evaluation_id)
+
+    for evaluation_id, values in scores.items():
+        if not values:
+            raise NotFoundError(f"evaluation with scores of {measure}", evaluation_id)
+
     return scores
 
 

@@ -321,11 +321,16 @@ def _candidates(workspace: Workspace) -> Iterator[str]:
         for name in RESULTS:
             yield os.path.join(folder.path, "results", f"{name}.json")
         if folder.name.startswith(_STUDIES):
-            conditions = _entries(os.path.join(folder.path, "results", CONDITIONS))
-            yield from (entry.path for entry in conditions if entry.name.endswith(".json"))
+            yield from _json_files(os.path.join(folder.path, "results", CONDITIONS))
+
     for folder in _entries(workspace.queries):
-        kept = _entries(os.path.join(folder.path, MEASURED))
-        yield from (entry.path for entry in kept if entry.name.endswith(".json"))
+        yield from _json_files(os.path.join(folder.path, MEASURED))
+
+
+def _json_files(folder: str) -> Iterator[str]:
+    for entry in _entries(folder):
+        if entry.name.endswith(".json"):
+            yield entry.path
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -367,7 +372,6 @@ def read(workspace: Workspace, source: str, stamp: str) -> dict[str, pa.Table]:
 @cache
 def _schema(table: str) -> pa.Schema:
     """The Arrow types of a table's columns; those of ``UNNESTED`` hold a list per row."""
-    lists = UNNESTED.get(table, ())
     import pyarrow as pa
 
     kinds = {
@@ -376,15 +380,22 @@ def _schema(table: str) -> pa.Schema:
         REAL: pa.float64(),
         MEASURES: pa.map_(pa.string(), pa.float64()),
     }
-    columns = ((name, kinds[kind]) for name, kind in TABLES[table].items())
-    return pa.schema([(name, pa.list_(kind) if name in lists else kind) for name, kind in columns])
+    columns = {name: kinds[kind] for name, kind in TABLES[table].items()}
+    for name in UNNESTED.get(table, ()):
+        columns[name] = pa.list_(columns[name])
+
+    return pa.schema(list(columns.items()))
 
 
 def _row(table: str, value: Fields) -> Fields:
     """Return the columns of a table from the fields of these names; an absent text is empty."""
-    row = {name: value.get(name) for name in TABLES[table]}
-    texts = (name for name, kind in TABLES[table].items() if kind == TEXT)
-    return row | {name: "" if row[name] is None else str(row[name]) for name in texts}
+    row: Fields = {}
+    for name, kind in TABLES[table].items():
+        row[name] = value.get(name)
+        if kind == TEXT:
+            row[name] = "" if row[name] is None else str(row[name])
+
+    return row
 
 
 def _json(value: Any) -> str:
