@@ -146,8 +146,10 @@ def derive(
         )
 
         if moved is not None:
-            copy.parameters.pop("hard_negatives", None)
-            copy = dataclasses.replace(copy, corpus_id=moved[0].id, corpus_hash=moved[0].content_hash)
+            parameters = dict(copy.parameters)
+            parameters.pop("hard_negatives", None)
+            corpus_id, corpus_hash = moved[0].id, moved[0].content_hash
+            copy = dataclasses.replace(copy, corpus_id=corpus_id, corpus_hash=corpus_hash, parameters=parameters)
 
         return Derived(install(workspace, copy, copied.folder), n["dropped"], n["rewritten"])
 

@@ -264,7 +264,7 @@ class _Taken:
         return by_text.get(text, named)
 
     @cached_property
-    def _texts(self) -> tuple[dict[int, str], list[tuple[int, ...]]]:
+    def _texts(self) -> tuple[dict[int, str], list[tuple[int, int]]]:
         """The first document with each text, its title before it or not, and the texts of each; by their hashes."""
         by_text: dict[int, str] = {}
         text_of = []
