@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from cdp.base.machine import cpuinfo, n_processors, processor_of
 
@@ -33,6 +34,13 @@ class Machine:
 
     def to_dict(self) -> dict[str, str | int]:
         return asdict(self)
+
+
+def peak_mib() -> float:
+    """Return the most memory that this process had, in MiB."""
+    # ``ru_maxrss`` begins with the memory of the process that started this one.
+    status = Path("/proc/self/status").read_text(encoding="ascii").split()
+    return int(status[status.index("VmHWM:") + 1]) / 1024
 
 
 def this_machine(*, gpu: bool = False) -> Machine:

@@ -21,7 +21,6 @@ import json
 import os
 import random
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from pathlib import Path
 
 from cdp.base.workspace import REPOSITORY, SHIPPED_DATA
 from cdp.corpus import count_words, read_documents
+from perf.machine import peak_mib
 from perf.timing import Row, cpu_seconds, paired, seconds, show
 
 MANY, SOME, REPEATS = 1_000_000, 30_000, 3
@@ -209,6 +209,6 @@ def _in_a_process(path: Path, side: str) -> float:
 if __name__ == "__main__":
     if len(sys.argv) == 3:
         {"ours": ours, "peer": by_beir}[sys.argv[1]](Path(sys.argv[2]))
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        print(peak_mib())
     else:
         run()

@@ -99,20 +99,21 @@ def summary(folder: Path = FOLDER) -> str:
     stored = [read_json_or_none(path) or {} for path in sorted(folder.glob("*.json"))]
     kinds = [Machine(**each["machine"]).kind for each in stored]
     ratios: dict[str, dict[str, str]] = {}
-    goals: dict[str, float] = {}
+    goals: dict[str, tuple[str, float]] = {}  # with the day on which each was taken: the newest counts
     for kind, each in zip(kinds, stored, strict=True):
         for name, part in each["parts"].items():
             # Exponents are no ratio to a peer: the table of the machine has them.
             for row in part["rows"] if name != "growth" else ():
                 ratios.setdefault(row["name"], {})[kind] = _ratio(row)
-                goals.setdefault(row["name"], row["target"])
+                if part["taken"] > goals.get(row["name"], ("", 0.0))[0]:
+                    goals[row["name"]] = (part["taken"], row["target"])
 
     lines = [
         f"| question, peer | goal | {' | '.join(f'`{kind}`' for kind in kinds)} |",
         "|---" * (2 + len(kinds)) + "|",
     ]
     for name, by_kind in sorted(ratios.items(), key=lambda item: item[0].lower()):
-        lines.append(f"| {name} | {goals[name]:.3g} | {' | '.join(by_kind.get(kind, '–') for kind in kinds)} |")
+        lines.append(f"| {name} | {goals[name][1]:.3g} | {' | '.join(by_kind.get(kind, '–') for kind in kinds)} |")
 
     return "\n".join(lines)
 

@@ -13,7 +13,6 @@ Time counts from "the shards are there" to "the best 100 are known": faiss has t
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from cdp.base.workspace import REPOSITORY
+from perf.machine import peak_mib
 from perf.timing import Row, paired, show
 
 DOCUMENTS, DIM, K, QUERIES, SHARDS = 1_000_000, 384, 100, 1000, 10
@@ -101,7 +101,7 @@ def _one(side: str, folder: Path) -> None:
     found = {"ours": ours, "peer": peer}[side](folder)
     seconds = time.perf_counter() - began
     np.save(folder / f"{side}.npy", found)
-    print(json.dumps({"seconds": seconds, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    print(json.dumps({"seconds": seconds, "mib": peak_mib()}))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def ours(name: str, seed: int) -> dict[str, float]:
     import torch
 
     from cdp.base.config import TrainingConfig
-    from cdp.base.memory import keep_freed_memory
+    from cdp.base.machine import keep_freed_memory
     from cdp.retrievers import load, resolve
     from cdp.training.engine import Batches
     from cdp.training.loop import Training

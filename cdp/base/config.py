@@ -275,6 +275,18 @@ class Loop(Config):
         reason="Fewer steps for fewer pairs would compare lengths of training, not queries.",
         unit="steps", minimum=1, advanced=True,
     )
+    query_sparsity: float | None = option(
+        None,
+        "Of a sparse retriever: the weight of the FLOPS penalty on its queries' word weights. Empty: 0.0003; more "
+        "makes queries shorter and search faster.",
+        reason="Empty: that of SPLADE-max (Formal et al. 2021, arXiv 2109.10086).", minimum=0.0, maximum=10.0,
+        advanced=True,
+    )
+    document_sparsity: float | None = option(
+        None,
+        "The same for documents. Empty: 0.0001; more makes the index smaller.",
+        reason="Empty: that of SPLADE-max.", minimum=0.0, maximum=10.0, advanced=True,
+    )
 
 
 class SynthesisConfig(Config):

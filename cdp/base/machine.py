@@ -1,10 +1,13 @@
-"""The processor that this runs on, by its name and how many of it may be used: times of one machine compare."""
+"""This machine: its processor and how many of it may be used (times compare by them); memory that glibc keeps."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import re
+import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -30,3 +33,30 @@ def n_processors() -> int:
 def machine_name() -> str:
     """``AMD EPYC 7B13, 2 processors``."""
     return f"{processor_of(cpuinfo())}, {n_processors()} processor{'s' * (n_processors() > 1)}"
+
+
+def keep_freed_memory() -> bool:
+    """Tell glibc to keep freed blocks instead of returning each large one to the kernel. True if it took it.
+
+    Training on a CPU frees and asks for the same large tensors in every step; giving them back each time means that
+    the kernel maps and zeroes the same pages over and over, which can cost more than the arithmetic.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        m_trim_threshold, m_mmap_max = -1, -4
+        return bool(libc.mallopt(m_mmap_max, 0)) and bool(libc.mallopt(m_trim_threshold, 2**31 - 1))
+    except (OSError, AttributeError):
+        return False
+
+
+def return_freed_memory() -> None:
+    """Give freed pages back to the kernel.
+
+    Blocks of many sizes leave gaps in the heap, and each training after the first adds some: what is kept for the next
+    step grows from training to training.
+    """
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)

@@ -75,6 +75,11 @@ class Setting:
         return self.default is REQUIRED
 
     @property
+    def untouched(self) -> Any:
+        """The value of an empty widget: the default, None where there is none."""
+        return None if self.required else self.default
+
+    @property
     def about(self) -> str:
         """The help with the reason for the default."""
         return f"{self.help} {self.reason}".strip()

@@ -54,14 +54,6 @@ class Problems:
             raise InputError(f"{self.count:,} lines cannot be used. {shown}{more}", hint=hint, file=self.file)
 
 
-def digest_of(path: Path) -> str:
-    """Return the hex SHA-256 of a file's text, compressed or not, with line breaks normalised."""
-    digest = hashlib.sha256()
-    for _, line in lines_of(path):
-        digest.update((line or "").rstrip("\r\n").encode("utf-8", "surrogatepass") + b"\n")
-    return digest.hexdigest()
-
-
 def source_of(path: Path) -> Source:
     """Return a file's content, compressed or not."""
     return Source.of_file(path, path.name, Budget.of(path, UNPACKED_LIMIT))
@@ -245,14 +237,23 @@ def _header(columns: list[str]) -> tuple[int, int, int] | None:
 
 
 def digest_of_qrels(path: Path) -> str:
-    """Return ``digest_of`` a file of judgments; another one where its header names another order than the usual.
+    """Return the hex SHA-256 of a file of judgments as text, compressed or not, with line breaks normalised.
 
-    Such files were read by position before, so results from then are those of other judgments.
+    It says so where the header names another order than the usual: such files were read by position before, so results
+    from then are those of other judgments.
     """
-    columns = _columns(next((line for _, line in lines_of(path)), None) or "")
-    places = _header(columns)
-    usual = places is None or places == _PLACES.get(len(columns))
-    return digest_of(path) + ("" if usual else f" by {places}")
+    digest = hashlib.sha256()
+    columns: list[str] | None = None
+    for _, line in lines_of(path):
+        text = line or ""
+        if columns is None:
+            columns = _columns(text)
+        digest.update(text.rstrip("\r\n").encode("utf-8", "surrogatepass") + b"\n")
+
+    places = _header(columns or [])
+    if places is None or places == _PLACES.get(len(columns or [])):
+        return digest.hexdigest()
+    return f"{digest.hexdigest()} by {places}"
 
 
 def read_qrels(path: Path) -> Judgments:

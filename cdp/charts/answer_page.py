@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from cdp.base.text import signed
+from cdp.base.text import capital, signed
 from cdp.base.version import __version__
 from cdp.principle import Decision
 from cdp.principle.decide import ArmDifference
@@ -34,16 +34,19 @@ WIDTH, NAMES, ROW, MARGIN = 720, 300, 26, 20
 
 def answer_page(answer: Decision, options: Sequence[Option], *, when: str, task: str = "") -> str:
     """Return the page; ``options`` are those of ``advice.list_options``, ``task`` names the documents or queries."""
-    over = [option.over for option in options if option.over is not None]
+    limits = list(answer.limits)
+    if answer.settling:
+        limits.append(answer.settling.text)
+
     parts = [
         _tag("p", task, "quiet"),
         _tag("h1", answer.headline),
-        _tag("p", f"{answer.badge[0].upper()}{answer.badge[1:]}", "badge", inner="span"),
+        _tag("p", capital(answer.badge), "badge", inner="span"),
         _tag("p", answer.rests_on, "quiet"),
-        _list("Limits", [*answer.limits, *([answer.settling.text] if answer.settling else [])]),
+        _list("Limits", limits),
         _list("What was measured", answer.findings),
         _table(options),
-        _figure(over) if over else "",
+        _figure([option.over for option in options if option.over is not None]),
         _tag("p", answer.rule),
         f"<footer>CDP Studio {escape(__version__)}, {escape(when)}{_study(answer)}</footer>",
     ]
@@ -54,7 +57,7 @@ def answer_page(answer: Decision, options: Sequence[Option], *, when: str, task:
         f"<title>{escape(answer.headline)}</title><style>{STYLE}</style>"
     )
 
-    body = "\n".join(part for part in parts if part)
+    body = "\n".join(filter(None, parts))
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
 
 
@@ -69,8 +72,14 @@ def _tag(name: str, text: str, kind: str = "", *, inner: str = "") -> str:
 
 
 def _list(title: str, texts: Iterable[str]) -> str:
-    items = "".join(_tag("li", text) for text in texts)
-    return f"<h2>{title}</h2><ul>{items}</ul>" if items else ""
+    items = _tags("li", texts)
+    if not items:
+        return ""
+    return f"<h2>{title}</h2><ul>{items}</ul>"
+
+
+def _tags(name: str, texts: Iterable[str]) -> str:
+    return "".join(_tag(name, text) for text in texts)
 
 
 def _table(options: Sequence[Option]) -> str:
@@ -78,27 +87,31 @@ def _table(options: Sequence[Option]) -> str:
     if not options:
         return ""
 
-    rows = [
-        (
-            option.name,
-            f"{option.arm.mean:.1f}" if option.arm else "–",
-            option.over.figures if option.over else "–",
-            option.price_text,
-            option.training_text,
-        )
-        for option in options
-    ]
+    head = _tags("th", ("Option", "NDCG@10", "Against the answer", "Price", "One training"))
+    rows = [f"<tr>{head}</tr>"]
 
-    titles = ("Option", "NDCG@10", "Against the answer", "Price", "One training")
-    head = "".join(_tag("th", title) for title in titles)
-    body = "".join(f"<tr>{''.join(_tag('td', cell) for cell in row)}</tr>" for row in rows)
+    for option in options:
+        score, difference = "–", "–"
+        if option.arm:
+            score = f"{option.arm.mean:.1f}"
+        if option.over:
+            difference = option.over.figures
 
-    return f'<h2>Options</h2><div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+        cells = (option.name, score, difference, option.price_text, option.training_text)
+        rows.append(f"<tr>{_tags('td', cells)}</tr>")
+
+    return f'<h2>Options</h2><div class="wide"><table>{"".join(rows)}</table></div>'
 
 
 def _figure(over: Sequence[ArmDifference]) -> str:
-    """Differences to one option with their intervals, a row each, as SVG."""
-    ends = [0.0, *(end for c in over for end in (c.low, c.high))]
+    """Differences to one option with their intervals, a row each, as SVG; empty without any."""
+    if not over:
+        return ""
+
+    ends = [0.0]
+    for c in over:
+        ends += [c.low, c.high]
+
     low, high = min(ends), max(ends)
     scale = (WIDTH - NAMES - 2 * MARGIN) / (high - low or 1.0)
 
@@ -106,7 +119,6 @@ def _figure(over: Sequence[ArmDifference]) -> str:
         return f"{NAMES + MARGIN + (points - low) * scale:.1f}"
 
     height = ROW * (len(over) + 1)
-
     lines = [f'<line x1="{at(0)}" x2="{at(0)}" y1="0" y2="{height - ROW}" stroke="#7a8894" stroke-dasharray="4 3"/>']
     for number, c in enumerate(over):
         y = ROW * number + ROW // 2
@@ -117,15 +129,15 @@ def _figure(over: Sequence[ArmDifference]) -> str:
             f'<circle cx="{at(c.points)}" cy="{y}" r="4" fill="#1d5f8a"/>',
         ]
 
-    ticks = "".join(
-        f'<text x="{at(end)}" y="{height - 8}" font-size="12" text-anchor="middle">{signed(end, 1)}</text>'
-        for end in (low, 0.0, high)
-        if end == 0.0 or abs(end) * scale > 2 * MARGIN  # not over the zero
-    )
+    for end in (low, 0.0, high):
+        if end == 0.0 or abs(end) * scale > 2 * MARGIN:  # not over the zero
+            lines.append(
+                f'<text x="{at(end)}" y="{height - 8}" font-size="12" text-anchor="middle">{signed(end, 1)}</text>'
+            )
 
     against = escape(over[0].against.name)
     label = f"NDCG@10 points over {against}, with simultaneous 95% intervals"
-    drawn = "".join(lines) + ticks
+    drawn = "".join(lines)
 
     return (
         f'<div class="wide"><svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{label}" '
@@ -135,4 +147,6 @@ def _figure(over: Sequence[ArmDifference]) -> str:
 
 
 def _study(answer: Decision) -> str:
-    return f", study {escape(answer.basis.study)}" if answer.measured and answer.basis else ""
+    if not answer.measured or not answer.basis:
+        return ""
+    return f", study {escape(answer.basis.study)}"

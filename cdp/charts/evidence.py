@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -22,14 +23,20 @@ def difference_against_cw(
     ``here`` marks the user's queries. The band is the 95% confidence band of the line through the dataset means.
     """
     chart = figure(x="mean content words of the dataset's queries (CW)", y="difference in NDCG@10 (points)", height=400)
-    low, high = min(p.cw for p in points), max(p.cw for p in points)
-    ends = [low, high] if here is None else [low, high, here]
-    left, right = min(ends) - 0.7, max(ends) + 0.7
+    cw = [p.cw for p in points]
+    low, high = min(cw), max(cw)
+    if here is not None:
+        cw.append(here)
+
+    left, right = min(cw) - 0.7, max(cw) + 0.7
     _published_lines(chart, left, right)
     _band(chart, points, low, high)
 
-    for i, retriever in enumerate(dict.fromkeys(p.retriever for p in points)):
-        chosen = [p for p in points if p.retriever == retriever]
+    by_retriever: dict[str, list[Difference]] = defaultdict(list)
+    for p in points:
+        by_retriever[p.retriever].append(p)
+
+    for i, (retriever, chosen) in enumerate(by_retriever.items()):
         name = plain(retriever, 48)
         chart.add_scatter(
             x=[p.cw for p in chosen],
@@ -47,11 +54,15 @@ def difference_against_cw(
             "%{y:+.2f} points at CW %{x:.2f}<extra></extra>",
         )
 
+    fitted = "fit"
+    if low <= fit.crossing <= high:
+        fitted = f"fit, zero at CW {fit.crossing:.2f}"
+
     chart.add_scatter(
         x=[low, high],
         y=[fit.intercept + fit.slope * low, fit.intercept + fit.slope * high],
         mode="lines",
-        name=f"fit, zero at CW {fit.crossing:.2f}" if low <= fit.crossing <= high else "fit",
+        name=fitted,
         line={"color": MUTED, "width": 2},
         hoverinfo="skip",
     )

@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle, product, starmap
+from operator import itemgetter
 from textwrap import wrap
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from cdp.base.text import SEPARATOR, condition_name, interval, signed
 from cdp.charts import style
 from cdp.charts.evidence import difference_against_cw
-from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, by_method, figure, plain
+from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, by_method, by_sign, figure, plain
 from cdp.principle import Difference, threshold
 from cdp.principle.evidence import DIVERSE, EQUAL_PAIRS
 from cdp.results import numbers as of
@@ -49,7 +52,9 @@ class Figure:
         """What the numbers rest on, and their interval."""
         if self.numbers is of.who_is_right:
             return of.said_of_errors(shown)
-        return of.said(evidence, shown, self.uncertainty) if self.of_scores else self.uncertainty
+        if not self.of_scores:
+            return self.uncertainty
+        return of.said(evidence, shown, self.uncertainty)
 
 
 # Shapes that several figures have.
@@ -73,9 +78,9 @@ def lines(
 
     columns = min(PER_ROW, len(panels))
     deep = -(-len(panels) // columns)
-    chart = figure(x=titles[0], y=titles[1], height=112 + PANEL_HEIGHT * deep)
+    look = figure(x="", y="", height=112 + PANEL_HEIGHT * deep)
     grid = make_subplots(rows=deep, cols=columns, subplot_titles=[plain(name, 40) for name in panels])
-    chart = grid.update_layout(chart.layout)
+    chart = grid.update_layout(look.layout)
     looks = _looks(numbers, line)
     shown: set[str] = set()
 
@@ -83,17 +88,20 @@ def lines(
         where = {"row": at // columns + 1, "col": at % columns + 1}
         for name, rows in _grouped(in_panel, line).items():
             colour, symbol, dash = looks[name]
+            mode = "lines+markers" if len(rows) > 1 else "markers"
             chart.add_scatter(
                 **_values(rows, name, x=x, y=y, title=titles[0], left_out=(panel,)), legendgroup=name,
-                mode="lines+markers" if len(rows) > 1 else "markers", showlegend=name not in shown,
+                mode=mode, showlegend=name not in shown,
                 line={"color": colour, "dash": dash, "width": 2},
                 marker={"symbol": symbol, "size": 8, "color": colour}, **where,
             )  # fmt: skip
             shown.add(name)
 
         # Each row of panels says what is upward, the last panel of each column what is to the right.
-        chart.update_xaxes(title_text=titles[0] if at + columns >= len(panels) else "", **where)
-        chart.update_yaxes(title_text=titles[1] if where["col"] == 1 else "", **where)
+        if at + columns >= len(panels):
+            chart.update_xaxes(title_text=titles[0], **where)
+        if where["col"] == 1:
+            chart.update_yaxes(title_text=titles[1], **where)
 
     # The panels' names stand where the legend would: it moves above them.
     chart.update_layout(margin={"t": 58}, legend={"yref": "container", "y": 1, "yanchor": "top"})
@@ -114,16 +122,18 @@ def _grouped(numbers: Numbers, keys: Sequence[str]) -> dict[str, Numbers]:
 def _looks(numbers: Numbers, keys: Sequence[str]) -> dict[str, tuple[str, str, str]]:
     """(colour, symbol, dash) of each name."""
     colours = by_method({name: str(rows[0].get("method", "")) for name, rows in _grouped(numbers, keys).items()})
-    return {
-        name: (colour, SYMBOLS[i % len(SYMBOLS)], DASHES[i % len(DASHES)])
-        for i, (name, colour) in enumerate(colours.items())
-    }
+    looks = zip(colours.values(), cycle(SYMBOLS), cycle(DASHES), strict=False)
+    return dict(zip(colours, looks, strict=True))
+
+
+def _column(rows: Numbers, key: str) -> list[Any]:
+    return [row[key] for row in rows]
 
 
 def _values(rows: Numbers, name: str, *, x: str, y: str, title: str, left_out: Sequence[str] = ()) -> dict[str, Any]:
     """A trace's values with their error bars; what else a row has is shown on hover."""
     return {
-        "x": [row[x] for row in rows], "y": [row[y] for row in rows], "name": name, "error_y": _spread(rows, y),
+        "x": _column(rows, x), "y": _column(rows, y), "name": name, "error_y": _spread(rows, y),
         "customdata": [_details(row, (x, y, *left_out)) for row in rows],
         "hovertemplate": f"{name}<br>{title} %{{x}}: %{{y:.3~f}}<br>%{{customdata}}<extra></extra>",
     }  # fmt: skip
@@ -132,30 +142,44 @@ def _values(rows: Numbers, name: str, *, x: str, y: str, title: str, left_out: S
 def _spread(rows: Numbers, y: str) -> dict[str, Any] | None:
     """Error bars: 95% intervals, or the standard deviation over seeds where there are none."""
     if any(row.get("low") is not None for row in rows):
-        bounds = [(row[y], *_bounds(row, row[y])) for row in rows]
+        bounds_of = _interval
     elif any(row.get("sd") for row in rows):
-        spreads = [(row[y], row.get("sd") or 0.0) for row in rows]
-        bounds = [(value, value - sd, value + sd) for value, sd in spreads]
+        bounds_of = _deviation
     else:
         return None
-    return {**style.bars(bounds), "color": MUTED}
+    bars_of = style.bars((row[y], *bounds_of(row, row[y])) for row in rows)
+    return {**bars_of, "color": MUTED}
 
 
-def _bounds(row: Mapping[str, Any], value: float) -> tuple[float, float]:
+def _interval(row: Mapping[str, Any], value: float) -> tuple[float, float]:
     """A row's interval; without one its value twice, a bar of no length."""
-    return (value, value) if row.get("low") is None else (row["low"], row["high"])
+    if row.get("low") is None:
+        return value, value
+    return row["low"], row["high"]
+
+
+def _deviation(row: Mapping[str, Any], value: float) -> tuple[float, float]:
+    """The value ± the standard deviation over seeds."""
+    sd = row.get("sd") or 0.0
+    return value - sd, value + sd
 
 
 def _details(row: Mapping[str, Any], shown: Sequence[str]) -> str:
-    rest = {key: value for key, value in row.items() if key not in (*shown, "low", "high") and value not in (None, "")}
-    parts = [f"{key.replace('_', ' ')} {_text(value)}" for key, value in rest.items()]
+    parts = []
     if row.get("low") is not None:
-        parts.insert(0, f"95% {interval((row['low'], row['high']))}")
+        parts.append(f"95% {interval((row['low'], row['high']))}")
+
+    for key, value in row.items():
+        if key not in (*shown, "low", "high") and value not in (None, ""):
+            parts.append(f"{key.replace('_', ' ')} {_text(value)}")
+
     return plain(", ".join(parts), 200)
 
 
 def _text(value: Any) -> str:
-    return f"{value:,.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def points(numbers: Numbers, *, x: str, y: str, name: Sequence[str], titles: tuple[str, str]) -> go.Figure:
@@ -166,39 +190,52 @@ def points(numbers: Numbers, *, x: str, y: str, name: Sequence[str], titles: tup
         colour, symbol, _ = looks[title]
         chart.add_scatter(
             **_values(rows, title, x=x, y=y, title=titles[0]), mode="markers+text", textposition="top center",
-            text=[f"×{row['per_doc']}" if row.get("per_doc") else "" for row in rows],
+            text=list(map(_times, rows)),
             marker={"size": 10, "symbol": symbol, "color": colour},
         )  # fmt: skip
     return chart
+
+
+def _times(row: Mapping[str, Any]) -> str:
+    """``×5`` where a row has a Q/Doc."""
+    if not row.get("per_doc"):
+        return ""
+    return f"×{row['per_doc']}"
 
 
 def matrix(numbers: Numbers, *, column: str = "benchmark", signed_values: bool = False, note: str = "") -> go.Figure:
     """A table of numbers in colour: blue is more, orange less; two decimals. ``note`` names a second value in cells;
     intervals of differences stand in cells of up to three columns, all others are shown on hover."""
     cells = {(str(row["arm"]), str(row[column])): row for row in numbers}
-    rows = list(dict.fromkeys(arm for arm, _ in cells))
-    columns = list(dict.fromkeys(title for _, title in cells))
+    rows = list(dict.fromkeys(map(itemgetter(0), cells)))
+    columns = list(dict.fromkeys(map(itemgetter(1), cells)))
+
+    written: Callable[[float], str] = "{:.2f}".format
+    scale, middle = [[0.0, "#ffffff"], [1.0, PALETTE[4]]], None
+    if signed_values:
+        written = signed
+        scale, middle = [[0.0, LOSS], [0.5, "#ffffff"], [1.0, GAIN]], 0
 
     def text(found: Mapping[str, Any]) -> str:
-        shown = signed(found["ndcg"]) if signed_values else f"{found['ndcg']:.2f}"
+        shown = written(found["ndcg"])
         if signed_values and len(columns) <= 3 and found.get("low") is not None:
             return f"{shown} ({interval((found['low'], found['high']), sign=True)})"
-        more = found.get(note) if note else None
-        return shown if more is None else f"{shown} ({signed(more, 1)}%)"
+        if found.get(note) is None:
+            return shown
+        return f"{shown} ({signed(found[note], 1)}%)"
 
-    hidden = ("arm", column, "ndcg")
-    shown = {place: (row["ndcg"], text(row), _details(row, hidden)) for place, row in cells.items()}
-    drawn: dict[str, list[list[Any]]] = {"z": [], "text": [], "customdata": []}
-    for name in rows:
-        line = [shown.get((name, title), (None, "", "")) for title in columns]
-        for values, of_line in zip(drawn.values(), zip(*line, strict=True), strict=True):
-            values.append(list(of_line))
+    shape = (len(rows), len(columns))
+    values = np.full(shape, None)
+    texts, details = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
+    for (arm, title), row in cells.items():
+        at = rows.index(arm), columns.index(title)
+        values[at], texts[at], details[at] = row["ndcg"], text(row), _details(row, ("arm", column, "ndcg"))
 
     chart = figure(x="", y="", height=110 + 30 * len(rows), legend=False)
-    scale = [[0.0, LOSS], [0.5, "#ffffff"], [1.0, GAIN]] if signed_values else [[0.0, "#ffffff"], [1.0, PALETTE[4]]]
     chart.add_heatmap(
-        **drawn, x=[plain(name, 32) for name in columns], y=[plain(name, 60) for name in rows], colorscale=scale,
-        zmid=0 if signed_values else None, showscale=False, xgap=1, ygap=1, hoverongaps=False, texttemplate="%{text}",
+        z=values.tolist(), text=texts.tolist(), customdata=details.tolist(),
+        x=[plain(name, 32) for name in columns], y=[plain(name, 60) for name in rows],
+        colorscale=scale, zmid=middle, showscale=False, xgap=1, ygap=1, hoverongaps=False, texttemplate="%{text}",
         textfont={"color": "#111111"}, hovertemplate="%{y}<br>%{x}: %{text}<br>%{customdata}<extra></extra>",
     )  # fmt: skip
     chart.update_yaxes(autorange="reversed", showgrid=False)
@@ -213,13 +250,13 @@ def bars(numbers: Numbers, *, x: str, y: str, title: str, name: Sequence[str] = 
         values = _values(rows, group, x=x, y=y, title=below)
         values["x"] = [plain(str(at), 40) for at in values["x"]]
         colour = {"color": PALETTE[i % len(PALETTE)]}
-        chart.add_bar(**values, marker=colour, text=[_text(row[y]) for row in rows], textposition="auto")
+        chart.add_bar(**values, marker=colour, text=list(map(_text, values["y"])), textposition="auto")
     return chart.update_xaxes(type="category")
 
 
 def ends(numbers: Numbers, *, x: str, low: str, high: str, title: str) -> go.Figure:
     """The least and the most of each ``x`` as two bars."""
-    shown = [{x: row[x], "at": at, "value": row[at]} for at in (low, high) for row in numbers]
+    shown = [{x: row[x], "at": at, "value": row[at]} for at, row in product((low, high), numbers)]
     return bars(shown, x=x, y="value", name=("at",), title=title)
 
 
@@ -236,7 +273,7 @@ def documents_against_diversity(numbers: Numbers) -> go.Figure:
     titles = ("documents, fewer to the right", NDCG)
     chart = lines(drawn, x="documents", y="ndcg", line=BY_METHOD, panel="benchmark", titles=titles)
     chart.update_xaxes(type="log", autorange="reversed")
-    panels = list(dict.fromkeys(row["benchmark"] for row in drawn))
+    panels = list(dict.fromkeys(_column(drawn, "benchmark")))
 
     for row in numbers:
         if not row["documents"] and row["benchmark"] in panels:
@@ -254,10 +291,11 @@ def documents_by_qdoc(numbers: Numbers) -> go.Figure:
 
 def gain_over_cw(numbers: Numbers) -> go.Figure:
     """The scatter with its line and band; with fewer than three datasets of different CW the points alone."""
-    axis = next(name for name in AXES if all(name in row for row in numbers))
-    keys = ("retriever", "kind", "per_doc", "dataset", axis, "points")
-    data = [Difference(*(row[key] for key in keys)) for row in numbers]
-    if axis == "cw" and len({d.cw for d in data}) >= 3 and len({d.dataset for d in data}) >= 3:
+    shared = set.intersection(*map(set, numbers))
+    axis = next(filter(shared.__contains__, AXES))
+    if axis == "cw" and _distinct(numbers, "cw") >= 3 and _distinct(numbers, "dataset") >= 3:
+        fields = itemgetter("retriever", "kind", "per_doc", "dataset", "cw", "points")
+        data = list(starmap(Difference, map(fields, numbers)))
         return difference_against_cw(data, threshold(data))
 
     titles = (AXES[axis], POINTS)
@@ -266,16 +304,24 @@ def gain_over_cw(numbers: Numbers) -> go.Figure:
     return chart
 
 
+def _distinct(numbers: Numbers, key: str) -> int:
+    return len(set(_column(numbers, key)))
+
+
 def correlations(numbers: Numbers) -> go.Figure:
     shown = [{**row, "condition": f"{row['comparison']}, Q/Doc {row['per_doc']}"} for row in numbers]
     return bars(shown, x="condition", y="r", name=("retriever",), title="Pearson's r of gain and CW")
 
 
 def diverse_against_paraphrase(numbers: Numbers) -> go.Figure:
-    several = len({row["generator"] for row in numbers}) > 1
+    several = _distinct(numbers, "generator") > 1
     shown = []
     for row in numbers:
-        details = (row["generator"] if several else "", EQUAL_PAIRS if row["equal_pairs"] else "")
+        details = []
+        if several:
+            details.append(row["generator"])
+        if row["equal_pairs"]:
+            details.append(EQUAL_PAIRS)
         shown.append({**row, "arm": condition_name(row["retriever"], DIVERSE, row["per_doc"], *details)})
     return matrix(shown, signed_values=True)
 
@@ -287,10 +333,11 @@ def learning_rates(numbers: Numbers) -> go.Figure:
 
 def who_is_right(numbers: Numbers) -> go.Figure:
     shown = [row for row in numbers if row["what"] != "queries"]
+    values = _column(shown, "value")
     chart = figure(x="queries", y="", height=90 + 52 * len(shown), legend=False)
     chart.add_bar(
-        x=[row["value"] for row in shown], y=["<br>".join(wrap(plain(row["what"], 200), 34)) for row in shown],
-        orientation="h", marker={"color": [GAIN if row["value"] >= 0 else LOSS for row in shown]},
+        x=values, y=["<br>".join(wrap(plain(row["what"], 200), 34)) for row in shown],
+        orientation="h", marker={"color": list(map(by_sign, values))},
         text=[f"{row['value']:,.0f}{_share(row['percent'])}" for row in shown],
         textposition="auto", hovertemplate="%{y}: %{x:,}<extra></extra>",
     )  # fmt: skip

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, bars, by_method, figure, plain
+from cdp.charts.style import DASHES, MUTED, PALETTE, SYMBOLS, bars, by_method, by_sign, figure, plain
 from cdp.studies.plan import Cell
 from cdp.studies.report import StudyReport, StudyRow
 
@@ -29,20 +31,24 @@ def gains(rows: Sequence[GainPoint], *, x: str) -> go.Figure:
     A filled symbol is a significant difference, an open one is not.
     """
     chart = figure(x=x, y="", height=90 + 24 * max(1, len(rows)), legend=False)
+    measured = [(row.points, row.low, row.high) for row in rows]
+    points = [row.points for row in rows]
+    significant = [row.significant for row in rows]
+
     chart.add_scatter(
-        x=[row.points for row in rows],
+        x=points,
         y=[plain(row.name, 48) for row in rows],
         mode="markers",
         name="points",
         marker={
             "size": 11,
-            "symbol": ["circle" if row.significant else "circle-open" for row in rows],
-            "color": [GAIN if row.points >= 0 else LOSS for row in rows],
+            "symbol": np.where(significant, "circle", "circle-open"),
+            "color": list(map(by_sign, points)),
         },
         # Of a colour of its own: with several marker colours Plotly draws black, which a dark page swallows.
-        error_x={**bars([(row.points, row.low, row.high) for row in rows]), "color": MUTED},
-        customdata=[(row.low, row.high) for row in rows],
-        hovertemplate="%{y}: %{x:+.2f} points, 95% from %{customdata[0]:+.2f} to %{customdata[1]:+.2f}<extra></extra>",
+        error_x={**bars(measured), "color": MUTED},
+        customdata=measured,
+        hovertemplate="%{y}: %{x:+.2f} points, 95% from %{customdata[1]:+.2f} to %{customdata[2]:+.2f}<extra></extra>",
     )
 
     chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
@@ -62,20 +68,22 @@ LABELS = {
 def curves(of_jobs: Mapping[str, Mapping[int, float]], title: str) -> go.Figure:
     """One measure by step, a line for each job by its name."""
     several = len(of_jobs) > 1
-    chart = figure(x="step", y=title, height=320 if several else 280, legend=several)
+    chart = figure(x="step", y=title, height=280 + 40 * several, legend=several)
     for i, (job, values) in enumerate(of_jobs.items()):
         name = plain(job, 48)
+        series = name if several else ""
+        dash = DASHES[i // len(PALETTE) % len(DASHES)]
         chart.add_scatter(
             x=list(values),
             y=list(values.values()),
             mode="lines+markers" if len(values) < 40 else "lines",
             name=name,
-            line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i // len(PALETTE) % len(DASHES)], "width": 2},
+            line={"color": PALETTE[i % len(PALETTE)], "dash": dash, "width": 2},
             marker={"size": 5},
-            hovertemplate=f"step %{{x}}: %{{y:.4g}}<extra>{name if several else ''}</extra>",
+            hovertemplate=f"step %{{x}}: %{{y:.4g}}<extra>{series}</extra>",
         )
 
-    if max((step for values in of_jobs.values() for step in values), default=0) <= 10:
+    if max(chain.from_iterable(of_jobs.values()), default=0) <= 10:
         chart.update_xaxes(dtick=1)
 
     return chart
@@ -85,23 +93,26 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
     """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds; a dashed
     line, with its name, for each way without a training."""
     chart = figure(x=f"queries per {unit} (Q/Doc)", y="NDCG@10 (%)", height=320)
+    kinds = {source.label: source.kind for source in report.sources}
     ways: dict[Cell, list[StudyRow]] = defaultdict(list)
+    methods: dict[str, str] = {}
+
     for row in report.rows:
         if row.cell.per_doc and benchmark in row.scores:
-            ways[row.cell._replace(per_doc=0, rate=None)].append(row)
+            way = row.cell._replace(per_doc=0, rate=None)
+            ways[way].append(row)
+            methods[plain(way.name, 48)] = kinds.get(way.source, "")
 
-    kinds = {source.label: source.kind for source in report.sources}
-
-    names = {way: plain(way.name, 48) for way in ways}
-    palette = by_method({names[way]: kinds.get(way.source, "") for way in ways})
+    palette = by_method(methods)
     for i, (way, of_way) in enumerate(ways.items()):
+        name = plain(way.name, 48)
         rows = sorted(of_way, key=lambda row: row.cell.per_doc)
         chart.add_scatter(
             x=[str(row.cell.per_doc) for row in rows],
             y=[row.scores[benchmark] for row in rows],
             mode="lines+markers",
-            name=names[way],
-            line={"color": palette[names[way]], "dash": DASHES[i % len(DASHES)]},
+            name=name,
+            line={"color": palette[name], "dash": DASHES[i % len(DASHES)]},
             marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
             error_y={"type": "data", "array": [row.spread.get(benchmark, 0.0) for row in rows], "thickness": 1.2},
             customdata=[(row.pairs, row.n_seeds) for row in rows],

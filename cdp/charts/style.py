@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from html import escape
+from itertools import cycle
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 # Okabe and Ito's colours, the yellow darkened so that it shows on white.
@@ -36,27 +39,37 @@ def by_method(methods: Mapping[str, str]) -> dict[str, str]:
     The first of a method has the method's colour; every other has one of its own, first those that no method has.
     """
     chosen: dict[str, str] = {}
+    others: list[str] = []
     for name, method in methods.items():
-        if method in METHOD_COLOURS and METHOD_COLOURS[method] not in chosen.values():
-            chosen[name] = METHOD_COLOURS[method]
-    free = [colour for colour in (*FREE, *PALETTE) if colour not in chosen.values()]
-    free = list(dict.fromkeys(free)) or list(PALETTE)
-    others = [name for name in methods if name not in chosen]
-    return chosen | {name: free[i % len(free)] for i, name in enumerate(others)}
+        colour = METHOD_COLOURS.get(method)
+        if colour is None or colour in chosen.values():
+            others.append(name)
+        else:
+            chosen[name] = colour
+
+    free = [colour for colour in dict.fromkeys((*FREE, *PALETTE)) if colour not in chosen.values()]
+    return chosen | dict(zip(others, cycle(free or PALETTE), strict=False))
+
+
+def by_sign(difference: float) -> str:
+    """The colour of a gain or a loss."""
+    return GAIN if difference >= 0 else LOSS
 
 
 def figure(*, x: str, y: str, height: int = 320, legend: bool = True) -> go.Figure:
     """An empty figure with titled axes, thin grid lines and the legend above the plot."""
     empty = go.Figure()
+    top = 36 if legend else 16
     empty.update_layout(
         height=height,
-        margin={"l": 8, "r": 8, "t": 36 if legend else 16, "b": 8},
+        margin={"l": 8, "r": 8, "t": top, "b": 8},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None},
         showlegend=legend,
         bargap=0.06,
         hovermode="closest",
         font={"size": 13},
     )
+
     empty.update_xaxes(title=x, automargin=True, zeroline=False)
     empty.update_yaxes(title=y, automargin=True, zeroline=False)
     return empty
@@ -64,16 +77,18 @@ def figure(*, x: str, y: str, height: int = 320, legend: bool = True) -> go.Figu
 
 def bars(values: Iterable[tuple[float, float, float]]) -> dict[str, Any]:
     """Error bars of values with their intervals: (value, low, high) each."""
-    rows = list(values)
-    up, down = [high - value for value, _, high in rows], [value - low for value, low, _ in rows]
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.5}
+    value, low, high = np.array(list(values), dtype=float).reshape(-1, 3).T
+    return {
+        "type": "data", "symmetric": False, "array": high - value, "arrayminus": value - low, "thickness": 1.5,
+    }  # fmt: skip
 
 
 def plain(text: str, limit: int = 60) -> str:
     """A user's text for a chart: Plotly reads HTML tags in labels, so these are taken apart; long ones are cut."""
-    text = " ".join(text.split())
-    shown = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = " ".join(text.split())
+    if len(line) > limit:
+        line = f"{line[: limit - 1]}…"
+    return escape(line, quote=False)
 
 
 # CSS pixels, 96 to the inch: 185 mm, two columns of a paper.

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdp.base.config import EvaluationConfig
@@ -83,8 +82,8 @@ def first_ten(job_folder: Path) -> FirstTen | None:
 
     def load() -> FirstTen:
         found: dict[str, list[str]] = {}
-        near = pc.field("rank") <= 10
-        for row in pq.read_table(path, columns=["query_id", "document_id"], filters=near).to_pylist():
+        near = pq.read_table(path, columns=["query_id", "document_id"], filters=[("rank", "<=", 10)])
+        for row in near.to_pylist():
             found.setdefault(row["query_id"], []).append(row["document_id"])
         return found
 

@@ -12,7 +12,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,7 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cdp.base.errors import ProviderError
 from cdp.base.redaction import clean
 from cdp.base.text import counted, one_line
-from cdp.llm.reader import FILTER, LENGTH, Reading, read, text_and_thought
+
+if TYPE_CHECKING:
+    from cdp.llm.reader import Reading
 
 # Of one request: a larger count is a mistake and would use up any budget.
 MAX_TOKENS = 10_000_000
@@ -97,11 +99,15 @@ class Answer:
     @property
     def reading(self) -> Reading:
         """The text without thought, wrapping and end marks."""
+        from cdp.llm.reader import read  # its patterns take 14 ms, where a command starts that reads no answer
+
         return read(self.text, self.finish_reason)
 
     @property
     def ends_there_again(self) -> bool:
         """Return True if the same request would be cut again: at its longest answer, or by a filter."""
+        from cdp.llm.reader import FILTER, LENGTH
+
         return self.finish_reason.lower() in LENGTH | FILTER
 
 
@@ -152,7 +158,7 @@ class Malformed(ValueError):  # noqa: N818 — reads better where it is raised
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(strict=True, defer_build=True)
 
 
 class _Part(_Strict):
@@ -162,7 +168,7 @@ class _Part(_Strict):
 
 
 class _Message(_Strict):
-    model_config = ConfigDict(strict=True, extra="allow")
+    model_config = ConfigDict(strict=True, extra="allow", defer_build=True)
     content: str | list[_Part] | None = None
     refusal: Any = None
     tool_calls: Any = None
@@ -311,11 +317,13 @@ def _fitting(schema: type[Any], value: Any) -> Any:
 
 
 def _answer(completion: _Completion, expected: Usage) -> Answer:
+    from cdp.llm.reader import LENGTH, text_and_thought
+
     choice = completion.choices[0]
     reason = choice.finish_reason if isinstance(choice.finish_reason, str) else ""
     text, thought = text_and_thought(choice.message.model_dump())
     if text is None:
-        raise _no_text(choice.message, thought, reason)
+        raise _no_text(choice.message, thought, reason, cut=reason.lower() in LENGTH)
 
     model = completion.model if isinstance(completion.model, str) else ""
     usage, mean = _usage(completion.usage, expected, text), _mean_logprob(choice.logprobs)
@@ -323,7 +331,7 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
     return Answer(text, usage=usage, model=clean(model)[:SHOWN], finish_reason=clean(reason)[:SHOWN], logprob=mean)
 
 
-def _no_text(message: _Message, thought: str, reason: str) -> Malformed:
+def _no_text(message: _Message, thought: str, reason: str, *, cut: bool) -> Malformed:
     """Return why a message without a text cannot be used."""
     moved = (message.model_extra or {}).get("provider_specific_fields")  # LiteLLM
     refusal = message.refusal or (moved.get("refusal") if isinstance(moved, dict) else None)
@@ -332,7 +340,6 @@ def _no_text(message: _Message, thought: str, reason: str) -> Malformed:
     if message.tool_calls:
         return Malformed("the model asked to call a tool instead of writing queries", own=True)
 
-    cut = reason.lower() in LENGTH
     held, hint = ("a thought and no answer", REASONING_ALONE) if thought else ("no text", "")
     if cut:
         hint = "Raise max_output_tokens."

@@ -210,6 +210,11 @@ class ResultRow:
         return ", ".join(badge.word for badge in self.badges if badge.fault)
 
     @property
+    def words(self) -> list[str]:
+        """What its score has to be read with, a word for each badge."""
+        return [badge.word for badge in self.badges]
+
+    @property
     def significant(self) -> bool:
         """Whether the difference is more than chance would give, corrected for all that are compared."""
         known = self.p_holm is not None and (self.n_clusters or 0) >= FEWEST_CLUSTERS

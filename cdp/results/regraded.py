@@ -12,7 +12,6 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
 from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
-from cdp.principle.decide import MAX_UNJUDGED
 from cdp.studies import records
 
 # More than a table has rows: scoring a run takes milliseconds, and a page asks at every click.
@@ -72,6 +71,8 @@ def if_relevant(
     """Return (the share of unjudged documents in the first tens of the side that has most, the second side's NDCG@10
     minus the first's in points, were all of these of the top grade); None as of ``_by_grades``, or where at most
     ``MAX_UNJUDGED`` are unjudged. ``sides`` are the evaluations of a recipe's seeds each."""
+    from cdp.principle.decide import MAX_UNJUDGED  # a room that most commands start without
+
     runs = []
     for side in sides:
         of_side = []

@@ -155,14 +155,21 @@ def embed(
     tokens = [np.empty((0, dim), encoding.dtype)] * len(texts)
     step = batch_size * BATCHES_PER_CALL
     made_by = model.encode_query if encoding.role == "query" else model.encode_document
+    lower = getattr(model, "lower_layers", None)
     options: dict[str, Any] = {"batch_size": batch_size, "show_progress_bar": False}
     options |= {"convert_to_sparse_tensor": False, "save_to_cpu": True} if sparse else {"convert_to_numpy": True}
 
     for start in range(0, len(order), step):
         progress(start, len(order))
         part = order[start : start + step]
+        chosen = [texts[i] for i in part]
+
         with _autocast(model, encoding.precision):
-            found = made_by([texts[i] for i in part], prompt=encoding.prompt, **options)
+            if lower is not None:
+                found = lower.embed(chosen, encoding.prompt, batch_size, encoding.role)
+            else:
+                found = made_by(chosen, prompt=encoding.prompt, **options)
+
         for i, vectors in zip(part.tolist(), found, strict=True):
             tokens[i] = _weighted(vectors, encoding) if sparse else vectors.astype(encoding.dtype)
             _check_finite(tokens[i])
@@ -171,8 +178,8 @@ def embed(
 
 
 def _weighted(vector: Any, encoding: Encoding) -> np.ndarray:
-    """Return the weights of a text's words, a tensor (vocabulary,), as rows (word, weight) of those that are not 0."""
-    weights = vector.float().numpy()
+    """Return the weights of a text's words, (vocabulary,), as rows (word, weight) of those that are not 0."""
+    weights = vector if isinstance(vector, np.ndarray) else vector.float().numpy()
     words = np.flatnonzero(weights)
     weights = weights[words] / (np.linalg.norm(weights) if encoding.normalise and len(words) else 1.0)
 

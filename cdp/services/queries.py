@@ -56,6 +56,11 @@ class Preview(Shown):
     problems: list[str] = field(default_factory=list)
     cost: float | None = None
 
+    @property
+    def mean_cw(self) -> float | None:
+        """Content words per query; None without queries."""
+        return sum(self.cw) / len(self.cw) if self.cw else None
+
 
 def preview(
     workspace: Workspace,

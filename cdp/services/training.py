@@ -14,7 +14,7 @@ from cdp.base.workspace import ANSWERS, Workspace
 from cdp.results import naming
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
-from cdp.retrievers.resolve import is_reserved, training_result
+from cdp.retrievers.resolve import ResolvedRetriever, is_reserved, training_result
 from cdp.services import access, completeness, evaluation, jobs, metrics
 from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on, with_ids
 from cdp.training.reasoning import resolved_reasoning
@@ -66,8 +66,9 @@ def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[s
 NARROW_SPREAD = 0.35
 
 
-def _plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
-    """Return the plan of a training. Starts nothing and reads no model and no document.
+def _checked(workspace: Workspace, config: TrainingConfig) -> tuple[ResolvedRetriever, TrainingPlan]:
+    """Return the retriever and the plan of a training, without its time. Starts nothing and reads no model and no
+    document.
 
     Also checks that reasoned queries are for the same corpus and that a file of weights is readable; whether every
     query has its weight is checked when the pairs are read.
@@ -83,6 +84,14 @@ def _plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     found = plan_of(workspace, resolved_reasoning(workspace, config, query_set), retriever, query_set)
     if config.dev.benchmark:
         evaluation.checked(workspace, bm25.NAME, config.dev.benchmark, found.settings.dev.split)
+
+    return retriever, found
+
+
+@access.reads
+def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
+    """Return the plan of a training with its time, as far as it is known. Starts nothing."""
+    retriever, found = _checked(workspace, config)
     notes = [*found.notes, *_spread_of_weights(workspace, found)]
     return dataclasses.replace(found, notes=notes, seconds=_seconds(workspace, retriever.name, found.seen))
 
@@ -97,9 +106,6 @@ def _spread_of_weights(workspace: Workspace, found: TrainingPlan) -> list[str]:
         ": too narrow to matter much, as in French and Chinese in the paper"
     )  # fmt: skip
     return [f"CW weights lie {spread:.0%} around their mean (standard deviation){narrow}."]
-
-
-plan = access.reads(_plan)
 
 
 def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
@@ -127,9 +133,8 @@ def start(
     query set that is not whole, unless ``allow_incomplete``, and for one that holds what a benchmark judges, unless
     ``allow_leakage``: that marks the training and its results.
     """
-    _plan(workspace, config)
+    base, _ = _checked(workspace, config)
     completeness.require(workspace, trained_on(config), allow_incomplete)
-    base = resolve(config.retriever, workspace)
     # BM25 stands beside every score: a retriever that does not beat it is no gain.
     beside = [base.name, bm25.NAME] if base.is_ready else [bm25.NAME]
     wanted = [evaluation.checked(workspace, beside[0], benchmark, split) for benchmark, split in benchmarks]

@@ -49,7 +49,7 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
 
 
 # Settings that came later. Empty ones are left out, so that earlier results are found.
-CAME_LATER = ("trained_layers", "beside", "stopwords")
+CAME_LATER = ("trained_layers", "beside", "stopwords", "query_sparsity", "document_sparsity")
 
 # Of a condition: left out of its record where they say nothing.
 CELL_LATER = ("layers", "fused")

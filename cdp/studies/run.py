@@ -23,7 +23,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
-from cdp.base.memory import return_freed_memory
+from cdp.base.machine import return_freed_memory
 from cdp.base.text import Progress
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now

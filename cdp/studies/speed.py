@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from cdp.base.config import TrainingConfig
-from cdp.base.memory import keep_freed_memory
+from cdp.base.machine import keep_freed_memory
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
-from cdp.retrievers import DENSE, resolve
+from cdp.retrievers import resolve
 from cdp.retrievers.encode import Encoding, embed, precision_for
 from cdp.retrievers.load import kind_of
 from cdp.studies.estimate import of_speed_key
@@ -78,7 +78,7 @@ def measure(workspace: Workspace, corpus: str, key: str) -> dict[str, Speed]:
     with tempfile.TemporaryDirectory() as folder:
         if layers:
             freeze_below(model, layers)
-            if kind_of(model) == DENSE:
+            if LowerLayers.fits(model):
                 lower = LowerLayers(model, layers, Path(folder), key)
                 read = [lower.states(queries, prompt, read[0]), lower.states(documents, "", read[1])]
                 model.lower_layers = lower

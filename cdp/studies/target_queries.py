@@ -14,6 +14,7 @@ from cdp import benchmarks, complexity, principle, query_sets
 from cdp import corpus as corpus_room
 from cdp.base import permission
 from cdp.base.errors import InputError
+from cdp.base.text import capital
 from cdp.base.workspace import ANSWERS, RECORDS, Workspace
 from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.benchmark import part, qrels_files
@@ -92,8 +93,12 @@ def _lines(file: Path, column: str) -> Iterator[str]:
 
 
 def _query(file: Path, column: str, row: Row | BadRow) -> str:
-    """The query in a row; InputError for one without."""
-    values = row.values if isinstance(row, Row) else {}
+    """The query in a row; InputError for one without, or that its format cannot parse."""
+    if isinstance(row, BadRow):
+        problem = f"{capital(row.kind)}: {row.reason}."
+        raise InputError(problem, file=file, line=row.line, hint=f"Correct the row or leave it out. {PLAIN}")
+
+    values = row.values
     names = tuple(values)
     wanted = columns_named(names, (column.strip().lower(),) if column else FIELDS)
     query = next(filter(None, map(values.get, wanted)), "")
@@ -101,8 +106,8 @@ def _query(file: Path, column: str, row: Row | BadRow) -> str:
         return query
 
     hint = f"Choose the column with the queries among {listed(names)}." if values else PLAIN
-    named = f"called {column!r}" if column else "query, text or question"
-    raise InputError(f"no text in a field {named}.", file=file, line=row.line, hint=hint)
+    problem = f"The row has no text in a column called {column or 'query, text or question'}."
+    raise InputError(problem, file=file, line=row.line, hint=hint)
 
 
 TRAINING_CAVEAT = (

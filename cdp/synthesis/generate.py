@@ -18,7 +18,6 @@ from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.prices import cut
-from cdp.llm.reader import until
 from cdp.synthesis.generators import Generator, make_generator, usual_usage
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.parsing import Parsed, comparison_key, select, without_cut
@@ -85,10 +84,12 @@ def generate_for(
 
     def ask(text: str, sample: int = 0, query: str = "") -> Answer:
         nonlocal prompts_cut, kept
-        usual = usual_usage(text, method, m)
         send = partial(generator.generate, text, document, method, m, sample=sample, query=query)
+        if not generator.is_llm:  # it has no tokens to count, and no answer that was paid for
+            return send()
 
-        if cache is None or not generator.is_llm:
+        usual = usual_usage(text, method, m)
+        if cache is None:
             answer = send()
         else:
             settings = method.sampling_for(m, sample).within(generator.parameters)
@@ -255,6 +256,8 @@ def repair_prompt(prompt: str, m: int) -> str:
 def _parsed(answer: Answer, method: Method, m: int) -> Parsed:
     if answer.queries is not None:
         return select(answer.queries, m)
+
+    from cdp.llm.reader import until
 
     reading = answer.reading
     # Not every endpoint takes the stop text off, or knows it.

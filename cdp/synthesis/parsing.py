@@ -16,9 +16,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cdp.llm.reader import Reading, read
+if TYPE_CHECKING:
+    from cdp.llm.reader import Reading
 
 # Characters. A longer line is not a search query; it is counted as ``over_long`` and left out.
 LONGEST_QUERY = 400
@@ -98,7 +99,7 @@ class Parsed:
 def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
     """The queries in a raw answer to a prompt that asked for ``m`` of them."""
     problems: Counter[str] = Counter()
-    text = read(text).answer
+    text = _answer_in(text)
     queries = _from_json(text, problems)
     if queries is None:
         queries = _from_lines(text, m, problems)
@@ -122,8 +123,14 @@ def parse_passage(text: str, m: int = 1) -> Parsed:
     return _only(lines, LONGEST_PASSAGE, Counter())
 
 
+def _answer_in(text: str) -> str:
+    from cdp.llm.reader import read  # its patterns take 14 ms, where a command starts that reads no answer
+
+    return read(text).answer
+
+
 def _lines_of(text: str) -> list[str]:
-    return [line.strip() for line in read(text).answer.splitlines() if line.strip() and not _is_fence(line)]
+    return [line.strip() for line in _answer_in(text).splitlines() if line.strip() and not _is_fence(line)]
 
 
 def _only(lines: list[str], longest: int, problems: Counter[str]) -> Parsed:
@@ -136,7 +143,7 @@ def _only(lines: list[str], longest: int, problems: Counter[str]) -> Parsed:
 
 def parse_after_summary(text: str, m: int = 1) -> Parsed:
     """The query after "Question:" in an answer that begins with a summary; the summary is kept as a note."""
-    answer = read(text).answer
+    answer = _answer_in(text)
     label = _QUESTION_FIELD.search(answer)
     if not label:
         return select([], 1, problems=Counter({"no_question": 1}))
@@ -148,7 +155,7 @@ def parse_after_summary(text: str, m: int = 1) -> Parsed:
 
 def parse_task_query(text: str, m: int = 1) -> Parsed:
     """The "Query:" of an answer with a task, a query and a language; the task is kept as a note."""
-    answer = read(text).answer.strip()
+    answer = _answer_in(text).strip()
     if not _TASK_FIELD.match(answer):
         answer = f"Task: {answer}"
 

@@ -14,7 +14,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ class SynthesisRun:
         self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
         self.source.prepare()
 
-        with AnswerCache(self.job.workspace) as cache:
+        with AnswerCache(self.job.workspace) if self.source.is_llm else nullcontext() as cache:
             for _, _, line in scan(self.files.queries):
                 if line["position"] < len(self._written) and not self._written[line["position"]]:
                     self._written[line["position"]] = 1
@@ -97,7 +97,7 @@ class SynthesisRun:
                 self._groups = self._grouped()
 
             try:
-                if self.source.is_llm:
+                if cache is not None:
                     self._open_account(cache)
                 self._write(cache)
             finally:
@@ -170,7 +170,7 @@ class SynthesisRun:
         self.account = Account(cache, self.job.id, price=self.price, budget=self.config.budget)
         self._spent_before = self.account.spent
 
-    def _write(self, cache: AnswerCache) -> None:
+    def _write(self, cache: AnswerCache | None) -> None:
         """Ask about the documents that have no line yet."""
         workers = 0
         if self.source.is_llm:
@@ -189,7 +189,7 @@ class SynthesisRun:
                     self._written[position] |= written
                 self._report()
 
-    def _ask(self, cache: AnswerCache, item: Item) -> ItemOutcome | None:
+    def _ask(self, cache: AnswerCache | None, item: Item) -> ItemOutcome | None:
         """Ask about one document; None if it was given up. Errors that concern the whole run are raised."""
         try:
             generation = generate_for(

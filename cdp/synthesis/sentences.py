@@ -69,9 +69,13 @@ def is_english(text: str) -> bool:
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text in order, without those too short to hold a fact. Linear in the text's length."""
+    head = text[:2000]
+    # Without capitals, in a script that has them.
+    lower = head.islower() and sum(map(str.isascii, head)) > 0.9 * len(head)
+
     joined: list[str] = []
     pieces: list[str] = []
-    for piece in (_LOWER_BOUNDARY if _is_lower(text[:2000]) else _BOUNDARY).split(text):
+    for piece in (_LOWER_BOUNDARY if lower else _BOUNDARY).split(text):
         piece = " ".join(piece.split())
         if not piece:
             continue
@@ -81,16 +85,7 @@ def sentences(text: str) -> list[str]:
         pieces.append(piece)
 
     joined.append(" ".join(pieces))
-    return list(filter(_holds_fact, joined))
-
-
-def _is_lower(text: str) -> bool:
-    """Return True for a text without capitals, in a script that has them."""
-    return text.islower() and sum(map(str.isascii, text)) > 0.9 * len(text)
-
-
-def _holds_fact(sentence: str) -> bool:
-    return len(sentence) >= (SHORTEST_WIDE if WIDE.search(sentence) else SHORTEST_SENTENCE)
+    return [text for text in joined if len(text) >= (SHORTEST_WIDE if WIDE.search(text) else SHORTEST_SENTENCE)]
 
 
 def _ends_in_abbreviation(piece: str, following: str) -> bool:

@@ -26,14 +26,13 @@ from accelerate.utils import broadcast, reduce
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from cdp.retrievers import MULTI_VECTOR, SPARSE
 from cdp.retrievers.load import kind_of
 from cdp.retrievers.static import is_static
 from cdp.training.dropout import FastDropout
+from cdp.training.forward import forward
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.lower_layers import StateStore
 from cdp.training.tokens import TokenStore, groups, overhead_on
-from cdp.training.word_weights import pooled_weights
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -178,16 +177,8 @@ class TransformerEngine:
 
         with self.autocast(), self._dropout():
             if isinstance(store, StateStore):
-                return store.lower.forward(features)
-            if self.kind == SPARSE:
-                return pooled_weights(self.model, features, store.role)
-            if self.kind == MULTI_VECTOR:
-                output = self.model(features, task=store.role)
-                tokens: Tensor = output["token_embeddings"] * output["attention_mask"].unsqueeze(2)
-                return tokens
-            embedding: Tensor = self.model(features)["sentence_embedding"]
-
-        return embedding
+                return store.lower.forward(features, store.role)
+            return forward(self.model, self.kind, features, store.role)
 
     def _embed(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> Tensor:
         """(n, dim) in the order of ``which``, computed group by group with gradients; (n, tokens, dim) for late

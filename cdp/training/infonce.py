@@ -197,6 +197,7 @@ class SparseInfoNCE(WeightedInfoNCE):
     """
 
     strength = 1.0
+    of_queries, of_documents = FLOPS_QUERIES, FLOPS_DOCUMENTS
 
     def begin_step(self, step: int, steps: int) -> None:
         self.strength = min(1.0, step / max(1.0, GROWING * steps)) ** 2
@@ -210,7 +211,8 @@ class SparseInfoNCE(WeightedInfoNCE):
     def _penalty(self, embeddings: list[Tensor]) -> Tensor | float:
         queries, documents = (e.float() if e.dtype in HALF else e for e in (embeddings[0], torch.cat(embeddings[1:])))
         queries, documents = queries.mean(0), documents.mean(0)
-        weighted = FLOPS_QUERIES * queries.square().sum() + FLOPS_DOCUMENTS * documents.square().sum()
+        weighted = self.of_queries * queries.square().sum() + self.of_documents * documents.square().sum()
+
         return self.strength * weighted
 
 

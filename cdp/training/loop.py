@@ -41,7 +41,7 @@ from cdp.training.engine import (
     cosine_rate,
     repeatable,
 )
-from cdp.training.infonce import MaxSimInfoNCE, SparseInfoNCE, WeightedInfoNCE
+from cdp.training.infonce import FLOPS_DOCUMENTS, FLOPS_QUERIES, MaxSimInfoNCE, SparseInfoNCE, WeightedInfoNCE
 from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
@@ -134,7 +134,6 @@ class Training:
         keep: bool = True,
     ) -> None:
         assert config.learning_rate is not None
-        assert config.loop.scale is not None
         self.model, self.order, self.config, self.hooks = model, order, config, hooks
         self.checkpoints, self.evaluate, self.keep = checkpoints, evaluate, keep
         self.device = model.device
@@ -152,9 +151,7 @@ class Training:
         if (kind := kind_of(model)) != DENSE and self.accelerator.num_processes > 1:
             raise ConfigError(f"A {kind} retriever is trained by one process.", hint="Set gpus to 1.")
 
-        self.loss = loss_for(model)(
-            config.loop.scale, gather_across_devices=True, ri_kappa=config.loop.ri_kappa, distil=config.loop.distil
-        )
+        self.loss = _loss(model, config)
         self.engine: Engine
 
         if StaticEngine.fits(model):
@@ -446,6 +443,19 @@ def loss_for(model: SentenceTransformer) -> type[WeightedInfoNCE]:
     return {DENSE: WeightedInfoNCE, MULTI_VECTOR: MaxSimInfoNCE, SPARSE: SparseInfoNCE}[kind_of(model)]
 
 
+def _loss(model: SentenceTransformer, config: TrainingConfig) -> WeightedInfoNCE:
+    """The loss of the retriever's kind with its settings."""
+    loop = config.loop
+    assert loop.scale is not None
+    loss = loss_for(model)(loop.scale, gather_across_devices=True, ri_kappa=loop.ri_kappa, distil=loop.distil)
+
+    if isinstance(loss, SparseInfoNCE):
+        loss.of_queries = FLOPS_QUERIES if loop.query_sparsity is None else loop.query_sparsity
+        loss.of_documents = FLOPS_DOCUMENTS if loop.document_sparsity is None else loop.document_sparsity
+
+    return loss
+
+
 @dataclass(frozen=True)
 class States:
     """Where the states below the trained layers are kept, the hash of the untrained model, and who hears of them."""
@@ -484,7 +494,7 @@ def make_retriever(
 
     if config.loop.trained_layers is not None:
         freeze_below(model, config.loop.trained_layers)
-        if states is not None and kind_of(model) == DENSE and LowerLayers.fits(model):
+        if states is not None and LowerLayers.fits(model):
             read = _with_states(model, config.loop.trained_layers, states, pairs, stores)
 
     batches = Batches(

@@ -24,7 +24,10 @@ from torch import Tensor, nn
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.text import PhaseProgress, silent
 from cdp.base.workspace import folder_size, sha256_text, write_bytes
+from cdp.retrievers import DENSE, MULTI_VECTOR
 from cdp.retrievers.encode import npy
+from cdp.retrievers.load import kind_of
+from cdp.training.forward import IDS, forward
 from cdp.training.tokens import TokenStore, groups, overhead_on, tokenise
 
 if TYPE_CHECKING:
@@ -115,19 +118,27 @@ class LowerLayers:
         dtype: type[np.floating[Any]] = np.float16,
         limit: int = LIMIT_BYTES,
     ) -> None:
-        self.model = model
+        self.model, self.kind = model, kind_of(model)
         transformer = model.transformers_model
         assert transformer is not None
+        encoder = transformer.base_model
         self.dim = int(transformer.config.hidden_size)
         _, stack = stack_of(model)
         n_frozen = len(stack) - trained
 
-        self._lower = _with_layers(transformer, stack[:n_frozen])
-        upper = _with_layers(transformer, stack[n_frozen:])
+        self._lower = _with_layers(encoder, stack[:n_frozen])
+        upper = _with_layers(encoder, stack[n_frozen:])
         upper._modules["embeddings"] = _Given()
+
+        if encoder is not transformer:  # a language model, whose head stays above its encoder
+            language_model = _shallow(transformer)
+            language_model._modules[transformer.base_model_prefix] = upper
+            upper = language_model
+
         first = _shallow(model[0])
         first._modules["model"] = upper
-        self._upper = [first, *list(model)[1:]]
+        self._upper = _shallow(model)
+        self._upper._modules["0"] = first
 
         length = model.max_seq_length
         facts = (identity, f"below={n_frozen}", f"length={length}", f"dtype={np.dtype(dtype).name}")
@@ -136,13 +147,13 @@ class LowerLayers:
     @staticmethod
     def fits(model: SentenceTransformer) -> bool:
         """Return True for an encoder whose layers take nothing but states and a mask: BERT and its like."""
-        transformer = model.transformers_model
-        encoder = getattr(transformer, "encoder", None)
-        if transformer is None or encoder is None or not isinstance(getattr(encoder, "layer", None), nn.ModuleList):
+        base = getattr(model.transformers_model, "base_model", None)
+        encoder = getattr(base, "encoder", None)
+        if base is None or encoder is None or not isinstance(getattr(encoder, "layer", None), nn.ModuleList):
             return False
-        if getattr(transformer.config, "is_decoder", False) or getattr(model.tokenizer, "padding_side", "") == "left":
+        if getattr(base.config, "is_decoder", False) or getattr(model.tokenizer, "padding_side", "") == "left":
             return False
-        names = {name for name, module in transformer.named_children() if any(True for _ in module.parameters())}
+        names = {name for name, module in base.named_children() if any(True for _ in module.parameters())}
         inside = {name for name, _ in encoder.named_parameters()}
         return names <= {"embeddings", "encoder", "pooler"} and all(name.startswith("layer.") for name in inside)
 
@@ -153,7 +164,7 @@ class LowerLayers:
 
         ``tokens`` are the texts', with the prompt. ``report`` hears how many texts are done.
         """
-        keys = [_key(prompt, text) for text in texts]
+        keys = [_key(prompt, text, tokens.role) for text in texts]
         unknown = {key: i for i, key in enumerate(keys) if key not in self._kept.places}
         missing = np.fromiter(unknown.values(), np.int64, len(unknown))
         done = len(texts) - len(missing)
@@ -171,7 +182,7 @@ class LowerLayers:
                 part, names = [], []
         if part:
             self._kept.add(names, part)
-        return StateStore(self, keys, tokens.lengths, tokens.constants, tokens)
+        return StateStore(self, keys, tokens.lengths, tokens.constants, tokens, tokens.role)
 
     def _computed(self, tokens: TokenStore, rows: NDArray[np.int64]) -> list[NDArray[Any]]:
         """What the frozen layers give for these texts: one array (tokens, dim) each."""
@@ -213,37 +224,45 @@ class LowerLayers:
                 padded[i, : len(state)] = state
         return padded
 
-    def forward(self, features: dict[str, Any]) -> Tensor:
-        """Return the embeddings (n, dim) of texts by their states, as ``StateStore.features`` gives them."""
-        dtype = next(self._upper[0].parameters()).dtype
+    def forward(self, features: dict[str, Any], role: str = "") -> Tensor:
+        """Return what ``forward`` gives for texts by their states, as ``StateStore.features`` gives them."""
+        dtype = next(self._upper.parameters()).dtype
         features = {**features, "inputs_embeds": features["inputs_embeds"].to(dtype)}
-        for module in self._upper:
-            features = module(features)
-        embedding: Tensor = features["sentence_embedding"]
-        return embedding
+        return forward(self._upper, self.kind, features, role)
 
-    def embed(self, texts: Sequence[str], prompt: str, batch_size: int) -> NDArray[np.float32]:
-        """Return what the model gives for these texts, float32 (n, dim); their states are kept for the next time."""
-        keys = [_key(prompt, text) for text in texts]
-        kept = [place for place in map(self._kept.places.get, keys) if place is not None]
-        if len(kept) == len(keys):
-            # One text's tokens tell what all have in common, such as the length of the prompt.
-            lengths = np.array([rows for _, _, rows in kept], np.int64)
-            store = StateStore(self, keys, lengths, tokenise(self.model, texts[:1], prompt).constants)
-        else:
-            store = self.states(texts, prompt, tokenise(self.model, texts, prompt))
+    def embed(
+        self, texts: Sequence[str], prompt: str, batch_size: int, role: str = "document"
+    ) -> list[NDArray[np.float32]]:
+        """Return what the model gives for each text, float32: (dim,), (words,), of late interaction (tokens, dim).
 
+        Their states are kept for the next time.
+        """
+        store = self._store(texts, prompt, role)
         device = self.model.device
-        parts, order = [], []
+        found: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(texts)
+
         with torch.no_grad():
             for rows in groups(store.lengths, overhead_on(device), batch_size):
                 features = {n: v.to(device) if isinstance(v, Tensor) else v for n, v in store.features(rows).items()}
-                parts.append(self.forward(features).float().cpu().numpy())
-                order.append(rows)
-        vectors = np.concatenate(parts)
-        inverse = np.empty(len(texts), np.int64)
-        inverse[np.concatenate(order)] = np.arange(len(texts))
-        return vectors[inverse]
+                part = self.forward(features, store.role).float().cpu().numpy()
+                for row, vectors in zip(rows.tolist(), part, strict=True):
+                    found[row] = vectors[vectors.any(1)] if self.kind == MULTI_VECTOR else vectors
+
+        return found
+
+    def _store(self, texts: Sequence[str], prompt: str, role: str) -> StateStore:
+        """The texts by their states. They are tokenised where one is not kept, or its ids are asked for."""
+        role = "" if self.kind == DENSE else role
+        keys = [_key(prompt, text, role) for text in texts]
+        kept = [place for place in map(self._kept.places.get, keys) if place is not None]
+
+        if self.kind == MULTI_VECTOR or len(kept) < len(keys):
+            return self.states(texts, prompt, tokenise(self.model, texts, prompt, role=role))
+
+        # One text's tokens tell what all have in common, such as the length of the prompt.
+        common = tokenise(self.model, texts[:1], prompt, role=role)
+        lengths = np.array([rows for _, _, rows in kept], np.int64)
+        return StateStore(self, keys, lengths, common.constants, role=role)
 
 
 class StateStore:
@@ -256,20 +275,27 @@ class StateStore:
         lengths: NDArray[np.int64],
         constants: dict[str, Any],
         tokens: TokenStore | None = None,
+        role: str = "",
     ) -> None:
         self.lower, self.keys, self.lengths = lower, keys, lengths
-        self.constants, self.tokens = constants, tokens
+        self.constants, self.tokens, self.role = constants, tokens, role
 
     def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         """What ``LowerLayers.forward`` takes for these texts, padded to the longest of them."""
         lengths = self.lengths[rows]
         mask = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
-        states = torch.from_numpy(self.lower.read(self, rows))
-        return {
-            "inputs_embeds": states,
+        features = {
+            "inputs_embeds": torch.from_numpy(self.lower.read(self, rows)),
             "attention_mask": torch.from_numpy(mask.astype(np.int64)),
             **self.constants,
         }
+
+        # Late interaction leaves some words out by their ids, such as punctuation.
+        if self.lower.kind == MULTI_VECTOR:
+            assert self.tokens is not None
+            features[IDS] = self.tokens.features(rows)["input_ids"]
+
+        return features
 
     def content(self) -> Iterator[bytes | memoryview]:
         """All that the texts are made of, for a hash."""
@@ -350,8 +376,8 @@ def _lies_in(texts: NDArray[Any], rows: int) -> bool:
     return bool(texts["start"].min() == 0 and texts["rows"].min() >= 0 and ends.max() == rows)
 
 
-def _key(prompt: str, text: str) -> bytes:
-    whole = f"{len(prompt)}:{prompt}{text}".encode("utf-8", "surrogatepass")
+def _key(prompt: str, text: str, role: str = "") -> bytes:
+    whole = f"{role}{len(prompt)}:{prompt}{text}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 

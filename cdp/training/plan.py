@@ -16,7 +16,7 @@ from cdp.base.workspace import ANSWERS, Workspace, sha256_text
 from cdp.complexity import stopword_list
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
-from cdp.retrievers import Default, ResolvedRetriever, resolve
+from cdp.retrievers import SPARSE, Default, ResolvedRetriever, resolve
 from cdp.retrievers.presets import PAPER_EPOCHS
 from cdp.training.pairs import (
     BatchOrder,
@@ -65,6 +65,13 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
             raise ConfigError("'trained_layers' does not apply to a static retriever, which has no layers.")
         if complete.loop.lora_rank is not None:
             raise ConfigError("'trained_layers' and 'lora_rank' are two ways to train less.", hint="Set one of them.")
+
+    given = [name for name in ("query_sparsity", "document_sparsity") if getattr(complete.loop, name) is not None]
+    if given and retriever.kind != SPARSE:
+        raise ConfigError(
+            f"{given[0]!r} applies to a sparse retriever, and {retriever.name} is {retriever.kind}.",
+            hint="Leave it empty.",
+        )
 
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")

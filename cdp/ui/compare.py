@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -16,22 +16,26 @@ from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
 from cdp.results import board, differences, naming, paper
 from cdp.results.board import ResultRow
-from cdp.results.differences import MOST, Comparison
+from cdp.results.differences import MOST, Comparison, QueryDifference
+from cdp.results.paper import TableCell
 from cdp.services import commands, evaluation, jobs
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
+from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points, written
 
 TABLE, VIEW = "board_table", "compare_view"
 
 # Under this name the address holds the recipes that were chosen in the table.
 PICKED = "retrievers"
 
+# Columns that are left out where all rows say the same.
+VARYING = ("Machine", "Pairs", "Steps")
+
 SHOWN_QUERIES = 5
 # Pixels, and from how many rows on the table scrolls.
 ROW_HEIGHT, TALL = 30, 900
 
-SEARCHING = "Searching alone: all queries together, their encoding left out, a cross-encoder's reading included."
+SEARCHING = "Search time, all queries in one batch: without encoding the queries, with any reranking."
 
 STRONG = {
     "BM25": "Keyword search, without a model.",
@@ -53,17 +57,18 @@ def page(workspace: Workspace) -> None:
         frame.link("launch", "Or evaluate an existing retriever", tab="evaluation")
         return
 
-    run = st.query_params.get("run", "")  # a link led here for its row
-
-    arrived = next((row.retriever_id for row in rows if run and run in row.runs), "")
+    arrived = _arrived(rows, st.query_params.get("run", ""))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = _place(rows, arrived)
         here = [row for row in rows if row.place == place]
         baseline = _baseline(here)
 
-    picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
+    chosen = st.query_params.get_all(PICKED)
+    picked = [row.retriever_id for row in here if row.retriever_id in chosen]
     compared = picked or differences.default_comparison(here, baseline)
-    compared += [arrived] if arrived and not picked and arrived not in compared else []
+    if arrived and not picked and arrived not in compared:
+        compared.append(arrived)
+
     comparison = differences.compare(workspace, baseline, compared, evaluations=evaluations)
     on_place = comparison.on([place])
     tested = {row.retriever_id: row for row in on_place.rows}
@@ -77,14 +82,7 @@ def page(workspace: Workspace) -> None:
     _table(shown, baseline)
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        common = md(", ".join(sorted(_common(here))))
-        below = [f"{count(len(here), 'recipe')}."]
-        below += ["Judged per passage."] if any(row.per_file is not None for row in here) else []
-        below += ["Leaked and stopped runs stand last."] if any(row.marks for row in here) else []
-        below += [f"All trained ones: {common}."] if common else []
-        machines = {row.machine for row in here} - {""}
-        below += [f"Times on {md(next(iter(machines)))}."] if len(machines) == 1 else []
-        st.caption(" ".join([*below, "Choose rows to compare only these."]), width="stretch")
+        st.caption(f"{_about_all(here)} Choose rows to compare only these.", width="stretch")
         _baselines(workspace, here, baseline)
 
     if len(picked) == 1:
@@ -99,15 +97,24 @@ def page(workspace: Workspace) -> None:
 # what is compared
 
 
+def _arrived(rows: Sequence[ResultRow], run: str) -> str:
+    """The retriever of the run that a link led here for; empty without one."""
+    for row in rows:
+        if run in row.runs:
+            return row.retriever_id
+    return ""
+
+
 def _place(rows: Sequence[ResultRow], arrived: str) -> str:
     """One benchmark: scores of several do not compare. The first is that with most rows, or of the run that came."""
     counted = Counter(row.place for row in rows)
-    of_run = [row.place for row in rows if row.retriever_id == arrived]
-    places = dict.fromkeys([*of_run, *(place for place, _ in counted.most_common())])
+    places = [row.place for row in rows if row.retriever_id == arrived]
+    places += dict(counted.most_common())
+
     titles = {place: f"{place} ({count(counted[place], 'recipe')})" for place in places}
-    if len(places) == 1:
-        return next(iter(places))
-    return state.choose("Benchmark", titles, "benchmark", width=320) or next(iter(places))
+    if len(titles) == 1:
+        return places[0]
+    return state.choose("Benchmark", titles, "benchmark", width=320) or places[0]
 
 
 def _baseline(here: Sequence[ResultRow]) -> str:
@@ -130,13 +137,14 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     if not rows:
         st.caption("Nothing else was evaluated on the same queries as the baseline: evaluate another retriever.")
         return
+
     about = _about(rows, arrived)
-    st.markdown(
-        _withheld(about, comparison.baseline) if about.withheld else _tested_sentence(about, comparison.baseline)
-    )
+    describe = _withheld if about.withheld else _tested_sentence
+    st.markdown(describe(about, comparison.baseline))
+
     if about.calibration is not None:
-        icon = ":material/fact_check:" if about.calibration.corrected else ":material/warning:"
-        st.markdown(f"{icon} **{md(about.calibration.sentence)}**")
+        icon = "fact_check" if about.calibration.corrected else "warning"
+        st.markdown(f":material/{icon}: **{md(about.calibration.sentence)}**")
 
 
 def _withheld(row: ResultRow, baseline: str) -> str:
@@ -148,15 +156,23 @@ def _withheld(row: ResultRow, baseline: str) -> str:
 def _tested_sentence(row: ResultRow, baseline: str) -> str:
     """What the test of a row says, in a headline and a sentence."""
     difference = row.difference or 0.0
-    verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
-    size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
-    sure = "more than chance" if row.significant else "may be chance"
-    judgement = f"{row.marks}, so this does not show how good it is" if row.marks else sure
+    outcome = "neither gains nor loses"
+    if difference:
+        verb = "gains" if difference > 0 else "loses"
+        outcome = f"{verb} {points(abs(difference)).lstrip('+')} points"
+
+    judgement = "more than chance" if row.significant else "may be chance"
+    if row.marks:
+        judgement = f"{row.marks}, so this does not show how good it is"
+
+    over = ""
+    if row.shared_units:
+        over = f" over {clustered(row.n_queries, row.n_clusters or 0, ' queries')}"
+
     chance = p_value(1.0 if row.p_holm is None else row.p_holm)
-    over = f" over {clustered(row.n_queries, row.n_clusters or 0, ' queries')}" if row.shared_units else ""
 
     return (
-        f"#### {md(cut(row.retriever, 80))} {verb}{size} on {md(row.place)}\n"
+        f"#### {md(cut(row.retriever, 80))} {outcome} on {md(row.place)}\n"
         f"NDCG@10 {md(row.score)}. Difference from {md(cut(baseline, 60))}: 95% interval "
         f"{interval((row.low, row.high), sign=True)}, p {chance}{over}: {md(judgement)}."
     )
@@ -170,32 +186,12 @@ def _about(rows: Sequence[ResultRow], arrived: str) -> ResultRow:
 def _table(rows: Sequence[ResultRow], baseline: str) -> None:
     """One row per recipe, the best first; chosen rows alone are compared."""
     common = _common(rows)
-    columns: dict[str, Sequence[Any]] = {
-        "NDCG@10": [row.score for row in rows],  # first: what one sees on a phone
-        "Per file": [None if row.per_file is None else f"{row.per_file:.2f}" for row in rows],
-        "Recipe": [f"{row.retriever} (baseline)" if row.retriever_id == baseline else row.retriever for row in rows],
-        "Difference": [MISSING if row.difference is None else points(row.difference) + _star(row) for row in rows],
-        "95% interval": [_interval(row) for row in rows],
-        "p": [p_value(row.p_holm) for row in rows],
-        "Corrected": [_corrected(row) for row in rows],
-        "Seeds": [row.seeds if row.trained else None for row in rows],
-        "Index": [None if row.index_bytes is None else size(row.index_bytes) for row in rows],
-        "Per query": [None if row.query_ms is None else f"{row.query_ms:.3g} ms" for row in rows],
-        "Machine": [row.machine for row in rows] if len({row.machine for row in rows} - {""}) > 1 else [],
-        "Read with": [
-            ", ".join(badge.word for badge in row.badges if badge.word not in common) or None for row in rows
-        ],
-    }
+    columns = tables.by_title(_cells(row, baseline, common) for row in rows)
+    for title in VARYING:
+        if len({*columns[title]} - {None, ""}) < 2:
+            del columns[title]
 
-    columns = tables.filled(columns, "Recipe")
-    further: dict[str, Sequence[Any]] = {
-        "Pairs": [row.trained and row.trained.pairs for row in rows],
-        "Steps": [row.trained and row.trained.steps for row in rows],
-    }
-
-    columns |= {title: cells for title, cells in further.items() if len({*cells} - {None}) > 1}
     current = st.query_params.get_all(PICKED)
-
     selected = [i for i, row in enumerate(rows) if row.retriever_id in current]
     if list(st.session_state.get(TABLE, {}).get("selection", {}).get("rows", [])) != selected:
         st.session_state[TABLE] = {"selection": {"rows": selected}}
@@ -207,27 +203,21 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
         else:
             state.forget(PICKED)
 
-    right = st.column_config.TextColumn(alignment="right")
+    right = partial(st.column_config.TextColumn, alignment="right")
     st.dataframe(
-        columns,
+        tables.filled(columns, "Recipe"),
         hide_index=True,
         placeholder=MISSING,
         column_config={
             "Recipe": st.column_config.TextColumn(width=260),
-            "NDCG@10": st.column_config.TextColumn(
-                width=105, alignment="right", help="In percent; ± is the standard deviation over seeds."
-            ),
-            "Per file": st.column_config.TextColumn(alignment="right", help=board.PER_PASSAGE),
-            "Difference": right,
-            "95% interval": right,
-            "Index": st.column_config.TextColumn(
-                alignment="right", help="What the documents' index takes: vectors, token vectors, or inverted lists."
-            ),
-            "Per query": st.column_config.TextColumn(alignment="right", help=SEARCHING),
-            "p": st.column_config.TextColumn(alignment="right", help=frame.DEFINITIONS["holm"]),
-            "Corrected": st.column_config.TextColumn(
-                alignment="right", help="A model judged: the difference as people's labels of some queries correct it."
-            ),
+            "NDCG@10": right(width=105, help="In percent; ± is the standard deviation over seeds."),
+            "Per file": right(help=board.PER_PASSAGE),
+            "Difference": right(),
+            "95% interval": right(),
+            "Index": right(help="Size of the documents' index: vectors, token vectors, or inverted lists."),
+            "Per query": right(help=SEARCHING),
+            "p": right(help=frame.DEFINITIONS["holm"]),
+            "Corrected": right(help="A model judged: the difference, corrected by people's labels of some queries."),
         },
         key=TABLE,
         alt="Recipes with NDCG@10 in percent and the difference from the baseline",
@@ -236,6 +226,41 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
         row_height=ROW_HEIGHT,
         height="content" if len(rows) <= 2 * MOST else TALL,
     )
+
+
+def _cells(row: ResultRow, baseline: str, common: Collection[str]) -> dict[str, Any]:
+    """A row of the table; its badges without those ``common`` to all."""
+    name = row.retriever
+    if row.retriever_id == baseline:
+        name = f"{name} (baseline)"
+
+    seeds = pairs = steps = None
+    if row.trained is not None:
+        seeds, pairs, steps = row.seeds, row.trained.pairs, row.trained.steps
+
+    return {
+        "NDCG@10": row.score,  # first: what one sees on a phone
+        "Per file": written(row.per_file, "{:.2f}".format),
+        "Recipe": name,
+        "Difference": _difference(row),
+        "95% interval": _interval(row),
+        "p": p_value(row.p_holm),
+        "Corrected": _corrected(row),
+        "Seeds": seeds,
+        "Index": written(row.index_bytes, size),
+        "Per query": written(row.query_ms, "{:.3g} ms".format),
+        "Machine": row.machine,
+        "Read with": ", ".join(word for word in row.words if word not in common) or None,
+        "Pairs": pairs,
+        "Steps": steps,
+    }
+
+
+def _difference(row: ResultRow) -> str:
+    """The difference from the baseline with its stars; a dash for the baseline."""
+    if row.difference is None:
+        return MISSING
+    return points(row.difference) + _star(row)
 
 
 def _interval(row: ResultRow) -> str:
@@ -247,7 +272,9 @@ def _interval(row: ResultRow) -> str:
 
 def _star(row: ResultRow) -> str:
     """Significance in a form that does not rely on colour."""
-    return "" if not row.significant else " **" if (row.p_holm or 0.0) < 0.01 else " *"
+    if not row.significant:
+        return ""
+    return " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
 def _corrected(row: ResultRow) -> str:
@@ -255,13 +282,36 @@ def _corrected(row: ResultRow) -> str:
     if row.calibration is None:
         return ""
     found = row.calibration.corrected
-    return f"{points(found.mean)} ({interval(found.interval, sign=True)})" if found else "uncalibrated"
+    if not found:
+        return "uncalibrated"
+    return f"{points(found.mean)} ({interval(found.interval, sign=True)})"
 
 
 def _common(rows: Sequence[ResultRow]) -> set[str]:
     """The badges of all trained rows: said once below the table."""
-    trained = [{badge.word for badge in row.badges} for row in rows if row.trained]
-    return set.intersection(*trained) if len(trained) > 1 else set()
+    trained = [set(row.words) for row in rows if row.trained]
+    if len(trained) < 2:
+        return set()
+    return set.intersection(*trained)
+
+
+def _about_all(rows: Sequence[ResultRow]) -> str:
+    """What holds for the whole table, as Markdown to stand below it."""
+    said = [f"{count(len(rows), 'recipe')}."]
+    if any(row.per_file is not None for row in rows):
+        said.append("Judged per passage.")
+    if any(row.marks for row in rows):
+        said.append("Leaked and stopped runs stand last.")
+
+    common = sorted(_common(rows))
+    if common:
+        said.append(f"All trained ones: {md(', '.join(common))}.")
+
+    machines = {row.machine for row in rows} - {""}
+    if len(machines) == 1:
+        said.append(f"Times on {md(machines.pop())}.")
+
+    return " ".join(said)
 
 
 def _rename(workspace: Workspace, row: ResultRow) -> None:
@@ -297,25 +347,26 @@ def _differences(comparison: Comparison) -> None:
     if not rows:
         return
 
+    shown, described = [], []
+    for row in rows:
+        difference = row.difference or 0.0
+        shown.append(GainPoint(row.retriever, difference, row.low or 0.0, row.high or 0.0, row.significant))
+        described.append(f"{row.retriever} {_difference(row)}")
+
     charts.show(
-        gains(
-            [
-                GainPoint(row.retriever, row.difference or 0.0, row.low or 0.0, row.high or 0.0, row.significant)
-                for row in rows
-            ],
-            x=f"points above {cut(comparison.baseline, 40)}",
-        ),
+        gains(shown, x=f"points above {cut(comparison.baseline, 40)}"),
         key="gains",
-        alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
-        + "; ".join(f"{row.retriever} {points(row.difference or 0.0)}{_star(row)}" for row in rows),
+        alt=f"Differences in NDCG@10 points from the baseline with 95% intervals: {'; '.join(described)}",
         caption=paper.test_line(comparison),
     )
 
 
 def _tested(comparison: Comparison, shown: Sequence[ResultRow]) -> None:
     """The small print, behind one fold; what the judged queries are a sample of stands in sight."""
-    for sample in {badge.meaning for row in shown for badge in row.badges if badge.word == "subset"}:
-        st.caption(md(sample))
+    for badge in dict.fromkeys(chain.from_iterable(row.badges for row in shown)):
+        if badge.word == "subset":
+            st.caption(md(badge.meaning))
+
     units = " or ".join(sorted({row.judged_per for row in shown}))
     with st.expander("How this was tested", icon=":material/help:"):
         st.markdown(
@@ -361,26 +412,13 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Resul
     row = named.get(picked or "", first)
     queries = differences.per_query(workspace, comparison, row)
 
-    lost = [q for q in queries if round(q.difference, 2) < 0][:SHOWN_QUERIES]
-    won = [q for q in reversed(queries) if round(q.difference, 2) > 0][:SHOWN_QUERIES]
-    for column, title, listed in zip(st.columns(2), ("Largest gains", "Largest losses"), (won, lost), strict=True):
-        with column:
-            st.markdown(f"**{title}**")
-
-            if not listed:
-                st.caption("None.")
-                continue
-
-            tables.show(
-                {
-                    "Difference": [points(q.difference) for q in listed],
-                    "Baseline → this": [f"{q.baseline:.0f} → {q.other:.0f}" for q in listed],
-                    "Query": [q.text or q.query_id for q in listed],
-                },
-                alt=f"{title}: queries with NDCG@10 under both retrievers",
-                about={"Baseline → this": "NDCG@10 of the baseline and of this retriever."},
-                width={"Difference": 85, "Baseline → this": 115, "Query": "large"},
-            )
+    lost = [q for q in queries if round(q.difference, 2) < 0]
+    won = [q for q in reversed(queries) if round(q.difference, 2) > 0]
+    left, right = st.columns(2)
+    with left:
+        _listed_queries("Largest gains", won[:SHOWN_QUERIES])
+    with right:
+        _listed_queries("Largest losses", lost[:SHOWN_QUERIES])
 
     st.caption(
         f"NDCG@10 per query in percent. {count(row.wins or 0, 'query', 'queries')} better, {row.losses or 0} worse, "
@@ -388,12 +426,36 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Resul
     )
 
 
+def _listed_queries(title: str, queries: Sequence[QueryDifference]) -> None:
+    """A table of queries with their scores under both retrievers."""
+    st.markdown(f"**{title}**")
+    if not queries:
+        st.caption("None.")
+        return
+
+    rows = []
+    for q in queries:
+        scores = f"{q.baseline:.0f} → {q.other:.0f}"
+        rows.append({"Difference": points(q.difference), "Baseline → this": scores, "Query": q.text or q.query_id})
+
+    tables.show(
+        tables.by_title(rows),
+        alt=f"{title}: queries with NDCG@10 under both retrievers",
+        about={"Baseline → this": "NDCG@10 of the baseline and of this retriever."},
+        width={"Difference": 85, "Baseline → this": 115, "Query": "large"},
+    )
+
+
 def _all_benchmarks(comparison: Comparison) -> None:
     """Recipes × benchmarks as a paper has them, with means and their coverage."""
     table = paper.paper_table(comparison)
-    columns = {name: [cells[i].shown() for _, cells in table.rows] for i, name in enumerate(table.columns)}
+    rows = []
+    for name, cells in table.rows:
+        scores = zip(table.columns, map(TableCell.shown, cells), strict=True)
+        rows.append({"Recipe": name, **dict(scores)})
+
     tables.show(
-        {"Recipe": [name for name, _ in table.rows], **columns},
+        tables.by_title(rows),
         alt="NDCG@10 in percent of each recipe on each benchmark, with means and their coverage",
     )
     st.caption("Means say how many benchmarks they cover: *Mean* those that all shown retrievers have.")
@@ -401,15 +463,14 @@ def _all_benchmarks(comparison: Comparison) -> None:
 
 def _settings(comparison: Comparison) -> None:
     """Only the settings in which the compared recipes differ."""
-    cells: dict[str, list[str]] = {}
-    for name in dict.fromkeys(chain.from_iterable(comparison.settings.values())):
-        values = [of.get(name) for of in comparison.settings.values()]
-        cells[name] = ["" if value is None else str(value) for value in values]
+    rows = []
+    for setting, values in comparison.settings.items():
+        row = {"Setting": label_of(setting)}
+        for name, value in values.items():
+            row[name] = "" if value is None else str(value)
+        rows.append(row)
 
-    tables.show(
-        {"Setting": [label_of(key) for key in comparison.settings], **cells},
-        alt="Training settings in which the compared recipes differ",
-    )
+    tables.show(tables.by_title(rows), alt="Training settings in which the compared recipes differ")
 
 
 def _export(comparison: Comparison) -> None:
@@ -418,8 +479,12 @@ def _export(comparison: Comparison) -> None:
         for form, (label, mime, ending) in FORMS.items():
             content = partial(paper.write, comparison, form)
             forms.download(label, content, f"comparison.{ending}", key=f"compare_{form}", mime=mime, type="tertiary")
-    others = [row.retriever_id for row in comparison.rows if row.retriever_id != comparison.baseline_id]
-    named = [word for key in dict.fromkeys(others) for word in ("--retriever", key)]
-    shown = [word for name in dict.fromkeys(row.benchmark for row in comparison.rows) for word in ("--benchmark", name)]
-    words = ("--baseline", comparison.baseline_id, *named, *shown)
+
+    words = ["--baseline", comparison.baseline_id]
+    for retriever in dict.fromkeys(row.retriever_id for row in comparison.rows):
+        if retriever != comparison.baseline_id:
+            words += ["--retriever", retriever]
+    for benchmark in dict.fromkeys(row.benchmark for row in comparison.rows):
+        words += ["--benchmark", benchmark]
+
     forms.command(commands.line("results", "compare", *words, format="markdown"))

@@ -4,7 +4,7 @@ other; index button. Documents are text, never markup."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from itertools import islice
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ from cdp.services.projects import Members
 from cdp.services.search import Hit, SearchAnswer
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
-from cdp.ui.shell.tables import cut, md
+from cdp.ui.shell.tables import cut, html_marked, md
 
 QUERY = "q"
 
@@ -42,18 +42,22 @@ def _chosen(key: str) -> None:
 def retrievers(workspace: Workspace, members: Members) -> list[str]:
     """Draw the choice of up to three retrievers: at first BM25, an untrained one, and the newest trained one."""
     named = [*st.query_params.get_all("search_with"), *state.kept_many("search_with")]
-    choices = [c for c in search.list_retrievers(workspace, named) if c.kind != "job" or members.has("job", c.id)]
+    choices = [
+        choice
+        for choice in search.list_retrievers(workspace, named)
+        if choice.kind != "job" or members.has("job", search.model_of(choice))
+    ]
 
-    ids = {c.id for c in choices}
-    for missing in [name for name in st.query_params.get_all("search_with") if name not in ids]:
-        st.warning(f"The link names the retriever {md(missing, 80)}, which cannot be searched with here.")
+    titles = {c.id: c.title for c in choices}
+    for name in st.query_params.get_all("search_with"):
+        if name not in titles:
+            st.warning(f"The link names the retriever {md(name, 80)}, which cannot be searched with here.")
 
-    trained = next((c.id for c in choices if c.kind == "job"), None)
-    default = [name for name in ("bm25", "static-minilm", trained) if name]
-
+    trained = (c.id for c in choices if c.kind == "job")
+    default = ["bm25", "static-minilm", *islice(trained, 1)]
     chosen = state.choose_many(
         "Retrievers",
-        {c.id: c.title for c in choices},
+        titles,
         "search_with",
         default=default,
         most=search.MAX_RETRIEVERS,
@@ -72,19 +76,21 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
 
 def _add_api(chosen: list[str]) -> None:
     name = str(st.session_state["search_api"]).strip()
-    state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MAX_RETRIEVERS :])
+    names = dict.fromkeys(filter(None, [*chosen, name]))
+    state.write("search_with", list(names)[-search.MAX_RETRIEVERS :])
 
 
 def example(workspace: Workspace, corpus: str, retrievers: Sequence[str]) -> None:
     """Before a query is typed: what to do, and the answers to one of the corpus's judged queries where it has some."""
     query = trial.example_query(workspace, corpus)
+    if not query:
+        st.caption("Type a query and press Enter.")
+        return
+
     st.caption(
         f"Type a query and press Enter. Until then, a judged query of these documents: **{md(cut(query, 200))}**"
-        if query
-        else "Type a query and press Enter."
     )
-    if query:
-        show(workspace, corpus, retrievers, query, unasked=True)
+    show(workspace, corpus, retrievers, query, unasked=True)
 
 
 def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: str, *, unasked: bool = False) -> None:
@@ -98,8 +104,7 @@ def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: st
         for number, answer in enumerate(answers):
             with st.container(key=f"answer_{number}"):
                 _answer(workspace, corpus, answer)
-    given = [word for name in retrievers for word in ("--retriever", name)]
-    forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=corpus))
+    forms.command(commands.line("search", cut(searched.query, 200), retriever=list(retrievers), corpus=corpus))
 
 
 def _answer(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
@@ -120,12 +125,13 @@ def _hit(hit: Hit, corpus: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{hit.rank}**", width="content")
         frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
-    # Every character is escaped.
-    pieces = text.snippet(hit.text, hit.words)
-    shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
-    st.html(f"<p class='snippet' dir='auto'>{shown}</p>")
-    place = f"{md(cut(hit.file, 60))}{hit.pages and f', {hit.pages}'} · " if hit.file else ""
-    st.caption(f"{place}score {hit.score:.3f}")
+    st.html(f"<p class='snippet' dir='auto'>{html_marked(text.snippet(hit.text, hit.words))}</p>")
+
+    facts = [f"score {hit.score:.3f}"]
+    if hit.file:
+        place = ", ".join(filter(None, [md(cut(hit.file, 60)), hit.pages]))
+        facts.insert(0, place)
+    st.caption(text.SEPARATOR.join(facts))
 
 
 def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
@@ -136,16 +142,17 @@ def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
 
-    job = jobs.running(workspace, "index", retriever=answer.retriever, corpus=corpus)
-    sent = " ".join(sent.sentence for sent in sending.for_index(workspace, answer.retriever, corpus))
+    missing = answer.to_index
+    job = jobs.running(workspace, "index", retriever=missing, corpus=corpus)
+    sent = " ".join(sent.sentence for sent in sending.for_index(workspace, missing, corpus))
     st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
 
     if job is not None:
-        job_views.live(_progress, True, workspace, answer.retriever, corpus)
+        job_views.live(_progress, True, workspace, missing, corpus)
     elif forms.button(
         "Index the documents", key=f"index_{answer.retriever}", icon=":material/database:", type="primary"
     ):
-        settings = {"retriever": answer.retriever, "corpus": corpus}
+        settings = {"retriever": missing, "corpus": corpus}
         jobs.start(workspace, "index", IndexConfig.from_dict(settings))
         st.rerun()
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import Device, JobKind
-from cdp.base.memory import keep_freed_memory
+from cdp.base.machine import keep_freed_memory
 from cdp.base.text import counted
 from cdp.base.worker import Job, Stopped, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json

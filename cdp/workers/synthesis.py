@@ -55,16 +55,19 @@ def measure(job: Job, result: dict[str, Any]) -> None:
 
 
 def prepare(workspace: Workspace, config: SynthesisConfig, after: Sequence[str] = ()) -> PreparedJob:
-    """Check method, ranking and generator; the expected cost is kept with the job, to be compared with the actual."""
+    """Check method, ranking and generator; what an LLM is expected to cost is kept, to be compared with the actual."""
     corpus, method = load_manifest(workspace, config.corpus), method_of(config)
     if method.generator == "ranking":
         teachers_of(config)
     make_generator(config, api_key=NO_KEY)
 
-    expected = estimate(workspace, config)
-    facts = {name: getattr(expected, name) for name in ("requests", "input_tokens", "output_tokens", "cost")}
-    name = config.name or f"{corpus.name} {method.name} {config.per_doc}"
-    return PreparedJob(config, name, {"prompt_hash": method.prompt_hash, "estimate": facts})
+    inputs: dict[str, Any] = {"prompt_hash": method.prompt_hash}
+    if GENERATORS[config.endpoint.generator].is_llm:
+        expected = estimate(workspace, config)
+        facts = ("requests", "input_tokens", "output_tokens", "cost")
+        inputs["estimate"] = {name: getattr(expected, name) for name in facts}
+
+    return PreparedJob(config, config.name or f"{corpus.name} {method.name} {config.per_doc}", inputs)
 
 
 def device(config: SynthesisConfig) -> Device:

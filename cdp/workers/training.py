@@ -18,7 +18,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import QUERY_SET, Device, JobKind, PreparedJob
-from cdp.base.memory import keep_freed_memory
+from cdp.base.machine import keep_freed_memory
 from cdp.base.text import public
 from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.base.workspace import Workspace

@@ -11,7 +11,7 @@ import pytest
 _GAPS = """
 import ctypes
 import numpy as np
-from cdp.base.memory import keep_freed_memory, return_freed_memory
+from cdp.base.machine import keep_freed_memory, return_freed_memory
 
 def anonymous():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon"))

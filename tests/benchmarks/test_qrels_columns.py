@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.workspace import sha256_file
 from cdp.benchmarks import load_benchmark
-from cdp.benchmarks.beir_files import digest_of, digest_of_qrels, read_qrels
+from cdp.benchmarks.beir_files import digest_of_qrels, read_qrels
 from cdp.benchmarks.library import describe
 from tests.benchmarks.folders import write_benchmark
 
@@ -70,7 +71,7 @@ def test_results_on_columns_in_another_order_are_of_an_earlier_version(tmp_path:
         )
     )
     for folder in (usual, bare):
-        assert digest_of_qrels(folder / "qrels" / "test.tsv") == digest_of(folder / "qrels" / "test.tsv")
+        assert digest_of_qrels(folder / "qrels" / "test.tsv") == sha256_file(folder / "qrels" / "test.tsv")
     path = swapped / "qrels" / "test.tsv"
-    assert digest_of_qrels(path) != digest_of(path)
+    assert digest_of_qrels(path) != sha256_file(path)
     assert load_benchmark(swapped).qrels == load_benchmark(usual).qrels

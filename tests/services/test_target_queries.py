@@ -41,10 +41,11 @@ def test_the_queries_of_a_file(tmp_path: Path, name: str, data: bytes) -> None:
         ("empty.txt", b"", "empty.txt: It holds no query"),
         ("blank.txt", b"\n \n", "blank.txt: It holds no query"),
         ("header.csv", b"query\n", "header.csv: It holds no query"),
-        ("lines.csv", LINES.encode(), "no text in a field query, text or question"),
+        ("lines.csv", LINES.encode(), "no text in a column called query, text or question"),
+        ("few.csv", b"id,query\n1,Why?\n2\n", "few.csv, line 3: Wrong number of cells: 1 cell where 2 are expected"),
         ("table.parquet", b"PAR1 and more", "cannot be read as Parquet"),
-        ("broken.jsonl", b'{"text": "a"}\n{"text": \n', "broken.jsonl, line 2: no text in a field"),
-        ("number.jsonl", b'{"text": 5}\n', "number.jsonl, line 1: no text in a field"),
+        ("broken.jsonl", b'{"text": "a"}\n{"text": \n', "broken.jsonl, line 2: Broken JSON: Expecting value"),
+        ("number.jsonl", b'{"text": 5}\n', "number.jsonl, line 1: The row has no text in a column"),
     ],
 )
 def test_a_file_that_holds_no_queries_is_named_with_its_place(

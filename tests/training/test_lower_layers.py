@@ -6,20 +6,25 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import MultiVectorEncoder, SentenceTransformer, SparseEncoder
+from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import REPOSITORY, Workspace, read_json
+from cdp.retrievers import MULTI_VECTOR, SPARSE
+from cdp.retrievers.encode import Encoding, embed
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.infonce import WeightedInfoNCE
+from cdp.training.loop import loss_for
 from cdp.training.lower_layers import LowerLayers, freeze_below
 from cdp.training.tokens import tokenise
 from tests.support import work
-from tests.support_models import tiny_retriever
+from tests.support_models import tiny_multi_vector, tiny_retriever, tiny_sparse
 from tests.training.conftest import write_benchmark, write_job
 from tests.training.test_engine import DOCUMENT_OF, DOCUMENTS, QUERIES, ROWS, WEIGHTS
 
@@ -33,12 +38,15 @@ def model(tmp_path: Path) -> SentenceTransformer:
 
 
 def gradients(
-    model: SentenceTransformer, batches: Batches, mini_batch: int | None
+    model: SentenceTransformer,
+    batches: Batches,
+    mini_batch: int | None,
+    loss: WeightedInfoNCE | None = None,
 ) -> tuple[float, dict[str, torch.Tensor]]:
     model.zero_grad(set_to_none=True)
-    engine = TransformerEngine(model, batches, WeightedInfoNCE(20.0), mini_batch=mini_batch)
-    loss = engine.backward(ROWS)
-    return float(loss), {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    engine = TransformerEngine(model, batches, loss or WeightedInfoNCE(20.0), mini_batch=mini_batch)
+    value = float(engine.backward(ROWS))
+    return value, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
 def with_states(model: SentenceTransformer, root: Path, dtype: type = np.float16, **more: int) -> Batches:
@@ -146,6 +154,55 @@ def test_embeddings_are_those_of_the_model(model: SentenceTransformer, tmp_path:
     expected = model.encode_query(QUERIES, prompt=PROMPT)
     for _ in range(2):
         np.testing.assert_allclose(lower.embed(QUERIES, PROMPT, 2), expected, atol=1e-5)
+
+
+def of_kind(kind: str, folder: Path) -> Any:
+    """A tiny model of two layers; late interaction leaves "is" out of documents and is projected."""
+    if kind == SPARSE:
+        return SparseEncoder(str(tiny_sparse(folder)), device="cpu").eval()
+
+    model = MultiVectorEncoder(str(tiny_multi_vector(folder, dim=8)), device="cpu").eval()
+    mask = next(module for module in model if isinstance(module, MultiVectorMask))
+    mask.skiplist_words = ["is", "about"]
+    mask.resolve_with_tokenizer(model.tokenizer)
+    return model
+
+
+@pytest.mark.parametrize("mini_batch", [None, 3])
+@pytest.mark.parametrize("kind", [MULTI_VECTOR, SPARSE])
+def test_the_other_kinds_train_on_kept_states_as_without(kind: str, mini_batch: int | None, tmp_path: Path) -> None:
+    model = of_kind(kind, tmp_path)
+    freeze_below(model, 1)
+    assert LowerLayers.fits(model)
+
+    tokens = tokenise(model, QUERIES, PROMPT, role="query"), tokenise(model, DOCUMENTS)
+    lower = LowerLayers(model, 1, tmp_path / "states", "identity", dtype=np.float32)
+    states = lower.states(QUERIES, PROMPT, tokens[0]), lower.states(DOCUMENTS, "", tokens[1])
+
+    loss, expected = gradients(model, Batches(*tokens, DOCUMENT_OF, WEIGHTS), mini_batch, loss_for(model)(1.0))
+    exact, found = gradients(model, Batches(*states, DOCUMENT_OF, WEIGHTS), mini_batch, loss_for(model)(1.0))
+
+    assert exact == pytest.approx(loss, rel=1e-5)
+    assert set(found) == set(expected)
+    assert any("layer.1." in name for name in found)
+    assert not any("layer.0." in name for name in found)
+    for name, gradient in expected.items():
+        torch.testing.assert_close(found[name], gradient, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+@pytest.mark.parametrize("kind", [MULTI_VECTOR, SPARSE])
+def test_the_other_kinds_are_evaluated_on_kept_states_as_without(kind: str, role: str, tmp_path: Path) -> None:
+    model = of_kind(kind, tmp_path)
+    encoding = Encoding("", role, PROMPT, False, None, "fp32", kind)
+    expected = embed(model, QUERIES, encoding)
+
+    freeze_below(model, 1)
+    model.lower_layers = LowerLayers(model, 1, tmp_path / "states", "identity", dtype=np.float32)
+    for _ in range(2):
+        found = embed(model, QUERIES, encoding)
+        np.testing.assert_array_equal(found.lengths, expected.lengths)
+        np.testing.assert_allclose(found.parts[0], expected.parts[0], rtol=1e-3, atol=1e-5)
 
 
 def test_more_layers_than_there_are_are_refused(model: SentenceTransformer) -> None:

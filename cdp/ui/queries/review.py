@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,12 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from cdp.base.config import BM25, FilterConfig, RoundTripConfig
+from cdp.base.text import SEPARATOR
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
 from cdp.query_sets import usable
 from cdp.query_sets.nonsense import QueryTable
+from cdp.query_sets.store import QueryScores
 from cdp.query_sets.usable import ReviewedDocument, ReviewedQuery
 from cdp.services import commands, jobs, review
 from cdp.services.queries import QuerySet
@@ -27,12 +31,18 @@ from cdp.ui.shell.workbench import UNDO, AnswerKey
 def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
     """How many are usable, the reasons, what was looked at, and the set that this one was made from."""
     found = usable.usability(workspace, query_set, table)
-    share = "100%" if found.usable == found.n else f"{min(0.999, found.share):.1%}"
+    share = "100%"
+    if found.usable < found.n:
+        share = f"{min(0.999, found.share):.1%}"
+
     st.markdown(f"#### {share} of {count(found.n, 'pair')} are usable")
-    reasons = sorted(found.reasons.items(), key=lambda item: -item[1])
-    ranked = f"Round-trip rank by {found_by(*found.by)}" if found.by else "Round-trip rank not measured"
-    parts = [*(f"{reason}: {n:,}" for reason, n in reasons), ranked]
-    st.caption(md(" · ".join(parts)), help=frame.DEFINITIONS["usable"])
+    parts = [f"{reason}: {n:,}" for reason, n in Counter(found.reasons).most_common()]
+    if found.by:
+        parts.append(f"Round-trip rank by {found_by(*found.by)}")
+    else:
+        parts.append("Round-trip rank not measured")
+
+    st.caption(md(SEPARATOR.join(parts)), help=frame.DEFINITIONS["usable"])
     with st.container(horizontal=True, vertical_alignment="center"):
         if parent := str(query_set.parameters.get("made_from") or ""):
             st.caption(f":material/account_tree: {md(usable.origin(query_set))}", width="content")
@@ -43,7 +53,7 @@ def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Non
 
 def found_by(*names: str) -> str:
     """Who looked for the documents: ``BM25 and minilm``."""
-    return " and ".join("BM25" if name == "bm25" else name for name in names)
+    return " and ".join({BM25: "BM25"}.get(name, name) for name in names)
 
 
 SELECTED, EDITED = "review_selected", "review_edited"
@@ -52,6 +62,7 @@ VERDICTS = (
     AnswerKey("edit", "Edit", "E", ":material/edit:"),
     AnswerKey("reject", "Reject", "X", ":material/close:"),
 )
+ICONS = {choice.word: choice.icon for choice in VERDICTS}
 COLOURS = {"accept": "green", "edit": "blue", "reject": "red"}
 
 
@@ -68,21 +79,20 @@ def begin() -> None:
 
 def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mask: NDArray[np.bool_]) -> None:
     """The document left, its queries right. Queries that the filter does not mean are shown quietly, to compare."""
-    ids = [query.id for query in shown.queries]
+    by_id = {query.id: query for query in shown.queries}
     selected = st.session_state.get(SELECTED)
-    if selected not in ids:
-        open_queries = [q.id for q in shown.queries if not q.decision and mask[q.row]]
-        selected = next(iter(open_queries or ids), "")
+    if selected not in by_id:
+        undecided = [q.id for q in shown.queries if not q.decision and mask[q.row]]
+        selected = next(iter(undecided or by_id), "")
 
-    current = next((query for query in shown.queries if query.id == selected), None)
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        _document(shown, current, query_set.language or "en")
+        _document(shown, by_id.get(selected), query_set.language or "en")
 
     with right:
-        if ids:
-            at = ids.index(selected) if selected in ids else 0
-            _steps(ids, at, "Query", "Up Down", "KJ", _select, type="tertiary")
+        if by_id:
+            ids = list(by_id)
+            _steps(ids, ids.index(selected), "Query", "Up Down", "KJ", _select, type="tertiary")
         for query in shown.queries:
             _card(workspace, query_set, query, selected=query.id == selected, meant=bool(mask[query.row]))
 
@@ -91,7 +101,11 @@ def _document(shown: ReviewedDocument, current: ReviewedQuery | None, language: 
     if shown.document is None:
         st.info(f"The corpus has no document {md(shown.id, 80)} any more.", icon=":material/info:")
         return
-    words = sorted(content_words(current.text, language)) if current else []
+
+    words: list[str] = []
+    if current is not None:
+        words = sorted(content_words(current.text, language))
+
     workbench.text(shown.document.title or shown.id, shown.document.text, words)
     for other in shown.together:
         with st.expander(f"Also needs: {md(other.title or other.id, 120)}", icon=":material/join:"):
@@ -103,10 +117,10 @@ def _steps(ids: list[str], at: int, what: str, names: str, keys: str, go: Callab
     back, on = names.split()
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, shortcut, to in ((back, keys[0], at - 1), (on, keys[1], at + 1)):
-            inside = 0 <= to < len(ids)
+            disabled = not 0 <= to < len(ids)
             st.button(
-                label, key=f"go_{label.lower()}", shortcut=shortcut, disabled=not inside, on_click=go,
-                args=(ids[to] if inside else ids[at],), **style,
+                label, key=f"go_{label.lower()}", shortcut=shortcut, disabled=disabled, on_click=go,
+                args=(ids[to % len(ids)],), **style,
             )  # fmt: skip
         st.caption(f"{what} {at + 1:,} of {len(ids):,}", width="content")
 
@@ -117,10 +131,15 @@ def _select(query_id: str) -> None:
 
 
 def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, selected: bool, meant: bool) -> None:
-    with st.container(border=True, key=f"card_{'selected' if selected else 'other'}_{query.id}"):
-        marker = ":material/arrow_right: " if selected else ""
-        text = md(query.text) or "*(empty)*"
-        st.markdown(f"{marker}**{text}**" if selected else text if meant else f":gray[{text}]")
+    text = md(query.text) or "*(empty)*"
+    which = "other"
+    if selected:
+        which, text = "selected", f":material/arrow_right: **{text}**"
+    elif not meant:
+        text = f":gray[{text}]"
+
+    with st.container(border=True, key=f"card_{which}_{query.id}"):
+        st.markdown(text)
 
         if query.text != query.original:
             st.caption(f"Written as: {md(query.original)}")
@@ -131,7 +150,8 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
             if not editing:
                 press = partial(_press, workspace, query_set, query)
                 workbench.answers(VERDICTS, query.id, press, chosen=query.decision, keys=selected)
-                workbench.answers([UNDO] if selected else [], "review", press, quiet=True)
+                if selected:
+                    workbench.answers([UNDO], "review", press, quiet=True)
             if not selected:
                 st.button("Select", key=f"select_{query.id}", type="tertiary", on_click=_select, args=(query.id,))
 
@@ -141,13 +161,16 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
 
 def _facts(query: ReviewedQuery) -> None:
     """CW, ranks, and what is wrong with it."""
-    ranks = [
-        f"{found_by(by)} rank {rank}" if rank else f"not found by {found_by(by)}" for by, rank in query.ranks.items()
-    ]
-    st.caption(md(" · ".join([f"CW {query.cw}", *ranks])), width="content")
+    facts = [f"CW {query.cw}"]
+    for by, rank in query.ranks.items():
+        if rank:
+            facts.append(f"{found_by(by)} rank {rank}")
+        else:
+            facts.append(f"not found by {found_by(by)}")
+
+    st.caption(md(SEPARATOR.join(facts)), width="content")
     if query.decision:
-        icon = next(choice.icon for choice in VERDICTS if choice.word == query.decision)
-        st.badge(DECIDED[query.decision], icon=icon, color=COLOURS[query.decision])
+        st.badge(DECIDED[query.decision], icon=ICONS[query.decision], color=COLOURS[query.decision])
     if query.reason:
         st.badge(query.reason, icon=":material/warning:", color="orange")
 
@@ -162,7 +185,9 @@ def _press(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, verd
     if verdict == "edit":
         st.session_state[SELECTED] = st.session_state[EDITED] = query.id
         return
-    review.decide(workspace, query_set.id, [query.id], "clear" if query.decision == verdict else verdict, by=_by())
+    if query.decision == verdict:
+        verdict = "clear"
+    review.decide(workspace, query_set.id, [query.id], verdict, by=_by())
     st.session_state.pop(SELECTED, None)
 
 
@@ -239,9 +264,9 @@ def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
     if not len(made):
         return
 
-    said = (f"{len(names):,} {DECIDED[word]}" for word, names in
-            (("accept", made.accepted), ("edit", made.edited), ("reject", made.rejected)))  # fmt: skip
-    workbench.progress(len(made), n, f"Decided: {len(made):,} of {n:,} · {' · '.join(said)}")
+    words = zip(DECIDED.values(), (made.accepted, made.edited, made.rejected), strict=True)
+    said = [f"Decided: {len(made):,} of {n:,}", *(f"{len(names):,} {word}" for word, names in words)]
+    workbench.progress(len(made), n, SEPARATOR.join(said))
 
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         only = st.toggle("Only accepted and edited", key=f"only_{query_set.id}")
@@ -266,9 +291,7 @@ KEEP = ("round_trip_rank", "by", "cross_encoder", "at_least", "usable", "name")
 def filters(workspace: Workspace, query_set: QuerySet) -> None:
     """The section below the workbench."""
     st.subheader("Round trip", anchor=False, help=frame.DEFINITIONS["round_trip"])
-    kinds = ("round-trip", "filter")
-    views = [v for v in jobs.list_active(workspace) if v.kind in kinds and v.config.get("query_set") == query_set.id]
-    job_views.running_note(workspace, views)
+    job_views.running_note(workspace, job_views.active_on(workspace, [query_set.id], "round-trip", "filter"))
     _ranks(workspace, query_set)
     st.subheader("Filter before training", anchor=False)
     st.caption("Makes a new query set without the queries that fail a test. This set stays as it is.")
@@ -281,21 +304,14 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
     scores = usable.round_trips(workspace, query_set)
     if scores:
         tables.show(
-            {
-                "Found by": [found_by(name) for name in scores],
-                **{
-                    f"Within {k}": [f"{((s.values > 0) & (s.values <= k)).mean():.1%}" for s in scores.values()]
-                    for k in SHOWN
-                },
-                "Measured": [moment(s.created) for s in scores.values()],
-            },
+            tables.by_title(starmap(_found, scores.items())),
             alt="Share of queries that find the document they were written for, by rank",
         )
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.text_input(
             "Search with",
-            value=BM25 if BM25 not in scores else "static-minilm",
+            value=BM25 if BM25 not in scores else "static-minilm",  # the next one that is quick
             key=f"round_trip_by_{query_set.id}",
             help=md(FilterConfig.settings()["by"].help),
             width=320,
@@ -307,6 +323,15 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
                 st.rerun()
 
     forms.command(commands.line("queries", "round-trip", query_set.id, by=by.strip(), wait=True))
+
+
+def _found(name: str, scores: QueryScores) -> dict[str, str]:
+    """A row of the table of ranks: the share of queries that find their document, by rank."""
+    row = {"Found by": found_by(name)}
+    for k in SHOWN:
+        within = (scores.values > 0) & (scores.values <= k)
+        row[f"Within {k}"] = f"{within.mean():.1%}"
+    return {**row, "Measured": moment(scores.created)}
 
 
 def _filter(workspace: Workspace, query_set: QuerySet) -> None:

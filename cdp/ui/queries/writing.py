@@ -21,10 +21,10 @@ from cdp.services import access, commands, completeness, endpoints, jobs, querie
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.synthesis import pricing
-from cdp.synthesis.generators import GENERATORS
+from cdp.synthesis.generators import GENERATORS, GeneratorType
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, cut, md, md_marked, number
+from cdp.ui.shell.tables import MISSING, count, cut, md, md_marked, number, written
 
 # Of the widgets that ask what writes queries: what was chosen on Queries stands on Decide, too.
 FORM = "generate"
@@ -78,28 +78,27 @@ def choose_generator(
     known = endpoints.remembered(workspace)
     first = {**known, **{name: value for name, value in (first or {}).items() if value}}
 
-    if st.session_state.get(_SEEN) != known:  # typed in another tab meanwhile
-        for field in ("base_url", "model") if _SEEN in st.session_state else ():
+    seen = st.session_state.get(_SEEN)
+    if seen not in (None, known):  # typed in another tab meanwhile
+        for field in ("base_url", "model"):
             st.session_state.pop(f"{FORM}_{field}", None)
-        st.session_state[_SEEN] = known
+    st.session_state[_SEEN] = known
 
-    offered = {name: GENERATORS[name] for name in GENERATORS.offered if GENERATORS[name].is_llm or not llm_only}
-    has_recorded = any(q.generator == "recorded" for q in sets)
-    names = [n for n in offered if n != "recorded" or has_recorded]
-
-    if has_recorded:
-        names.sort(key=lambda n: n != "recorded")
+    titles: dict[str, str] = {}
+    about: list[str] = []
+    for offered in _offered(sets, llm_only):
+        titles[offered.name] = offered.title
+        about.append(f"**{offered.title}**: {md(offered.help)}")
 
     name = forms.segments(
-        "Generator", {n: offered[n].title for n in names}, default=first.get("generator"), key=f"{key}_generator",
-        help="  \n".join(f"**{offered[n].title}**: {md(offered[n].help)}" for n in names),
-    )  # fmt: skip
+        "Generator", titles, default=first.get("generator"), key=f"{key}_generator", help="  \n".join(about)
+    )
+    generator = GENERATORS[name]
+    label = f"Model (default: {generator.model})"  # of an empty field
 
-    label = f"Model (default: {GENERATORS[name].model})"  # of an empty field
-
-    if offered[name].local:
+    if generator.local:
         return Chosen(name, {"model": forms.widget(SynthesisConfig, "model", key=f"{key}_local", label=label)})
-    if not offered[name].endpoint:
+    if not generator.endpoint:
         return Chosen(name, {})
 
     with st.grid(3, min_column_width=220):
@@ -114,18 +113,32 @@ def choose_generator(
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
 
 
+def _offered(sets: Sequence[QuerySet], llm_only: bool) -> list[GeneratorType]:
+    """The generators to choose from, recorded answers first where a set of the corpus has some."""
+    offered = [GENERATORS[name] for name in GENERATORS.offered]
+    if llm_only:
+        offered = [generator for generator in offered if generator.is_llm]
+    if all(q.generator != "recorded" for q in sets):
+        return [generator for generator in offered if generator.name != "recorded"]
+    return sorted(offered, key=lambda generator: generator.name != "recorded")
+
+
 def ask_key(base_url: str, key: str) -> str:
     """Ask for an endpoint's key; empty where none was typed."""
     there = "none"
     with suppress(CdpError):  # no address yet; the request says so
-        there = "server's own key" if access.server_key(base_url) else there
-        there = "typed before" if access.typed_key(base_url) else there
+        if access.server_key(base_url):
+            there = "server's own key"
+        if access.typed_key(base_url):
+            there = "typed before"
+
     typed = forms.secret(
         "API key", key=f"{key}_api_key", placeholder=there, persist_state="session",
         help="Used for requests and passed to the jobs you start; never written to disk. On a dashboard of your own it "
         "is held for this address until the dashboard ends. If empty, the server's own key is used when it belongs to "
         "this URL, otherwise none.",
     )  # fmt: skip
+
     with suppress(CdpError):
         access.hold_key(base_url, typed)
     return typed
@@ -140,7 +153,7 @@ def method_extras(names: Sequence[str], methods: Sequence[Method], sets: list[Qu
     """Ask for what the chosen methods need; fields of SynthesisConfig. Says what must be said about a method."""
     chosen = [method for method in methods if method.name in names]
     values: dict[str, Any] = {}
-    for note in dict.fromkeys(method.note for method in chosen if method.note):
+    for note in dict.fromkeys(filter(None, (method.note for method in chosen))):
         st.info(md(note), icon=":material/info:")
 
     if OWN in names:
@@ -174,13 +187,16 @@ def cost_before(workspace: Workspace, config: SynthesisConfig, unit: str) -> Non
         return
 
     margin = f"± {estimate.input_margin:,} (95%), estimated from {count(estimate.sampled, unit)}"
-    batch = estimate.batch_cost is not None and estimate.batch_cost != estimate.cost
+    batch = None
+    if estimate.batch_cost not in (None, estimate.cost):
+        batch = ("Cost as a batch", dollars(estimate.batch_cost))
+
     tables.figures(
         ("Requests", number(estimate.requests)),
         ("Input tokens", number(estimate.input_tokens), margin),
         ("Output tokens", f"≈ {number(estimate.output_tokens)}", ASSUMED),
         ("Cost", dollars(estimate.cost)),
-        ("Cost as a batch", dollars(estimate.batch_cost)) if batch else None,
+        batch,
     )
 
     if estimate.cost is None:
@@ -197,10 +213,14 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
         st.caption(md(formats[form].help))
         if not query_set.complete:
             st.caption(f":material/warning: {md(completeness.check(workspace, query_set).sentence)}")
+
         suffix = formats[form].suffix
+        if "." not in suffix:
+            suffix += ".zip"
+
         forms.download(
             "Download", lambda: queries.download(workspace, query_set.id, form),
-            f"{query_set.id}{suffix}{'' if '.' in suffix else '.zip'}", key="export_download",
+            f"{query_set.id}{suffix}", key="export_download",
         )  # fmt: skip
         forms.command(commands.line("queries", "export", query_set.id, format=form))
 
@@ -229,9 +249,10 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
     all_methods = list(METHODS.values())
     method = _method(all_methods, key)
     extras = method_extras([method], all_methods, sets, key)
-    without_llm = any(m.name == method and m.generator for m in all_methods)
 
-    chosen = Chosen("template", {}) if without_llm else generator
+    if method != OWN and METHODS[method].generator:  # a method that asks no LLM
+        generator = Chosen("template", {})
+
     settings = forms.fields(
         SynthesisConfig,
         key=key,
@@ -240,12 +261,12 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
         columns=3,
     )
     with frame.guarded():
-        named = {"corpus": manifest.id, "method": method, "generator": chosen.name}
-        config = SynthesisConfig.from_dict({**chosen.settings, **settings, **extras, **named})
+        named = {"corpus": manifest.id, "method": method, "generator": generator.name}
+        config = SynthesisConfig.from_dict({**generator.settings, **settings, **extras, **named})
         cost_before(workspace, config, manifest.unit)
         st.caption("Runs in the background. If you stop it, the finished queries are kept.")
         if forms.button("Start writing queries", type="primary", icon=":material/play_arrow:", key="generate_start"):
-            frame.go("jobs", job=jobs.start(workspace, "synthesis", config, api_key=chosen.api_key))
+            frame.go("jobs", job=jobs.start(workspace, "synthesis", config, api_key=generator.api_key))
         forms.command(commands.line("queries", "generate", config=config, wait=True))
 
 
@@ -308,7 +329,9 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
     if previews is not None:
         _comparison(previews, titles)
         people = queries.of_people(workspace, manifest.id, document.id)
-        previews = {**previews, **({"human": people} if people is not None else {})}
+        if people is not None:
+            previews = {**previews, "human": people}
+
         with st.grid(2, min_column_width=340):
             for name, one in previews.items():
                 with st.container(border=True, height="stretch"):
@@ -318,11 +341,11 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
 
-    pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    pairs = [f"{name}={value}" for name, value in settings.items()]
     forms.command(
         commands.line(
-            "queries", "preview", "--corpus", manifest.id, "--doc", document.id, "--methods", ",".join(methods),
-            "--per-doc", per_doc, "--generator", chosen.name, *pairs,
+            "queries", "preview", corpus=manifest.id, doc=document.id, methods=",".join(methods), per_doc=per_doc,
+            generator=chosen.name, set=pairs,
         )
     )  # fmt: skip
 
@@ -335,19 +358,20 @@ def _pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document |
         )
         matches = looking.page(workspace, manifest.id, 0, MAX_MATCHES, search=wanted)
         document_id = st.query_params.get("document") or state.kept("document")
-        if document_id and not wanted and document_id not in {d.id for d in matches}:
+        by_id = {document.id: document for document in matches}
+        if document_id and not wanted and document_id not in by_id:
             with suppress(NotFoundError):
-                matches = [looking.document(workspace, manifest.id, document_id), *matches]
+                by_id = {document_id: looking.document(workspace, manifest.id, document_id), **by_id}
 
-        if not matches:
+        if not by_id:
             st.caption("No matching documents.")
             return None
 
-        names = {d.id: f"{d.title or cut(d.text, 60)} ({d.id})" for d in matches}
+        names = {key: f"{document.title or cut(document.text, 60)} ({key})" for key, document in by_id.items()}
         with st.container():
             picked = state.choose("Document", names, "document", what="document")
 
-    return next(d for d in matches if d.id == picked)
+    return by_id[str(picked)]
 
 
 def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
@@ -355,8 +379,10 @@ def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> N
     measured = sorted((p.self_bleu, md(titles[name])) for name, p in previews.items() if p.self_bleu is not None)
     if len(measured) < 2:
         return
+
     (lowest, first), *rest = measured
-    answer = f"the {first} queries repeat each other {'less' if len(rest) == 1 else 'least'}"
+    degree = "less" if len(rest) == 1 else "least"
+    answer = f"the {first} queries repeat each other {degree}"
     if rest[-1][0] - lowest < SAME:
         answer = "the methods are equally diverse"
     values = ", ".join(f"{value:.3f} for {title}" for value, title in rest)
@@ -366,12 +392,14 @@ def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> N
 def _draw(preview: Preview, title: str, language: str) -> None:
     """One method's queries, each with its CW and content words in bold, and what they look like together."""
     st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
-    cw = "–" if not preview.cw else f"{sum(preview.cw) / len(preview.cw):.1f}"
-    bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
+    cost = None
+    if preview.usage.get("requests"):
+        cost = ("This preview", dollars(preview.cost))
+
     tables.figures(
-        ("Self-BLEU", bleu, frame.DEFINITIONS["self_bleu"]),
-        ("Mean CW", cw, frame.DEFINITIONS["cw"]),
-        ("This preview", dollars(preview.cost)) if preview.usage.get("requests") else None,
+        ("Self-BLEU", written(preview.self_bleu, "{:.3f}".format, MISSING), frame.DEFINITIONS["self_bleu"]),
+        ("Mean CW", written(preview.mean_cw, "{:.1f}".format, MISSING), frame.DEFINITIONS["cw"]),
+        cost,
     )
 
     if preview.queries:
@@ -386,7 +414,7 @@ def _draw(preview: Preview, title: str, language: str) -> None:
 
     frame.remarks(preview.problems, "warning")
 
-    for note in dict.fromkeys(note for note in preview.notes if note):
+    for note in dict.fromkeys(filter(None, preview.notes)):
         st.caption(f"Intermediate output: {md(note, 300)}")
 
     if preview.prompt:
@@ -398,5 +426,7 @@ def _line(preview: Preview, index: int, language: str) -> str:
     """One query with its CW, its content words in bold."""
     query = preview.queries[index]
     text = md_marked(query, sorted(content_words(query, language)))
-    from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]" if preview.sources else ""
+    from_query = ""
+    if preview.sources:
+        from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]"
     return f"{index + 1}. {text} :small[:gray[CW\u00a0{preview.cw[index]}]]{from_query}"

@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.base.settings import Config
 from cdp.corpus.looking import FilePreview
 from cdp.corpus.options import NO_FIELD
-from cdp.ui.shell import frame, tables
+from cdp.ui.shell import forms, frame, tables
 from cdp.ui.shell.tables import count, md
 
 TITLES = {
@@ -25,7 +25,9 @@ ROWS = 3
 
 def rows(preview: FilePreview) -> None:
     """The first rows, and what is missing in them."""
-    more = f" and {count(preview.n_files - 1, 'more file')}" if preview.n_files > 1 else ""
+    more = ""
+    if preview.n_files > 1:
+        more = f" and {count(preview.n_files - 1, 'more file')}"
 
     if preview.rows:
         first = preview.rows[:ROWS]
@@ -61,15 +63,20 @@ def dropdowns(
     with st.grid(len(fields), min_column_width=150):
         for field in fields:
             first = guessed[field]
-            options = [*([] if field == "text_field" and first else [NONE]), *preview.columns]
-            picked = st.selectbox(
+            options = [NONE, *preview.columns]
+            if field == "text_field" and first:
+                options.remove(NONE)
+
+            picked = forms.pick(
                 TITLES[field],
                 options,
-                index=options.index(first) if first in options else 0,
+                first=first,
                 key=f"{key}_{field}_{abs(hash((preview.file, preview.columns))):x}",
                 help=config.settings()[field].help.replace(f"; {NO_FIELD} ", f"; {NONE} "),
+                persistent=False,
             )
-            grades = picked if field == "grade_field" and picked != NONE else grades
+            if field == "grade_field" and picked != NONE:
+                grades = picked
 
             if picked != NONE and (picked != first or field in always):
                 chosen[field] = picked
@@ -86,9 +93,15 @@ def dropdowns(
 
 def _grades(preview: FilePreview, column: str) -> None:
     """How the first values of a column are read as grades."""
-    read = preview.grades(column)
-    known = [f"{value} is {grade}" for value, grade in read.items() if grade is not None]
+    known: list[str] = []
+    odd: list[str] = []
+    for value, grade in preview.grades(column).items():
+        if grade is None:
+            odd.append(value)
+        else:
+            known.append(f"{value} is {grade}")
+
     if known:
         st.caption(md(f"Grades: {', '.join(known)}. 0 and below are judged not relevant."))
-    if odd := [value for value, grade in read.items() if grade is None]:
+    if odd:
         frame.remarks([f"No grade, so these rows are left out: {', '.join(odd)}."], "warning")

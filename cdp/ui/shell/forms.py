@@ -3,10 +3,10 @@ items, "Show the command"."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.typing import UploadedFile
@@ -21,6 +21,16 @@ from cdp.services import adding, demo, projects
 from cdp.services.commands import PROGRAM
 from cdp.ui.shell import frame, state, tables
 from cdp.ui.shell.tables import cut, label_of, md
+
+# How long a widget holds its value: for the session, or as long as it is drawn.
+PERSIST: dict[bool, Literal["session"] | None] = {True: "session", False: None}
+
+
+def _titles(options: Mapping[Any, str] | Sequence[Any]) -> Mapping[Any, str]:
+    """Options with their titles; an option without one is shown as it is written."""
+    if isinstance(options, Mapping):
+        return options
+    return dict(zip(options, map(str, options), strict=True))
 
 
 def segments(
@@ -37,7 +47,7 @@ def segments(
 
     ``hidden`` leaves the label to screen readers; ``persistent`` holds the choice for the session.
     """
-    titles = options if isinstance(options, Mapping) else {option: str(option) for option in options}
+    titles = _titles(options)
     first = default if default in titles else next(iter(titles))
     stale = st.session_state.get(key, first) not in titles
     if stale:
@@ -45,7 +55,7 @@ def segments(
 
     chosen = st.segmented_control(
         label, list(titles), format_func=lambda option: titles.get(option, str(option)), required=True, key=key,
-        default=None if stale else first, persist_state="session" if persistent else None, wrap=True,
+        default=None if stale else first, persist_state=PERSIST[persistent], wrap=True,
         label_visibility="collapsed" if hidden else "visible", **more,
     )  # fmt: skip
     return chosen if chosen in titles else first
@@ -53,7 +63,7 @@ def segments(
 
 def pick(
     label: str,
-    titles: Mapping[Any, str] | Sequence[Any],
+    options: Mapping[Any, str] | Sequence[Any],
     *,
     key: str,
     first: Any = None,
@@ -62,22 +72,22 @@ def pick(
     **more: Any,
 ) -> Any:
     """A select box over options (with titles, if a mapping); with a ``placeholder`` none is chosen at first."""
-    options = list(titles)
-    named = titles if isinstance(titles, Mapping) else {}
-    index: int | None = None if placeholder or not options else 0
-    if first in options:
-        index = options.index(first)
+    titles = _titles(options)
+    index: int | None = None if placeholder or not titles else 0
+    if first in titles:
+        index = list(titles).index(first)
 
     return st.selectbox(
-        label, options, index=index, format_func=lambda option: named.get(option, str(option)), key=key,
-        placeholder=placeholder or None, persist_state="session" if persistent else None, **more,
+        label, list(titles), index=index, format_func=lambda option: titles.get(option, str(option)), key=key,
+        placeholder=placeholder or None, persist_state=PERSIST[persistent], **more,
     )  # fmt: skip
 
 
 def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
     """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
-    locked = permission.read_only()
-    return bool(st.button(label, disabled=disabled or locked, help=permission.REASON if locked else help, **options))
+    if permission.read_only():
+        disabled, help = True, permission.REASON
+    return bool(st.button(label, disabled=disabled, help=help, **options))
 
 
 def secret(label: str, *, key: str, **more: Any) -> str:
@@ -115,13 +125,16 @@ def fields(
         if not shown:
             continue
 
-        folded = st.expander("More settings", icon=":material/tune:") if advanced else nullcontext()
+        folded: AbstractContextManager[Any] = nullcontext()
+        if advanced:
+            folded = st.expander("More settings", icon=":material/tune:")
+
         with folded, st.grid(columns, min_column_width=230):
             for setting in shown:
                 name = setting.name
                 first, preset, label = values.get(name), presets.get(name), labels.get(name, "")
                 value = widget(kind, name, key=key, value=first, preset=preset, label=label)
-                if value != (None if setting.required else setting.default):
+                if value != setting.untouched:
                     chosen[name] = value
 
     return chosen
@@ -138,14 +151,15 @@ def widget(
 ) -> Any:
     """The widget of one field; its value. ``value`` replaces the field's default as the first value."""
     setting = kind.settings()[name]
-    default = None if setting.required else setting.default
-    first = default if value is None else value
-
+    first = setting.untouched if value is None else value
     title = label or label_of(name)
     if setting.unit and not label and setting.unit not in title.lower():
         title += f" ({setting.unit})"
 
-    about = help_text(setting.help if preset else setting.about, preset)
+    # The reason of the default says nothing where the retriever's own value stands for an empty field.
+    about = help_text(setting.about, None)
+    if preset is not None:
+        about = help_text(setting.help, preset)
     widget_key = f"{key}_{name}"
 
     if setting.choices and not setting.entries:
@@ -169,42 +183,62 @@ def help_text(text: str, preset: Default | None) -> str:
     """A field's help, with what stands for an empty value."""
     if preset is None:
         return md(text)
-    reason = f" ({md(preset.reason.rstrip('.'))})" if preset.reason else ""
-    value = "not set" if preset.value is None else f"**{md(preset.value)}**"
+
+    value, reason = "not set", ""
+    if preset.value is not None:
+        value = f"**{md(preset.value)}**"
+    if preset.reason:
+        reason = f" ({md(preset.reason.rstrip('.'))})"
+
     return f"{md(text)} If empty: {value}{reason}."
 
 
 def _number(title: str, setting: Setting, first: Any, key: str, about: str, preset: Default | None) -> Any:
-    kind = setting.kind
-    low, high, first = (None if bound is None else kind(bound) for bound in (setting.minimum, setting.maximum, first))
-    step: float = 1
-    form = None
-    if kind is float:
-        step, form = _step(first if first is not None else (preset.value if preset else None)), "%g"
+    def number(value: Any) -> Any:
+        return None if value is None else setting.kind(value)
+
+    more: dict[str, Any] = {"step": 1}
+    if setting.kind is float:
+        like = preset.value if first is None and preset is not None else first
+        more = {"step": _step(like), "format": "%g"}
+    if setting.optional:
+        more["placeholder"] = _placeholder(key, preset)
+
     return st.number_input(
-        title, min_value=low, max_value=high, value=first, step=step, format=form, key=key, help=about,
-        placeholder=_placeholder(key, preset) if setting.optional else None, persist_state="session",
+        title, min_value=number(setting.minimum), max_value=number(setting.maximum), value=number(first), key=key,
+        help=about, persist_state="session", **more,
     )  # fmt: skip
+
+
+# What an empty number means, by the end of the widget's key; "automatic" for all others.
+EMPTY = {
+    "none": ("_budget", "_lora_rank", "_mini_batch", "_patience", "_spend"),
+    "any": ("_round_trip_rank", "_at_least", "_rank_above", "_from", "_to"),
+    "not counted": ("_memory_gb", "_dollars_per_hour"),
+    "all": ("_limit", "_max_documents", "_per_doc"),
+}
 
 
 def _placeholder(key: str, preset: Default | None) -> str:
     """What stands in an empty field: the preset's value, "all" or "none" for a limit, else "automatic"."""
+    if preset is not None and isinstance(preset.value, float):
+        return f"{preset.value:g}"
     if preset is not None and preset.value is not None:
-        return f"{preset.value:g}" if isinstance(preset.value, float) else str(preset.value)
-    if key.endswith(("_budget", "_lora_rank", "_mini_batch", "_patience", "_spend")):
-        return "none"
-    if key.endswith(("_round_trip_rank", "_at_least", "_rank_above", "_from", "_to")):
-        return "any"
-    if key.endswith(("_memory_gb", "_dollars_per_hour")):
-        return "not counted"
-    return "all" if key.endswith(("_limit", "_max_documents", "_per_doc")) else "automatic"
+        return str(preset.value)
+
+    for word, endings in EMPTY.items():
+        if key.endswith(endings):
+            return word
+    return "automatic"
 
 
 def _step(value: Any) -> float:
     """A step that moves the value by about a tenth."""
     if not isinstance(value, (int, float)) or value == 0:
         return 0.1
-    return float(f"1e{len(str(int(abs(value)))) - 2}") if abs(value) >= 1 else float(f"{abs(value) / 10:.0e}")
+    if abs(value) < 1:
+        return float(f"{abs(value) / 10:.0e}")
+    return float(f"1e{len(str(int(abs(value)))) - 2}")
 
 
 # Commands whose second word is an id or a text.
@@ -216,9 +250,10 @@ def command(*lines: str, key: str = "") -> None:
 
     They are sent once the fold is opened: the browser's part that colours code takes a sixth of a second to start.
     """
-    shown = [line for line in lines if line]
-    words = shown[0].removeprefix(PROGRAM).split() if shown else []
-    named = words[: 1 if words[:1] and words[0] in ONE_WORD else 2]
+    shown = list(filter(None, lines))
+    named = "".join(shown[:1]).removeprefix(PROGRAM).split()[:2]
+    if named and named[0] in ONE_WORD:
+        named = named[:1]
     _command(shown, key or "-".join(("command", *named)))
 
 
@@ -234,31 +269,28 @@ def failed(
 ) -> None:
     """A fold with the ``n`` failed items, nothing without any; the files are read when it is opened. ``retry`` draws
     how to try again: all, or the one whose id it gets."""
-    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=key) if n else None
-    if folded is not None and folded.open:
-        with folded, frame.guarded():
-            found = load()
-            line = _failures(found, f"items_{key}")
-            if retry is not None:
-                retry(str(line.get("id") or "") if line else "")
-            if found.files:
-                st.caption("The full list, with texts and tracebacks, is in:")
-                st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
+    if not n:
+        return
+
+    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=key)
+    if not folded.open:
+        return
+
+    with folded, frame.guarded():
+        found = load()
+        line = _failures(found, f"items_{key}") or {}
+        if retry is not None:
+            retry(str(line.get("id") or ""))
+        if found.files:
+            st.caption("The full list, with texts and tracebacks, is in:")
+            st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
 
 
 def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
     """A table of the first failed items; choosing one shows its text and traceback. Return the chosen one."""
     lines = summary.first
     row = tables.pick_row(
-        {
-            "Item type": [str(line.get("unit") or "document") for line in lines],
-            "ID": [  # of a rejected row its line
-                str(line.get("id") or line.get("document_id") or (f"line {line['line']}" if line.get("line") else ""))
-                for line in lines
-            ],
-            "Reason": [str(line.get("reason") or "") for line in lines],
-            "Stage": [str(line.get("stage") or "") for line in lines],
-        },
+        tables.by_title(map(_failure, lines)),
         alt="What failed and why; choose a row to see its text and traceback",
         key=key,
     )
@@ -270,7 +302,7 @@ def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
     line = lines[row]
     for title, text in (
         ("Input text", str(line.get("text") or "")),
-        ("Model answer", "\n\n".join(str(text) for text in line.get("raw") or ())),
+        ("Model answer", "\n\n".join(map(str, line.get("raw") or ()))),
         ("Traceback", str(line.get("traceback") or "")),
     ):
         if text:
@@ -280,7 +312,22 @@ def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
     return line
 
 
+def _failure(line: Mapping[str, Any]) -> dict[str, str]:
+    """A row of the table of failed items."""
+    name = line.get("id") or line.get("document_id")
+    if not name and line.get("line"):
+        name = f"line {line['line']}"  # of a rejected row
+
+    return {
+        "Item type": str(line.get("unit") or "document"),
+        "ID": str(name or ""),
+        "Reason": str(line.get("reason") or ""),
+        "Stage": str(line.get("stage") or ""),
+    }
+
+
 MAX_UPLOAD_MB = 500
+PATH = "Path on this server"
 
 
 def remember(message: str, notes: list[str], *, problem: str = "", details: Sequence[str] = ()) -> None:
@@ -292,37 +339,49 @@ def flash() -> str:
     """What the last action came to, once; returns its problem, so that the page below does not tell it again."""
     message, notes, problem, details = st.session_state.pop("flash", ("", [], "", ()))
     if problem:
-        st.warning("\n".join(f"- {md(detail)}" for detail in details), title=md(problem))
+        st.warning(_listed(details), title=md(problem))
     if message:
-        body = "\n".join(f"- {md(note)}" for note in notes) or "It is selected below."
-        show, icon = (st.info, ":material/info:") if problem else (st.success, ":material/check_circle:")
-        show(body, title=md(message), icon=icon)
+        body = _listed(notes) or "It is selected below."
+        if problem:
+            st.info(body, title=md(message), icon=":material/info:")
+        else:
+            st.success(body, title=md(message), icon=":material/check_circle:")
     return problem
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {md(text)}" for text in texts)
 
 
 def source(
     what: str, key: str, types: Sequence[str] | None, *, turn: str = "", help: str = ""
 ) -> tuple[list[UploadedFile], str]:
     """Ask for a file: (uploads, path on the server). Without ``types`` any files, or a folder, can be chosen."""
-    ways = ["Upload", *([] if types else ["Folder"]), "Path on this server"]
+    ways = ["Upload", "Folder", PATH]
+    if types:
+        ways.remove("Folder")
+
     way = segments("File location", ways, key=f"{key}_way", hidden=True, persistent=False)
-    if way == ways[-1]:
+    if way == PATH:
         path = st.text_input(
             "File or folder on this server", key=f"{key}_path", placeholder="data/demo",
             help="For large collections: the server reads the file directly; nothing is sent through the browser.",
         )  # fmt: skip
         return [], path.strip()
 
-    folder = way == "Folder"
-    uploads = st.file_uploader(
-        what, type=types, max_upload_size=MAX_UPLOAD_MB, help=help or None,
-        accept_multiple_files="directory" if folder else not types,
-        key=f"{key}_{'folder' if folder else 'file'}{turn}",
+    many: Any = not types
+    suffix = "file"
+    if way == "Folder":
+        many, suffix = "directory", "folder"
+
+    uploads: Any = st.file_uploader(
+        what, type=types, max_upload_size=MAX_UPLOAD_MB, help=help or None, accept_multiple_files=many,
+        key=f"{key}_{suffix}{turn}",
     )  # fmt: skip
 
     if isinstance(uploads, list):
         return uploads, ""
-    return [uploads] if uploads else [], ""
+    return list(filter(None, [uploads])), ""
 
 
 @contextmanager

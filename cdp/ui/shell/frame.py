@@ -113,9 +113,12 @@ def go(name: str, **params: str | list[str]) -> None:
 
 def _address(name: str, params: Params) -> dict[str, Any]:
     """The selections of a link: those given, with the project; all that the page shows if none is given."""
-    carried = {param: value for param, value in parameters(name).items() if param == "project" or not params}
-    tab = PAGES[name].tab
-    return {**carried, **({state.TAB: tab} if tab else {}), **params}
+    address = parameters(name)
+    if params:
+        address = {param: address[param] for param in ("project",) if param in address}
+    if PAGES[name].tab:
+        address[state.TAB] = PAGES[name].tab
+    return {**address, **params}
 
 
 def page_button(name: str, label: str, key: str, *, icon: str = "arrow_forward", params: Params | None = None) -> None:

@@ -9,7 +9,8 @@ button. The first choice on a page writes all selections of that page at once; t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import streamlit as st
@@ -52,10 +53,11 @@ def keep(param: str, value: str | list[str] | None) -> None:
 def labels(items: Mapping[str, str]) -> dict[str, str]:
     """Names made unique: where two things are called the same, the end of the id tells them apart."""
     names = {key: cut(" ".join(name.split()), 90) or key for key, name in items.items()}
-    seen: dict[str, int] = {}
-    for name in names.values():
-        seen[name] = seen.get(name, 0) + 1
-    return {key: name if seen[name] == 1 else f"{name} · {key}" for key, name in names.items()}
+    seen = Counter(names.values())
+    for key, name in names.items():
+        if seen[name] > 1:
+            names[key] = f"{name} · {key}"
+    return names
 
 
 def choose(
@@ -106,10 +108,13 @@ def _current(names: Mapping[str, str], param: str, what: str, optional: bool) ->
     if linked and linked not in names:
         where = "workspace" if kept("project") in (None, "all", linked) else "project"
         st.warning(f"The link names the {what} {md(linked, 80)}, which is not in this {where}.")
-    current = next((v for v in (linked, kept(param)) if v in names), None)
-    if current is None and names and not optional:
-        current = next(iter(names))
-    return current
+
+    for value in (linked, kept(param)):
+        if value in names:
+            return value
+    if optional:
+        return None
+    return next(iter(names), None)
 
 
 def choose_many(
@@ -125,10 +130,10 @@ def choose_many(
     """A multi-select over ``items`` (id → name), kept and held in the address like ``choose``."""
     names = labels(items)
     _remember(param, names)
-    linked = [v for v in st.query_params.get_all(param) if v in names]
-    remembered = [v for v in kept_many(param) if v in names]
     touched = f"kept_{param}" in st.session_state
-    current = linked or (remembered if touched else [v for v in default if v in names])
+    usual = kept_many(param) if touched else default
+    linked = [v for v in st.query_params.get_all(param) if v in names]
+    current = linked or [v for v in usual if v in names]
     key = f"choose_{param}"
     _set(key, current)
     st.multiselect(
@@ -163,8 +168,9 @@ def _set(key: str, value: str | list[str] | None) -> None:
 
 def only(param: str, value: str) -> None:
     """Put a new choice into the address alone, and drop the choices that depended on the old one."""
-    for key in [key for key in st.session_state if isinstance(key, str) and key.startswith("kept_")]:
-        del st.session_state[key]
+    for key in list(st.session_state):
+        if isinstance(key, str) and key.startswith("kept_"):
+            del st.session_state[key]
     st.session_state[_DRAWN], st.session_state[_BEFORE] = {}, {}
     keep(param, value)
     st.query_params.from_dict({param: value})
@@ -183,13 +189,21 @@ def write(param: str, value: str | list[str] | None) -> None:
     """A person chose: the address follows, with everything else that the page shows, as one step back."""
     keep(param, value)
     drawn = st.session_state.get(_DRAWN, {})
-    before = {name: item for name, item in drawn.items() if name not in st.query_params}
-    st.session_state[_BEFORE] = {**st.session_state.get(_BEFORE, {}), **before}
-    wanted = {**drawn, param: value}
+    before = dict(st.session_state.get(_BEFORE, {}))
+    wanted: dict[str, str | list[str]] = {}
+
+    for name, item in {**drawn, param: value}.items():
+        if item:
+            wanted[name] = item
+        if name in drawn and name not in st.query_params:
+            before[name] = drawn[name]
+
     if not value:
-        st.session_state[_BEFORE].pop(param, None)
+        before.pop(param, None)
         st.query_params.pop(param, None)
-    st.query_params.update({name: item for name, item in wanted.items() if item})
+
+    st.session_state[_BEFORE] = before
+    st.query_params.update(wanted)
 
 
 def _chosen(param: str, key: str, alone: bool = False) -> None:
@@ -197,13 +211,18 @@ def _chosen(param: str, key: str, alone: bool = False) -> None:
     ("5 min ago"), Streamlit takes the old label itself for the choice. It is led back to its id, or left alone."""
     ids: Mapping[str, str] = st.session_state.get(f"labels_{param}", {})
     value = st.session_state[key]
-    chosen_ids = [ids.get(label, "") for label in (value if isinstance(value, list) else [value or ""])]
-    if value and not all(chosen_ids):
-        return
-    picked = chosen_ids if isinstance(value, list) else chosen_ids[0] or None
+    picked: str | list[str] | None
+    if isinstance(value, list):
+        picked = list(filter(None, map(ids.get, value)))
+        unknown = len(picked) < len(value)
+    else:
+        picked = ids.get(value or "") or None
+        unknown = bool(value) and picked is None
+
     aged = value != picked
-    if aged and picked in (kept(param), kept_many(param)):
+    if unknown or (aged and picked in (kept(param), kept_many(param))):
         return
+
     if alone and isinstance(picked, str):
         only(param, picked)
     else:
@@ -213,8 +232,10 @@ def _chosen(param: str, key: str, alone: bool = False) -> None:
 def _remember(param: str, names: Mapping[str, str]) -> None:
     """Which thing each label stands for or stood for, for as long as the session lasts."""
     ids = st.session_state.setdefault(f"labels_{param}", {})
-    ids.update({key: key for key in names})
-    ids.update({label: key for key, label in names.items() if label not in names})
+    for key, label in names.items():
+        ids[key] = key
+        if label not in names:
+            ids[label] = key
 
 
 def settle(param: str, current: str | list[str] | None) -> None:
@@ -222,7 +243,10 @@ def settle(param: str, current: str | list[str] | None) -> None:
     st.session_state.setdefault(_DRAWN, {})[param] = current
     if param not in st.query_params or not current:
         return
-    written = st.query_params.get_all(param) if isinstance(current, list) else st.query_params.get(param)
+
+    written: str | list[str] | None = st.query_params.get(param)
+    if isinstance(current, list):
+        written = st.query_params.get_all(param)
     if written != current:  # the address named something that is not here
         st.query_params[param] = current
 
@@ -274,18 +298,20 @@ def project_title(workspace: Workspace) -> str:
     members = scope(workspace)
     if not members.index.projects:
         return ""
-    return f"**{md(members.project.name, 60)}**" if members.project else EVERYTHING
+    if members.project is None:
+        return EVERYTHING
+    return f"**{md(members.project.name, 60)}**"
 
 
 def scope(workspace: Workspace) -> Members:
     """What belongs to the project on screen; everything does where ``EVERYTHING`` is chosen."""
     index = _index(workspace)
-    ids = {project.id for project in index.projects}
-    _settle(index, ids)
+    known = {project.id: project for project in index.projects}
+    _settle(index, known)
     chosen = st.query_params.get(PROJECT)
-    if chosen not in {*ids, ALL}:
+    if chosen not in {*known, ALL}:
         chosen = kept(PROJECT)
-    return Members(next((project for project in index.projects if project.id == chosen), None), index)
+    return Members(known.get(chosen or ""), index)
 
 
 def of_project(workspace: Workspace, kind: str, things: Iterable[T]) -> list[T]:
@@ -309,7 +335,7 @@ def _index(workspace: Workspace) -> projects.Index:
     return projects.Index(workspace)
 
 
-def _settle(index: projects.Index, known: dict[str, str] | set[str]) -> None:
+def _settle(index: projects.Index, known: Collection[str]) -> None:
     """Hold the project that the address means: the one it names, else that of the things it names, else the last one
     that was on screen, else the newest."""
     if st.query_params.get(PROJECT) in {*known, ALL}:
@@ -317,13 +343,20 @@ def _settle(index: projects.Index, known: dict[str, str] | set[str]) -> None:
     before = kept(PROJECT)
     if before == ALL:
         return
-    owners = next((ids for ids in (_owners(index, *naming) for naming in NAMING) if ids), frozenset[str]())
+
+    owners = _owners(index)
     if before in known and (not owners or before in owners):
         return
+
     newest = (project.id for project in index.projects if not owners or project.id in owners)
     keep(PROJECT, next(newest, None))
 
 
-def _owners(index: projects.Index, param: str, kind: str) -> frozenset[str]:
-    linked = st.query_params.get(param)
-    return index.of(kind, linked) if linked else frozenset()
+def _owners(index: projects.Index) -> frozenset[str]:
+    """The projects of the first thing that the address names and that belongs to any."""
+    for param, kind in NAMING:
+        linked = st.query_params.get(param)
+        owners = index.of(kind, linked) if linked else frozenset[str]()
+        if owners:
+            return owners
+    return frozenset()

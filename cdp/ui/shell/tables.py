@@ -8,21 +8,25 @@ which read nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from html import escape
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
+from cdp.base.text import capital, marked
 from cdp.base.text import counted as count
 from cdp.base.text import duration as duration
 from cdp.base.text import interval as interval
-from cdp.base.text import marked
 from cdp.base.text import p_value as p_value
 from cdp.base.text import signed as points
 from cdp.base.text import size as size
 
 __all__ = ["count", "points"]
+
+T = TypeVar("T")
 
 # WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read.
 JOINER = "\u2060"
@@ -50,8 +54,22 @@ def md_marked(text: str, words: Sequence[str]) -> str:
     shown = ""
     for piece, matches in marked(" ".join(text.split()), words):
         before, after = " " * piece.startswith(" "), " " * (piece.endswith(" ") and not piece.isspace())
-        shown += before + (f"**{md(piece)}**" if matches else md(piece)) + after
+        text = md(piece)
+        if matches:
+            text = f"**{text}**"
+        shown += before + text + after
     return shown
+
+
+def html_marked(pieces: Iterable[tuple[str, bool]]) -> str:
+    """Return pieces of ``marked`` as HTML in which every character shows as it is, with the words marked."""
+    shown = []
+    for piece, matches in pieces:
+        text = escape(piece)
+        if matches:
+            text = f"<mark>{text}</mark>"
+        shown.append(text)
+    return "".join(shown)
 
 
 def number(value: float) -> str:
@@ -107,7 +125,9 @@ def label_of(field: str) -> str:
     if field in LABELS:
         return LABELS[field]
     words = " ".join(WRITTEN.get(word, word) for word in field.split("_"))
-    return words if words.startswith("κ") else words[:1].upper() + words[1:]
+    if words.startswith("κ"):
+        return words
+    return capital(words)
 
 
 # What a cell without a value shows.
@@ -119,11 +139,25 @@ def show(columns: Mapping[str, Sequence[Any]], **options: Any) -> None:
     _table(columns, **options)
 
 
+def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of a table by their titles; every row names all of them."""
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        for title, cell in row.items():
+            columns[title].append(cell)
+    return dict(columns)
+
+
+def written(value: T | None, form: Callable[[T], str], missing: str | None = None) -> str | None:
+    """Return ``form(value)``, or ``missing`` for None: a table shows a dash there."""
+    return missing if value is None else form(value)
+
+
 def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
     """Return the columns that say something in some row, and those of ``always``."""
 
     def says_something(title: str) -> bool:
-        return title in always or any(cell not in ("", None) for cell in columns[title])
+        return title in always or not set(columns[title]) <= {"", None}
 
     return {title: columns[title] for title in filter(says_something, columns)}
 
@@ -132,7 +166,9 @@ def pick_row(columns: Mapping[str, Sequence[Any]], **options: Any) -> int | None
     """Draw a table of which one row can be chosen; return its position, or None."""
     event = _table(columns, on_select="rerun", selection_mode="single-row", **options)
     rows = event["selection"]["rows"]
-    return rows[0] if rows and rows[0] < len(next(iter(columns.values()), ())) else None
+    if not rows or rows[0] >= len(next(iter(columns.values()), ())):
+        return None
+    return rows[0]
 
 
 def _table(
@@ -153,11 +189,10 @@ def _table(
     settings: dict[str, Any] = {}
     for name in {*digits, *about, *width}:
         shared: dict[str, Any] = {"help": about.get(name), "width": width.get(name), "pinned": name == pinned or None}
-        settings[name] = (
-            st.column_config.NumberColumn(format=f"%.{digits[name]}f", **shared)
-            if name in digits
-            else st.column_config.Column(**shared)
-        )
+        if name in digits:
+            settings[name] = st.column_config.NumberColumn(format=f"%.{digits[name]}f", **shared)
+        else:
+            settings[name] = st.column_config.Column(**shared)
 
     return st.dataframe(
         dict(columns), hide_index=True, placeholder=MISSING, column_config={**settings, **(config or {})}, alt=alt,
@@ -169,11 +204,11 @@ def figures(*shown: tuple[str, Any] | tuple[str, Any, str | None] | None) -> Non
     """A row of figures, each (label, value) or (label, value, help); None is left out."""
     with st.container(horizontal=True):
         for label, value, *about in filter(None, shown):
-            st.metric(label, value, help=about[0] if about else None, width="content")
+            st.metric(label, value, help=next(iter(about), None), width="content")
 
 
 def cards(*shown: tuple[str, Any] | tuple[str, Any, str | None]) -> None:
     """A row of framed figures of one height, each (label, value) or (label, value, help)."""
     with st.grid(len(shown), min_column_width=150):
         for label, value, *about in shown:
-            st.metric(label, value, help=about[0] if about else None, border=True, height="stretch")
+            st.metric(label, value, help=next(iter(about), None), border=True, height="stretch")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
 from cdp.base.text import marked
 from cdp.evaluation.calibration import Agreement
 from cdp.ui.shell import forms, frame, tables
-from cdp.ui.shell.tables import MISSING, md
+from cdp.ui.shell.tables import MISSING, html_marked, md, written
 
 # In the session: who decides.
 BY = "workbench_by"
@@ -47,18 +46,13 @@ def progress(done: int, total: int, sentence: str) -> None:
 
 def text(title: str, body: str, words: Sequence[str]) -> None:
     """Draw a document with the words of a query marked."""
-    with st.container(height=HEIGHT if len(body) > LONG else "content", border=True):
+    height = HEIGHT if len(body) > LONG else "content"
+    with st.container(height=height, border=True):
         if title:
             st.markdown(f"**{md(title, 160)}**")
-        st.html(f"<p class='snippet' dir='auto'>{highlighted(body[:LONGEST_SHOWN], words)}</p>")
+        st.html(f"<p class='snippet' dir='auto'>{html_marked(marked(body[:LONGEST_SHOWN], words))}</p>")
         if len(body) > LONGEST_SHOWN:
             st.caption(f"The other {len(body) - LONGEST_SHOWN:,} characters are not shown.")
-
-
-def highlighted(body: str, words: Sequence[str]) -> str:
-    """Return a text as HTML in which every character shows as it is, with the words marked."""
-    pieces = marked(body, words)
-    return "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
 
 
 def answers(
@@ -73,25 +67,34 @@ def answers(
 
     others = "tertiary" if quiet else "secondary"
     for choice in choices:
+        style: dict[str, Any] = {"type": others}
+        if choice.word == chosen:
+            style["type"] = "primary"
+        if keys:
+            style["shortcut"] = choice.key
+
         forms.button(
-            choice.label, icon=choice.icon, key=f"{choice.word}_{key}", shortcut=choice.key if keys else None,
-            type="primary" if choice.word == chosen else others,
-            on_click=pressed, args=(choice.word,),
-        )  # fmt: skip
+            choice.label, icon=choice.icon, key=f"{choice.word}_{key}", on_click=pressed, args=(choice.word,), **style
+        )
 
 
 def agreement(rows: Sequence[Agreement]) -> None:
     """Draw how well each two agree; nothing without two."""
     if rows:
         tables.show(
-            {
-                "First": [row.first for row in rows],
-                "Second": [row.second for row in rows],
-                "Both": [row.pairs for row in rows],
-                "Same": [f"{row.same:.0%}" for row in rows],
-                "κ": [MISSING if row.kappa is None else f"{row.kappa:.2f}" for row in rows],
-                "κ weighted": [MISSING if row.weighted is None else f"{row.weighted:.2f}" for row in rows],
-            },
+            tables.by_title(map(_agreement, rows)),
             alt="Agreement of people with each other and with a model",
             about={"κ weighted": "Cohen's κ with quadratic weights: grades that are far apart count more."},
         )
+
+
+def _agreement(row: Agreement) -> dict[str, Any]:
+    """A row of the table of agreement."""
+    return {
+        "First": row.first,
+        "Second": row.second,
+        "Both": row.pairs,
+        "Same": f"{row.same:.0%}",
+        "κ": written(row.kappa, "{:.2f}".format, MISSING),
+        "κ weighted": written(row.weighted, "{:.2f}".format, MISSING),
+    }
