@@ -421,6 +421,10 @@ class JudgeConfig(Config):
         if not self.retrievers:
             raise ConfigError("No retriever is named.", hint="For example: bm25, static-minilm.")
 
+    def budget_after(self, paid: float) -> float | None:
+        """What is left of the budget, in US dollars; None without one."""
+        return None if self.budget is None else self.budget - paid
+
     @property
     def writes(self) -> bool:
         """Return True if a model writes the target queries."""

@@ -52,6 +52,11 @@ class Device:
 CPU, LIGHT = Device(), Device(light=True)
 
 
+def device_for(gpus: int | None) -> str | None:
+    """The device to load a model on, by a job's ``gpus``: the CPU for 0, else None, the best one there is."""
+    return "cpu" if gpus == 0 else None
+
+
 @dataclass(frozen=True)
 class PreparedJob:
     """A job that was checked: its settings with ids, its name where the kind's does not do, further ``inputs``."""

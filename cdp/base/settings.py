@@ -265,11 +265,22 @@ def _values(name: str, value: Any, problems: list[str]) -> dict[Any, Any]:
         return value.to_dict()
     if isinstance(value, Mapping):
         return dict(value)
-    pairs = [pair.partition("=") for pair in value.split(",") if pair.strip()] if isinstance(value, str) else []
-    if not isinstance(value, str) or not all(sign for _, sign, _ in pairs):
-        problems.append(f"{name!r} must hold entries like name=value, not {shown(value)}")
+
+    problem = f"{name!r} must hold entries like name=value, not {shown(value)}"
+    if not isinstance(value, str):
+        problems.append(problem)
         return {}
-    return {key.strip(): text.strip() for key, _, text in pairs}
+
+    found: dict[Any, Any] = {}
+    for pair in value.split(","):
+        key, sign, text = pair.partition("=")
+        if sign:
+            found[key.strip()] = text.strip()
+        elif pair.strip():
+            problems.append(problem)
+            return {}
+
+    return found
 
 
 def _as_text(value: Any) -> Any:
@@ -279,16 +290,24 @@ def _as_text(value: Any) -> Any:
 
 def _entries(value: Any, setting: Setting) -> tuple[Any, ...]:
     """Return the entries of a list, each once: of a text with commas (numbers: or semicolons), a list, or one value."""
-    separators = "," if setting.entries is str else "[,;]"
-    entries = re.split(separators, value) if isinstance(value, str) else value
-    if not isinstance(entries, list | tuple):
-        entries = [entries]
-    if with_comma := next((entry for entry in entries if isinstance(entry, str) and "," in entry), ""):
-        raise PydanticCustomError("wrong", f"holds {shown(with_comma)}: an entry cannot contain a comma")
+    entries = value
+    if isinstance(value, str):
+        entries = re.split("," if setting.entries is str else "[,;]", value)
+    elif not isinstance(value, list | tuple):
+        entries = [value]
 
-    texts = (entry.strip() if isinstance(entry, str) else entry for entry in entries)
     one = dataclasses.replace(setting, kind=setting.entries or str)
-    return tuple(dict.fromkeys(_parsed(entry, one) for entry in texts if entry != ""))
+    found: dict[Any, None] = {}
+    for entry in entries:
+        if isinstance(entry, str):
+            if "," in entry:
+                raise PydanticCustomError("wrong", f"holds {shown(entry)}: an entry cannot contain a comma")
+            entry = entry.strip()
+
+        if entry != "":
+            found[_parsed(entry, one)] = None
+
+    return tuple(found)
 
 
 def _parsed(value: Any, setting: Setting) -> Any:
@@ -320,8 +339,12 @@ def _problem(kind: type[Config], detail: ErrorDetails) -> str:
     name = detail["loc"][0] if detail["loc"] else value  # no location: a name that is not even Unicode
     setting = settings.get(str(name))
     if setting is None:
-        near = nearest(name[:LONGEST_SHOWN], settings) if isinstance(name, str) else ""
-        near = CALLED_HERE.get(str(name), near) if "max_output_tokens" in settings else near
+        near = ""
+        if isinstance(name, str):
+            near = nearest(name[:LONGEST_SHOWN], settings)
+        if "max_output_tokens" in settings:
+            near = CALLED_HERE.get(str(name), near)
+
         offered = f"did you mean {near}?" if near else f"there is: {', '.join(settings)}"
         return f"{shown(name)} is not a setting ({offered})"
 

@@ -314,23 +314,28 @@ def two_level_test(
     if n < 2:
         raise InputError("A single query has no variance.")
 
-    per_query = sides[0].mean(axis=0) - (sides[1].mean(axis=0) if len(sides) > 1 else 0.0)
+    per_query = sides[0].mean(axis=0)
+    if len(sides) > 1:
+        per_query = per_query - sides[1].mean(axis=0)
+
     groups = cluster_numbers(clusters, n)
     influence = cluster_influence(per_query[None], groups)
     count = len(influence)
     # The jackknife: with each query on its own S²/n, and the test the paired t-test.
-    parts = [(float((influence**2).sum()) * (count - 1) / count, count - 1)]
-    several = [side for side in sides if len(side) > 1]
-    parts += [(float(side.mean(axis=1).var(ddof=1)) / len(side), len(side) - 1) for side in several]
-    shared = sum(_residual_variance(side, groups) for side in several)
-    # Never below the larger of the two sources: a difference of estimates can be.
-    largest = max(part for part, _ in parts)
+    parts, free = [float((influence**2).sum()) * (count - 1) / count], [count - 1]
+    shared = 0.0
+    for side in sides:
+        if len(side) > 1:
+            parts.append(float(side.mean(axis=1).var(ddof=1)) / len(side))
+            free.append(len(side) - 1)
+            shared += _residual_variance(side, groups)
 
-    mean, variance = float(per_query.mean()), max(largest, sum(part for part, _ in parts) - shared)
+    # Never below the larger of the two sources: a difference of estimates can be.
+    mean, variance = float(per_query.mean()), max(*parts, sum(parts) - shared)
     if variance <= 1e-24 * max(1.0, mean * mean):
         return _coefficient("mean", mean, 0.0, float(count - 1))
 
-    degrees = variance**2 / sum(part**2 / free for part, free in parts)
+    degrees = variance**2 / float(np.sum(np.square(parts) / free))
     return _coefficient("mean", mean, variance**0.5, degrees)
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import starmap
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -81,7 +82,9 @@ def interval(ends: Sequence[float | None] | None, digits: int = 2, *, sign: bool
 
 def p_value(p: float | None) -> str:
     """Format ``0.032``, ``< 0.001``; a dash for None."""
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
@@ -191,11 +194,14 @@ def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            ids = some([thing.id for thing in matches], SHOWN_IDS)
+            ids = some(list(map(attrgetter("id"), matches)), SHOWN_IDS)
             raise ConfigError(f"{text!r} could be more than one {what}.", hint=f"Use the id: {ids}.")
 
-    names = [thing.name for thing in things]
-    raise NotFoundError(what, text, known=[thing.id for thing in things], also=names, hint="" if things else none_yet)
+    if not things:
+        raise NotFoundError(what, text, known=(), hint=none_yet)
+
+    known, names = zip(*map(attrgetter("id", "name"), things), strict=True)
+    raise NotFoundError(what, text, known=known, also=names)
 
 
 def typed_path(text: str | Path) -> Path:
@@ -264,15 +270,28 @@ def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple
     line = " ".join(text[:LOOKED_AT].split())
     starts, at = [], 0
     for piece, matches in marked(line, words):
-        starts += [at] if matches else []
+        if matches:
+            starts.append(at)
         at += len(piece)
+
     best = max(starts, key=lambda start: sum(start <= other < start + width - BEFORE for other in starts), default=0)
-    furthest = max(0, len(line) - width)  # no further than needed to show the end
-    begin = _word_start(line, min(best - BEFORE, furthest)) if min(best - BEFORE, furthest) > 0 else 0
-    end = len(line) if len(line) - begin <= width else max(line.rfind(" ", begin + width // 2, begin + width), begin)
-    end = end if end > begin else begin + width
-    cut_after = end < len(line) or len(text) > LOOKED_AT
-    return marked(f"{'… ' if begin else ''}{line[begin:end].strip()}{' …' if cut_after else ''}", words)
+    begin = max(0, min(best - BEFORE, len(line) - width))  # no further than needed to show the end
+    if begin > 0:
+        begin = _word_start(line, begin)
+
+    end = len(line)
+    if end - begin > width:
+        end = line.rfind(" ", begin + width // 2, begin + width)
+        if end <= begin:  # one long word
+            end = begin + width
+
+    shown_part = line[begin:end].strip()
+    if begin > 0:
+        shown_part = f"… {shown_part}"
+    if end < len(line) or len(text) > LOOKED_AT:
+        shown_part += " …"
+
+    return marked(shown_part, words)
 
 
 def _word_start(line: str, at: int) -> int:

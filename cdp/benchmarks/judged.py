@@ -173,6 +173,11 @@ def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
     return found
 
 
+def by_pair(grades: Iterable[Grade]) -> dict[tuple[str, str], Grade]:
+    """Return {(query, document): its last grade}."""
+    return {(grade.query, grade.document): grade for grade in grades}
+
+
 def missing(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
     """Return the pairs (query, document) of these first tens that the model did not grade."""
     return {(query, document) for query, document in _pairs(runs) if document not in grades.get(query, ())}

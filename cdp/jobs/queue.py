@@ -8,9 +8,12 @@ job. ``grant`` decides, and is pure.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,23 +46,24 @@ class Ticket:
 def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
     """Return the devices that the ticket ``sequence`` may take now, None if it has to wait."""
     # Strictly FIFO within a lane: a job that waits for n GPUs keeps every free GPU, so smaller jobs cannot starve it.
-    free = {
-        lane: room - sum(1 for t in tickets if lane in t.granted) for lane, room in ((CPU, slots), (LIGHT, LIGHT_SLOTS))
-    }
-    taken = {device for t in tickets for device in t.granted}
-    free_gpus = [gpu for gpu in gpus if gpu not in taken]
+    held = Counter(chain.from_iterable(map(attrgetter("granted"), tickets)))
+    free = {CPU: slots - held[CPU], LIGHT: LIGHT_SLOTS - held[LIGHT]}
+    free_gpus = [gpu for gpu in gpus if gpu not in held]
+
     for ticket in sorted(tickets, key=lambda t: t.sequence):
         if ticket.granted or not ticket.ready:
             continue
 
         request = ticket.request
+        given: tuple[str, ...] | None = None
         if request.lane in free:
-            given: tuple[str, ...] | None = (request.lane,) if free[request.lane] > 0 else None
+            if free[request.lane] > 0:
+                given = (request.lane,)
             free[request.lane] -= 1
         elif len(free_gpus) >= request.count:
             given, free_gpus = tuple(free_gpus[: request.count]), free_gpus[request.count :]
         else:
-            given, free_gpus = None, []
+            free_gpus = []
 
         if ticket.sequence == sequence:
             return given

@@ -137,19 +137,26 @@ class Supervisor:
     def _record_end(self, end: End) -> None:
         """Decide between finished, stopped and failed, and record it."""
         code = end.code
-        facts = {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+        facts: dict[str, int | None] = {"exit_code": code, "signal": None}
+        if code < 0:
+            facts = {"exit_code": None, "signal": -code}
+
         outcome = outcome_of(self.folder, self.status.attempt)
         reported = written_by(self.status.attempt, self.folder / "failure.json")
-        # A failed rank ends the others, which report that they were asked to stop.
-        if outcome == "finished" or (outcome == "stopped" and reported is None):
-            asked = (self.folder / "stop.request").exists()
-            how = "It was stopped" if asked else "It was ended by a signal from outside"
-            self.status.ended(
-                outcome, message=f"{how}; its progress is saved." if outcome == "stopped" else "", **facts
-            )
+
+        if outcome == "finished":
+            self.status.ended("finished", **facts)
+        elif outcome == "stopped" and reported is None:
+            # A failed rank ends the others, which report that they were asked to stop.
+            how = "It was ended by a signal from outside"
+            if (self.folder / "stop.request").exists():
+                how = "It was stopped"
+            self.status.ended("stopped", message=f"{how}; its progress is saved.", **facts)
         elif reported is None and self.stop_requested():
-            message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. " if end.forced else ""
-            self.status.ended("stopped", message=f"{message}Resume it to go on from its last checkpoint.", **facts)
+            message = "Resume it to go on from its last checkpoint."
+            if end.forced:
+                message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. {message}"
+            self.status.ended("stopped", message=message, **facts)
         elif reported is None and code == 0:
             self.status.ended("finished", **facts)
         else:

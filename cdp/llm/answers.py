@@ -239,13 +239,14 @@ def read_embeddings(data: bytes, n: int, expected: Usage) -> Embeddings:
     all are of one dimension.
     """
     read = _fitting(_Vectors, data)
-    indices = [vector.index or 0 for vector in read.data]  # Gemini's compatible address leaves out an index of 0
-    order = indices if any(indices) else list(range(len(indices)))  # where none is told, or all are 0
+    order = [vector.index or 0 for vector in read.data]  # Gemini's compatible address leaves out an index of 0
+    if not any(order):  # where none is told, or all are 0
+        order = list(range(len(order)))
     if sorted(order) != list(range(n)):
         raise Malformed(f"it does not hold one vector for each of {n} texts, but {len(order)}", hint=ONE_EACH)
 
     rows = [vector.values for vector in read.data]
-    widths = sorted({len(row) for row in rows} - {0})
+    widths = sorted(set(map(len, rows)) - {0})
     if len(widths) > 1:
         raise Malformed(f"its vectors have {widths[0]} to {widths[-1]} dimensions")
 
@@ -254,7 +255,10 @@ def read_embeddings(data: bytes, n: int, expected: Usage) -> Embeddings:
         if len(row):
             values[index] = row
 
-    tokens = _count(read.usage.get("prompt_tokens")) if isinstance(read.usage, dict) else None
+    tokens = None
+    if isinstance(read.usage, dict):
+        tokens = _count(read.usage.get("prompt_tokens"))
+
     return Embeddings(values, Usage(tokens or expected.input_tokens, 0, 1, int(not tokens)))
 
 

@@ -8,10 +8,12 @@ tests/principle/situations.yaml states what it must say when.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product, starmap
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,6 @@ from cdp.principle.evidence import (
     MODEL,
     PARAPHRASE,
     PEOPLE,
-    RERANKED,
     TEMPLATE,
     UNTRAINED,
     Arm,
@@ -63,6 +64,9 @@ BESIDE = "A test with other retrievers beside it would settle more."
 NO_EVIDENCE, ELSEWHERE = "no evidence", "other datasets only"
 
 POINTS = "NDCG@10 points"
+
+# Facts of an option, for map, filter and the keys of sorting.
+_trained, _mean, _n_seeds, _per_doc = map(attrgetter, ("trained", "mean", "n_seeds", "per_doc"))
 
 # Of an option and of the basis in ``--json``.
 ARM_SHOWN = ("kind", "per_doc", "held", "retriever", "fused", "documents", "pairs", "steps")
@@ -199,6 +203,11 @@ class Decision:
 
         return "\n".join(filter(None, lines))
 
+    @property
+    def chosen(self) -> Arm | None:
+        """The option that is chosen, None where it was not measured."""
+        return next((arm for arm in self.options if Choice.of(arm) == self.choice), None)
+
     def over(self, against: Arm) -> list[ArmDifference]:
         """The differences of all options to this one, the cheapest first."""
         return [c for c in self.comparisons if c.against is against]
@@ -210,7 +219,7 @@ class Decision:
             basis = {name: getattr(b, name) for name in BASIS_SHOWN}
             basis |= {"unjudged": max(0, b.unjudged), "steps": self.steps, "seeds": self.seeds}
 
-        return {
+        shown: dict[str, Any] = {
             "headline": self.headline,
             "settled": self.settled,
             "badge": self.badge,
@@ -219,11 +228,20 @@ class Decision:
             "rule": self.rule,
             "choice": asdict(self.choice),
             "basis": basis,
-            "settle": asdict(self.settling) if self.settling else None,
-            "figure": _row(self.figure) if self.figure else None,
-            "options": list(map(_option, self.evidence.arms if self.evidence else ())),
+            "settle": None,
+            "figure": None,
+            "options": [],
             "differences": list(map(_row, (*self.comparisons, *self.equal_pairs))),
         }
+
+        if self.settling:
+            shown["settle"] = asdict(self.settling)
+        if self.figure:
+            shown["figure"] = _row(self.figure)
+        if self.evidence:
+            shown["options"] = list(map(_option, self.evidence.arms))
+
+        return shown
 
 
 def _option(arm: Arm) -> dict[str, Any]:
@@ -244,7 +262,9 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Decision:
     if own:
         lead = max(own, key=_design)
         lead = replace(lead, arms=(*lead.arms, *_fixed_elsewhere(lead, own)))
-        return _measured(lead, own, task) if lead.basis.reads_language else _of_language(lead, task)
+        if not lead.basis.reads_language:
+            return _of_language(lead, task)
+        return _measured(lead, own, task)
 
     for e in evidence:
         if not e.basis.reads_language:
@@ -253,20 +273,20 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Decision:
         if e.expected:
             return _expected(e)
 
-    limits = (task.unknown,) if task.unknown else ()
+    limits = tuple(filter(None, [task.unknown]))
     return Decision("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
 
 
 def _answers(e: Evidence) -> bool:
     """Whether it compares a training with something, on two queries or more."""
-    arms = [arm for arm in e.arms if not arm.held]
-    return len(arms) > 1 and any(arm.trained for arm in arms) and arms[0].scores.shape[1] > 1
+    arms = e.at_equal_documents
+    return len(arms) > 1 and any(map(_trained, arms)) and arms[0].scores.shape[1] > 1
 
 
 def _design(e: Evidence) -> tuple[Any, ...]:
     """How good a study's design is; the best leads."""
     b = e.basis
-    trained = [arm for arm in e.arms if arm.trained and not arm.held]
+    trained = list(filter(_trained, e.at_equal_documents))
 
     return (
         b.reads_language,
@@ -275,12 +295,12 @@ def _design(e: Evidence) -> tuple[Any, ...]:
         (TEMPLATE, MODEL, PEOPLE).index(b.judged_by),
         b.equal_steps,
         b.dev_chosen,
-        len({arm.per_doc for arm in trained}) > 1,
-        min((len(arm.scores) for arm in trained), default=0) > 1,
+        len(set(map(_per_doc, trained))) > 1,
+        min(map(_n_seeds, trained), default=0) > 1,
         b.finished >= b.planned,
         b.judged_queries,
         b.documents,
-        max((arm.mean for arm in trained), default=0.0),
+        max(map(_mean, trained), default=0.0),
     )
 
 
@@ -313,19 +333,20 @@ class OptionSet:
         self.options = sorted(arms, key=lambda a: (*cost(a), -a.mean))
         people = [arm.people for arm in self.options if arm.people is not None]
         self.corrected = len(people) == len(self.options) and lead.basis.labelled_units >= FEWEST_CLUSTERS
+        if not self.corrected:
+            people.clear()
 
-        self.differences = d = simultaneous(
-            [arm.scores for arm in self.options],
-            clusters=lead.clusters,
-            people=people if self.corrected else (),
-            draws=draws,
-        )
+        scores = [arm.scores for arm in self.options]
+        self.differences = d = simultaneous(scores, clusters=lead.clusters, people=people, draws=draws)
 
         # The chance (A, A) that the column is more than the margin better than the row.
         means = np.tile(d.estimates.means, (len(self.options), 1))
         self.chances = d.estimates.chances(means, np.arange(len(means)), WORTH_POINTS)
 
-        level = "95%" if self.several_seeds else "over queries alone"
+        level = "95%"
+        if not self.several_seeds:
+            level = "over queries alone"
+
         self.all = []
         for j, i in permutations(range(len(self.options)), 2):
             option, against = self.options[i], self.options[j]
@@ -342,11 +363,21 @@ class OptionSet:
 
     @property
     def trained(self) -> list[Arm]:
-        return [arm for arm in self.options if arm.trained]
+        return list(filter(_trained, self.options))
+
+    @property
+    def n_seeds(self) -> int:
+        """How many seeds every training has."""
+        return min(map(_n_seeds, self.trained))
 
     @property
     def several_seeds(self) -> bool:
-        return all(len(arm.scores) > 1 for arm in self.trained)
+        return self.n_seeds > 1
+
+    @property
+    def unjudged(self) -> float:
+        """The largest share of an option's first tens that is not judged."""
+        return max(arm.unjudged for arm in self.options)
 
     def mean(self, arm: Arm) -> float:
         """Its mean as people's labels correct it."""
@@ -360,8 +391,11 @@ class OptionSet:
 
     def advisable(self, arm: Arm) -> bool:
         """Return True unless it is shown to be ``WORTH_POINTS`` worse than another, or worse than a cheaper one."""
-        over = [c for c in self.all if c.against is arm and c.gains]
-        return not any(c.low > WORTH_POINTS or cost(c.option) <= cost(arm) for c in over)
+        for c in self.all:
+            if c.against is arm and c.gains and (c.low > WORTH_POINTS or cost(c.option) <= cost(arm)):
+                return False
+
+        return True
 
     @property
     def noisy(self) -> bool:
@@ -372,7 +406,7 @@ class OptionSet:
     def choose(self, options: Sequence[Arm]) -> tuple[Arm, bool]:
         """The cheapest of ``options`` that is shown to lie within ``WORTH_POINTS`` of the best of them, and True; where
         none is shown to, the one of the highest mean and False."""
-        among = sorted(self.options.index(arm) for arm in options)
+        among = sorted(map(self.options.index, options))
         for number in among:
             # The bounds take longer, and are asked for where the chances leave an option.
             sure = self.chances[number, among].max() <= MAX_WRONG
@@ -382,21 +416,20 @@ class OptionSet:
 
 
 def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
-    arms = [arm for arm in lead.arms if not arm.held and arm.kind != RERANKED]
-    lead = _labelled(lead, arms)
+    lead = _labelled(lead)
     b = lead.basis
-    q = OptionSet(lead, arms)
+    q = OptionSet(lead, lead.options)
     choice, within = q.choose(q.options)
 
     # A retriever for trying things out says little of BM25 while no other one stands beside it.
-    alone = b.first_look and choice.kind == BM25 and all(arm.retriever in ("", b.retriever) for arm in q.options)
+    retrievers = set(map(attrgetter("retriever"), q.options))
+    alone = b.first_look and choice.kind == BM25 and retrievers <= {"", b.retriever}
     unsettled = alone or _unsettled(lead, q)
-    unjudged = max(arm.unjudged for arm in q.options)
-    withheld = unjudged > MAX_UNJUDGED
+    withheld = q.unjudged > MAX_UNJUDGED
 
     figure: ArmDifference | None = None
     if withheld:
-        text = _withheld(q, unjudged)
+        text = _withheld(q)
     elif alone:
         figure, text = _first_look(q, choice, b, task)
     else:
@@ -410,8 +443,8 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
         choice=Choice.of(choice),
         badge=_badge(b),
         basis=b,
-        seeds=min(len(arm.scores) for arm in q.trained),
-        steps=max(arm.steps for arm in q.trained),
+        seeds=q.n_seeds,
+        steps=max(map(attrgetter("steps"), q.trained)),
         limits=tuple(_limits(lead, own, q)[:MAX_LIMITS]),
         settled=within and not unsettled and b.judged_by != TEMPLATE and not withheld,
         rule=_rule(lead, q, task),
@@ -447,8 +480,7 @@ def _unsettled(lead: Evidence, q: OptionSet) -> bool:
 def _headline(q: OptionSet, choice: Arm, b: Basis, within: bool, unsettled: bool) -> tuple[ArmDifference | None, str]:
     """(the headline's figure, the headline): what to do, and what that is better than or may be worse than."""
     action = action_of(choice, b.retriever, b.unit)
-    open_to = None if within else _not_known(q, choice)
-    if open_to is not None:
+    if not within and (open_to := _not_known(q, choice)) is not None:
         figure, clause = open_to
         return figure, f"so far, {action}{clause}"
 
@@ -467,14 +499,16 @@ def _first_look(q: OptionSet, choice: Arm, b: Basis, task: Task) -> tuple[ArmDif
 
 def _readers(task: Task) -> str:
     """`` (minilm or e5-small)``: retrievers that read the task's language; empty where none is known."""
-    return f" ({' or '.join(task.readers[:2])})" if task.readers else ""
+    if not task.readers:
+        return ""
+    return f" ({' or '.join(task.readers[:2])})"
 
 
-def _labelled(lead: Evidence, arms: Sequence[Arm]) -> Evidence:
+def _labelled(lead: Evidence) -> Evidence:
     """The evidence with the labels that every option can be scored on."""
     b = lead.basis
-    people = [arm.people.mean(axis=0) for arm in arms if arm.people is not None]
-    if b.judged_by != MODEL or len(people) < len(arms):
+    people = [arm.people.mean(axis=0) for arm in lead.options if arm.people is not None]
+    if b.judged_by != MODEL or len(people) < len(lead.options):
         return lead
 
     known = np.isfinite(np.array(people)).all(axis=0)
@@ -491,16 +525,16 @@ def _points(c: ArmDifference, over: str = "") -> str:
     return f"{signed(c.points, 1)} {POINTS} {over and f'over {over} '}{c.interval}"
 
 
-def _withheld(q: OptionSet, share: float) -> str:
+def _withheld(q: OptionSet) -> str:
     """The headline where too few documents are judged: the leading difference by the two extreme judgments of all."""
 
     def top(arm: Arm) -> float:
         return arm.mean if arm.top is None else float(arm.top.mean())
 
-    leads = max(q.options, key=lambda a: a.mean)
+    leads = max(q.options, key=_mean)
     rival = max((arm for arm in q.options if arm is not leads), key=top)
     least, most = signed(leads.mean - rival.mean, 1), signed(top(leads) - top(rival), 1)
-    told = f"withheld: {share:.0%} of the first tens are unjudged. {capital(one_over(leads, rival))}"
+    told = f"withheld: {q.unjudged:.0%} of the first tens are unjudged. {capital(one_over(leads, rival))}"
     return f"{told}: {least} {POINTS} if all are irrelevant, {most} if top-grade"
 
 
@@ -522,7 +556,9 @@ def _not_known(q: OptionSet, leads: Arm) -> tuple[ArmDifference, str] | None:
     cheaper = _cheaper(q, leads)
     if cheaper is not None:
         c = q.of(leads, cheaper)
-        figures = f"{signed(c.points, 1)} {POINTS} over it {c.interval}" if c.comparable else c.verdict
+        figures = c.verdict
+        if c.comparable:
+            figures = _points(c, "it")
         return c, f"; cannot tell whether {suffices(cheaper)}: {figures}"
 
     others = [q.of(arm, leads) for arm in q.options if arm is not leads]
@@ -586,8 +622,9 @@ def _findings(
         first.append(figure)
     told = [{id(c.option), id(c.against)} for c in first]
     for option, against in _further(q, choice):
-        if option is not against and {id(option), id(against)} not in told:
-            told.append({id(option), id(against)})
+        pair = {id(option), id(against)}
+        if option is not against and pair not in told:
+            told.append(pair)
             yield q.of(option, against).sentence
 
 
@@ -608,7 +645,7 @@ def _further(q: OptionSet, choice: Arm) -> Iterator[tuple[Arm, Arm]]:
     and on the most queries per document over the choice."""
     for arm in q.trained:
         if arm.per_doc > 1:
-            yield from ((arm, one) for one in q.trained if _same_but(arm, one, arm.kind, 1))
+            yield from product([arm], _like(arm, q.trained, arm.kind, 1))
 
     if choice.trained:
         for arm in q.options:
@@ -616,7 +653,7 @@ def _further(q: OptionSet, choice: Arm) -> Iterator[tuple[Arm, Arm]]:
                 yield choice, arm
 
     # A training that loses against no training is told as such.
-    largest = max((arm.per_doc for arm in q.trained), default=0)
+    largest = max(map(_per_doc, q.trained), default=0)
     for arm in reversed(q.trained):
         if arm.per_doc in (1, largest):
             yield arm, choice
@@ -624,26 +661,25 @@ def _further(q: OptionSet, choice: Arm) -> Iterator[tuple[Arm, Arm]]:
 
 def _asked(q: OptionSet) -> Iterator[ArmDifference]:
     """Several different queries over as many paraphrases, for the most of both; and over one, for each number."""
-    different = [arm for arm in q.trained if arm.kind.partition(" by ")[0] == DIVERSE]
-    against: list[tuple[Arm, Arm]] = []
+    against: dict[int, list[tuple[Arm, Arm]]] = defaultdict(list)
     over_one: list[tuple[Arm, Arm]] = []
-    for arm in different:
+    for arm in q.trained:
+        if arm.kind.partition(" by ")[0] != DIVERSE or arm.per_doc < 2:
+            continue
+
         control = PARAPHRASE + arm.kind.removeprefix(DIVERSE)
-        against += [(arm, other) for other in q.trained if _same_but(arm, other, control, arm.per_doc)]
-        if arm.per_doc > 1:
-            over_one += [(arm, one) for one in different if _same_but(arm, one, arm.kind, 1)]
+        if controls := _like(arm, q.trained, control, arm.per_doc):
+            against[arm.per_doc] += product([arm], controls)
+        over_one += product([arm], _like(arm, q.trained, arm.kind, 1))
 
-    most = max((arm.per_doc for arm, _ in against), default=0)
-    for arm, other in against:
-        if arm.per_doc == most > 1:
-            yield q.of(arm, other)
-    for arm, one in over_one:
-        yield q.of(arm, one)
+    most = max(against, default=0)
+    yield from starmap(q.of, (*against[most], *over_one))
 
 
-def _same_but(arm: Arm, other: Arm, kind: str, per_doc: int) -> bool:
-    here = (kind, per_doc, arm.retriever, arm.fused)
-    return (other.kind, other.per_doc, other.retriever, other.fused) == here
+def _like(arm: Arm, options: Iterable[Arm], kind: str, per_doc: int) -> list[Arm]:
+    """The options that differ from ``arm`` in their kind and Q/Doc at most, which are these."""
+    wanted = Choice(kind, per_doc, arm.retriever, arm.fused)
+    return [other for other in options if Choice.of(other) == wanted]
 
 
 def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
@@ -653,17 +689,20 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
         return ()
 
     q = OptionSet(lead, [arm for arm in lead.arms if arm.held or arm.per_doc == 1])
-    pairs = [(arm, one) for arm in held for one in q.options if _same_but(arm, one, arm.kind, 1)]
-    return tuple(starmap(q.of, pairs))
+    found: list[ArmDifference] = []
+    for arm in held:
+        found += starmap(q.of, product([arm], _like(arm, q.options, arm.kind, 1)))
+
+    return tuple(found)
 
 
 def differences_of(e: Evidence) -> tuple[ArmDifference, ...]:
     """Return every difference that an answer from this evidence states; none where too few documents are judged."""
-    arms = [arm for arm in e.arms if not arm.held and arm.kind != RERANKED]
-    if not _answers(e) or max(arm.unjudged for arm in arms) > MAX_UNJUDGED:
+    if not _answers(e) or max(arm.unjudged for arm in e.options) > MAX_UNJUDGED:
         return ()
-    lead = _labelled(e, arms)
-    return (*OptionSet(lead, arms).all, *_at_equal_pairs(lead))
+
+    lead = _labelled(e)
+    return (*OptionSet(lead, lead.options).all, *_at_equal_pairs(lead))
 
 
 def _small_sample(b: Basis) -> bool:
@@ -672,8 +711,11 @@ def _small_sample(b: Basis) -> bool:
 
 def _badge(b: Basis) -> str:
     if b.judged_by == MODEL:
-        who = f"queries written by {b.queries_by}, judged by {b.judge}" if b.queries_by else "judged by a model"
-        labels = counted(b.labels, "query", "queries") if b.labels else "no queries"
+        who, labels = "judged by a model", "no queries"
+        if b.queries_by:
+            who = f"queries written by {b.queries_by}, judged by {b.judge}"
+        if b.labels:
+            labels = counted(b.labels, "query", "queries")
         return f"{who}, {labels} by people"
 
     badge = {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by]
@@ -691,9 +733,9 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
     """What makes the answer weak, the hardest first."""
     b = lead.basis
     steps = [arm.steps for arm in q.trained]
-    seen = [arm.seen for arm in q.trained if arm.seen]
+    seen = list(filter(None, map(attrgetter("seen"), q.trained)))
     units, n = _units(lead), lead.arms[0].scores.shape[1]
-    unjudged = max(arm.unjudged for arm in q.options)
+    unjudged = q.unjudged
     uneven = bool(seen) and b.equal_steps and max(seen) > SAME_STEPS * min(seen)
     template, sampled = TEMPLATE in b.written_by, b.sampled_from > b.judged_queries
     told = [
@@ -743,15 +785,16 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
 
 def _direction(e: Evidence, q: OptionSet | None = None) -> int:
     """Whether several different queries beat one (1), lose (-1) or neither is shown (0)."""
-    options = e.arms if q is None else q.options
+    options = q.options if q else e.arms
     arms = [arm for arm in options if arm.trained and arm.kind == DIVERSE and not (arm.held or arm.fused)]
-    several = [arm for arm in arms if arm.per_doc > 1]
-    ones = [arm for arm in arms if arm.per_doc == 1]
-    if not several or not ones:
+    arms.sort(key=_per_doc)
+    if not arms or arms[0].per_doc > 1 or arms[-1].per_doc == 1:
         return 0
 
-    q = q or OptionSet(e, [ones[0], *several])
-    c = q.of(max(several, key=lambda a: a.per_doc), ones[0])
+    several = [arm for arm in arms if arm.per_doc > 1]
+    q = q or OptionSet(e, [arms[0], *several])
+    # Of several retrievers' trainings the first one counts.
+    c = q.of(max(several, key=_per_doc), arms[0])
     return int(c.gains) - int(c.loses)
 
 
@@ -801,7 +844,7 @@ def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
 def _settling(lead: Evidence, q: OptionSet) -> Settling:
     """The one thing that would settle the answer."""
     b = lead.basis
-    if max(arm.unjudged for arm in q.options) > MAX_UNJUDGED:
+    if q.unjudged > MAX_UNJUDGED:
         return Settling("Judging these documents would settle more.")
     if b.finished < b.planned:
         return Settling("Finishing the study would settle more.")
@@ -832,9 +875,8 @@ def _settling(lead: Evidence, q: OptionSet) -> Settling:
 
     what, factor = found
     if what == "seeds":
-        now = min(len(arm.scores) for arm in q.trained)
-        more = math.ceil(now * factor)
-        return Settling(f"About {more} seeds (now {now}) would settle it in 80% of tests.", seeds=more)
+        more = math.ceil(q.n_seeds * factor)
+        return Settling(f"About {more} seeds (now {q.n_seeds}) would settle it in 80% of tests.", seeds=more)
 
     if q.corrected:
         more = _rounded(b.labels * factor)
@@ -866,19 +908,18 @@ def _of_language(lead: Evidence, task: Task) -> Decision:
         return answer
 
     answer = replace(answer, badge=_badge(b), basis=b)
-    arms = [arm for arm in lead.arms if not arm.held]
-    trained = [arm for arm in arms if arm.trained]
+    trained = list(filter(_trained, lead.at_equal_documents))
     if not trained:
         return answer
 
-    answer = replace(answer, seeds=min(len(arm.scores) for arm in trained), steps=max(arm.steps for arm in trained))
-    lexical = [arm for arm in arms if arm.kind == BM25]
+    answer = replace(answer, seeds=min(map(_n_seeds, trained)), steps=max(map(attrgetter("steps"), trained)))
+    lexical = [arm for arm in lead.options if arm.kind == BM25]
     if not lexical:
         return answer
 
-    q = OptionSet(lead, [*lexical, *(arm for arm in arms if arm.kind not in (BM25, RERANKED))])
+    q = OptionSet(lead, lead.options)
     answer = replace(answer, options=tuple(q.options))
-    figure = q.of(lexical[0], max(trained, key=lambda a: a.mean))
+    figure = q.of(lexical[0], max(trained, key=_mean))
     if not figure.gains:
         return answer
 

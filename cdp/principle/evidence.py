@@ -70,6 +70,10 @@ class Arm:
         return float(self.scores.mean())
 
     @property
+    def n_seeds(self) -> int:
+        return len(self.scores)
+
+    @property
     def trained(self) -> bool:
         return self.per_doc > 0
 
@@ -158,6 +162,16 @@ class Evidence:
     limits: tuple[str, ...] = ()
     clusters: tuple[int, ...] = ()
     query_ids: tuple[str, ...] = ()
+
+    @property
+    def at_equal_documents(self) -> list[Arm]:
+        """All but the trainings of the second question, which is about equal pairs."""
+        return [arm for arm in self.arms if not arm.held]
+
+    @property
+    def options(self) -> list[Arm]:
+        """What the answer chooses from."""
+        return [arm for arm in self.at_equal_documents if arm.kind != RERANKED]
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,22 +231,22 @@ def estimate(scores: Sequence[Floats], clusters: Sequence[int] = (), people: Seq
     """The means of options with their variances; arguments as of ``simultaneous``."""
     n = scores[0].shape[1]
     groups = cluster_numbers(clusters, n)
-    judged = np.array([option.mean(axis=0) for option in scores])
+    judged = _per_query(scores)
     by_seed = list(scores)
     influence, least = cluster_influence(judged, groups), np.zeros((len(scores), len(scores)))
     units = groups
 
     if len(people):
-        labelled = np.isfinite(np.array([option.mean(axis=0) for option in people])).all(axis=0)
-        units = groups[labelled]
-        graded = np.array([option[:, labelled].mean(axis=0) for option in people])
+        graded = _per_query(people)
+        labelled = np.isfinite(graded).all(axis=0)
+        units, graded = groups[labelled], graded[:, labelled]
         rate = correction_rate(graded, judged[:, labelled], units)
         # θ = h̄ − λ (m̄ of the labelled − m̄ of all): one λ for all options, so that their differences add up.
         by_seed = [
             h[:, labelled] - rate * (m[:, labelled] - m.mean(axis=1, keepdims=True))
             for h, m in zip(people, scores, strict=True)
         ]
-        residual = np.array([option.mean(axis=0) for option in by_seed])
+        residual = _per_query(by_seed)
         same = np.ptp(graded[:, None] - graded, axis=2) == 0
         influence = rate.mean() * influence
         influence[np.unique(units)] += cluster_influence(residual, units)
@@ -265,6 +265,11 @@ def estimate(scores: Sequence[Floats], clusters: Sequence[int] = (), people: Seq
         free=free,
         least=least,
     )
+
+
+def _per_query(options: Sequence[Floats]) -> Floats:
+    """Each option's scores (n_queries,), the mean over its seeds; (A, n_queries)."""
+    return np.array([option.mean(axis=0) for option in options])
 
 
 def _seed_variances(means: Sequence[Floats]) -> tuple[float, float, int]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
+import operator
 import re
 import shutil
 from collections import Counter
@@ -83,8 +85,10 @@ def derive(
                 if moved is not None:
                     if str(line["document_id"]) not in moved[1]:
                         continue
-                    line = {k: v for k, v in line.items() if k not in NAME_DOCUMENTS}
+
                     line["document_id"] = moved[1][str(line["document_id"])]
+                    for key in NAME_DOCUMENTS:
+                        line.pop(key, None)
 
                 document = store.document_queries(line)
                 texts = change(document)
@@ -92,20 +96,23 @@ def derive(
                 if of_each is not None:
                     line |= of_each(document)
 
-                stays = [at for at, text in enumerate(texts) if text is not None]
-                rewritten = sum(texts[at] != document.queries[at] for at in stays)
-                n.update(dropped=len(texts) - len(stays), rewritten=rewritten)
+                stays = [text is not None for text in texts]
+                rewritten = sum(map(operator.ne, texts, document.queries)) - stays.count(False)
+                n.update(dropped=stays.count(False), rewritten=rewritten)
 
+                left = list(itertools.compress(texts, stays))
                 if source.rankings.exists():
-                    kept.update(text for text in texts if text is not None)
+                    kept.update(filter(None, left))
                     dropped.update(document.queries)
 
-                lists = [key for key in ONE_PER_QUERY if len(line.get(key) or ()) == len(texts)]
+                for key in ONE_PER_QUERY:
+                    if len(line.get(key) or ()) == len(texts):
+                        line[key] = list(itertools.compress(line[key], stays))
+
                 line.pop("usage", None)  # it was paid once, by the job that wrote the set
 
-                if stays:
-                    left = {key: [line[key][at] for at in stays] for key in lists}
-                    yield {**line, **left, "queries": [texts[at] for at in stays]}
+                if left:
+                    yield {**line, "queries": left}
 
         write_jsonl(copied.queries, changed())
 
@@ -114,8 +121,9 @@ def derive(
             raise InputError(f"Nothing of {query_set.name} would stay.", hint="Use other queries.")
 
         # As for an import: the hash is over ids and queries; with negatives, over the whole lines.
-        named = query_set.hard_negatives or facts.get("hard_negatives")
-        content_hash = sha256_file(copied.queries)[:16] if named else totals.content_hash
+        content_hash = totals.content_hash
+        if query_set.hard_negatives or facts.get("hard_negatives"):
+            content_hash = sha256_file(copied.queries)[:16]
 
         if source.failures.exists():
             shutil.copyfile(source.failures, copied.failures)
@@ -138,7 +146,8 @@ def derive(
         )
 
         if moved is not None:
-            parameters = {k: v for k, v in copy.parameters.items() if k != "hard_negatives"}
+            parameters = dict(copy.parameters)
+            parameters.pop("hard_negatives", None)
             corpus_id, corpus_hash = moved[0].id, moved[0].content_hash
             copy = dataclasses.replace(copy, corpus_id=corpus_id, corpus_hash=corpus_hash, parameters=parameters)
 
@@ -157,13 +166,16 @@ def leave_out(
     ``drop`` says of the queries of a document which ones go. ``reason`` stands in the copy's parameters under
     ``without``, with their number.
     """
-    n = sum(sum(map(bool, drop(line.queries))) for line in store.read_queries(workspace, query_set.id))
+    n = 0
+    for line in store.read_queries(workspace, query_set.id):
+        n += sum(map(bool, drop(line.queries)))
+
     if not n:
         return query_set, 0
 
     def stays(document: DocumentQueries) -> list[str | None]:
         dropped = drop(document.queries)
-        return [None if dropped[at] else text for at, text in enumerate(document.queries)]
+        return [None if drops else text for text, drops in zip(document.queries, dropped, strict=True)]
 
     derived = derive(workspace, query_set, stays, name, {"without": {**reason, "queries": n}})
     return derived.query_set, derived.dropped
@@ -207,7 +219,12 @@ class Decisions:
         """``accept``, ``reject``, ``edit``, or nothing."""
         if query_id in self.edited:
             return EDIT
-        return ACCEPT if query_id in self.accepted else REJECT if query_id in self.rejected else ""
+        if query_id in self.accepted:
+            return ACCEPT
+        if query_id in self.rejected:
+            return REJECT
+
+        return ""
 
 
 def decide(
@@ -239,10 +256,13 @@ def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     for line in actions.read(store.files(workspace, query_set.id).review, DECISION):
         about_this = query_set.content_hash and line["content_hash"] == query_set.content_hash
         if about_this and (line["decision"] != EDIT or "text" in line):
-            last.update({name: (line["decision"], line.get("text", "")) for name in line["queries"]})
-    by_decision = {d: frozenset(name for name, (was, _) in last.items() if was == d) for d in DECISIONS}
-    edited = {name: text for name, (was, text) in last.items() if was == EDIT}
-    return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited)
+            last |= dict.fromkeys(line["queries"], (line["decision"], line.get("text", "")))
+
+    by_decision: dict[str, dict[str, str]] = {decision: {} for decision in DECISIONS}
+    for name, (decision, text) in last.items():
+        by_decision[decision][name] = text
+
+    return Decisions(frozenset(by_decision[ACCEPT]), frozenset(by_decision[REJECT]), by_decision[EDIT])
 
 
 def reviewed(workspace: Workspace, query_set: QuerySet, *, name: str = "", only_accepted: bool = False) -> Derived:
@@ -257,10 +277,15 @@ def reviewed(workspace: Workspace, query_set: QuerySet, *, name: str = "", only_
         texts: list[str | None] = []
         for query_id, text in document.with_ids():
             decision = decisions.of(query_id)
-            dropped = "rejected" if decision == REJECT else "undecided" if only_accepted and not decision else ""
-            if dropped:
-                counts[dropped] += 1
-            texts.append(None if dropped else decisions.edited.get(query_id, text))
+            if decision == REJECT:
+                counts["rejected"] += 1
+                texts.append(None)
+            elif only_accepted and not decision:
+                counts["undecided"] += 1
+                texts.append(None)
+            else:
+                texts.append(decisions.edited.get(query_id, text))
+
         return texts
 
     facts = {
@@ -293,7 +318,10 @@ def carry_query_sets(
             carried = {"grown_from": growth.previous.id, "carried": {"from": source.id, "stale": n}}
             store.update(workspace, made.id, parameters={**made.parameters, **carried})
             ids.append(made.id)
-            stale = f"; {n:,} are stale" if n else ""
-            said.append(f"Carried over as {made.name}: {counted(made.n_queries, 'query', 'queries')}{stale}.")
+
+            text = f"Carried over as {made.name}: {counted(made.n_queries, 'query', 'queries')}"
+            if n:
+                text += f"; {n:,} are stale"
+            said.append(f"{text}.")
 
     return ids, said

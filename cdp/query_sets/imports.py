@@ -42,6 +42,7 @@ from cdp.query_sets.shapes import (
     LOG_PROBS,
     NamedDocument,
     RowDocuments,
+    first_value,
     holds_passages,
     log_probability,
     passages_of,
@@ -86,7 +87,9 @@ def import_queries(
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
     notes: list[str] = []
 
+    file = None
     if isinstance(source, Path):
+        file = source
         rows, label = read_path(source, options, notes), name or shown_name(source.name.split(".")[0])
     else:
         rows, label = read_pairs(source), name or "imported"
@@ -103,14 +106,16 @@ def import_queries(
                     taken.add(row)
 
             if not taken.queries:
-                raise taken.nothing(corpus.id, source if isinstance(source, Path) else None)
+                raise taken.nothing(corpus.id, file)
 
             write_jsonl(files.queries, taken.lines(ids))
             totals = store.count(files.queries)
             parameters: dict[str, Any] = {**stated.pop("parameters"), **taken.facts()}
             # The hash of a set is over ids and queries; with more than these, over the whole lines.
-            more = taken.facts() or taken.any(lambda query: query.logprob is not None)
-            content_hash = sha256_file(files.queries)[:16] if more else totals.content_hash
+            content_hash = totals.content_hash
+            if taken.facts() or taken.has_logprobs:
+                content_hash = sha256_file(files.queries)[:16]
+
             notes += taken.notes()
             query_set = QuerySet(
                 **{**stated, "kind": kind or stated["kind"]},
@@ -161,9 +166,17 @@ def _with_origin(workspace: Workspace, present: QuerySet, stated: QuerySet) -> Q
     """The set that was there, with what its second import says of its origin and licence, if it says anything."""
     if stated.kind == KIND_OF[UNKNOWN] and not stated.licence:
         return present
-    fields = ("kind", "model", "prompt_hash", "licence", "parameters")
-    changes = {name: getattr(stated, name) for name in fields if getattr(stated, name) != getattr(present, name)}
-    return store.update(workspace, present.id, **changes) if changes and present.imported else present
+    if not present.imported:
+        return present
+
+    changes: dict[str, Any] = {}
+    for name in ("kind", "model", "prompt_hash", "licence", "parameters"):
+        if getattr(stated, name) != getattr(present, name):
+            changes[name] = getattr(stated, name)
+
+    if not changes:
+        return present
+    return store.update(workspace, present.id, **changes)
 
 
 @dataclass(slots=True)
@@ -212,8 +225,11 @@ class _Taken:
         per_query = zip(row.queries, logprobs, row.negatives or itertools.repeat(()), strict=False)
         for query, logprob, passages in per_query:
             text = " ".join(query.split())
-            if not text or storable(text)[1]:
-                self._reject(row, UNSTORABLE if text else "the query is empty")
+            if not text:
+                self._reject(row, "the query is empty")
+                continue
+            if storable(text)[1]:
+                self._reject(row, UNSTORABLE)
                 continue
 
             known = of_document.get(text)
@@ -241,7 +257,7 @@ class _Taken:
         if not passage.text:
             return named
         by_text, text_of = self._texts
-        text = hash(" ".join(passage.text.split()))
+        text = _text_hash(passage.text)
         if named is not None and text in text_of[self.positions[named]]:
             return named
         # An id of one collection may be that of another document in this one: the text says which is meant.
@@ -249,58 +265,75 @@ class _Taken:
         return by_text.get(text, named)
 
     @cached_property
-    def _texts(self) -> tuple[dict[int, str], list[tuple[int, ...]]]:
+    def _texts(self) -> tuple[dict[int, str], list[tuple[int, int]]]:
         """The first document with each text, its title before it or not, and the texts of each; by their hashes."""
         by_text: dict[int, str] = {}
         text_of = []
         for document in self.documents():
-            texts = tuple(hash(" ".join(text.split())) for text in (document.content, document.text))
+            texts = _text_hash(document.content), _text_hash(document.text)
             text_of.append(texts)
             for text in texts:
                 by_text.setdefault(text, document.id)
+
         return by_text, text_of
 
-    def any(self, holds: Callable[[_Query], Any]) -> bool:
-        """Return True if it holds for any query."""
-        return any(holds(query) for queries in self.queries.values() for query in queries.values())
+    def _each(self) -> Iterator[_Query]:
+        """Every query of every document."""
+        for queries in self.queries.values():
+            yield from queries.values()
+
+    @property
+    def has_logprobs(self) -> bool:
+        """Whether a query came with its log-probability."""
+        return any(query.logprob is not None for query in self._each())
 
     def facts(self) -> dict[str, Any]:
         """Return what the manifest says beside the queries: how many negatives there are, and that they have scores."""
-        n_negatives = sum(len(query.negatives) for queries in self.queries.values() for query in queries.values())
-        scored = self.any(lambda query: query.teacher)
-        return {
-            **({"hard_negatives": n_negatives} if n_negatives else {}),
-            **({"teacher": "imported"} if scored else {}),
-        }
+        facts: dict[str, Any] = {}
+        for query in self._each():
+            if query.negatives:
+                facts["hard_negatives"] = facts.get("hard_negatives", 0) + len(query.negatives)
+            if query.teacher:
+                facts["teacher"] = "imported"
+
+        return facts
 
     def notes(self) -> list[str]:
         """Say how many documents were found by an id alone."""
-        n = self.n_other_text
-        return [f"{n:,} documents were found by their ids; their texts here are others."] if n else []
+        if not self.n_other_text:
+            return []
+        return [f"{self.n_other_text:,} documents were found by their ids; their texts here are others."]
 
     def lines(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield one line per document, in the order of the corpus."""
         for at, queries in sorted(self.queries.items()):
+            line = {"document_id": ids[at], "position": at, "queries": list(queries)}
             known = list(queries.values())
-            lists: dict[str, list[Any]] = {
-                "negatives": [list(query.negatives) for query in known],
-                "teacher": [query.teacher for query in known],
-                "logprobs": [query.logprob for query in known],
-            }
-            said = {name: values for name, values in lists.items() if any(value not in ([], None) for value in values)}
-            yield {"document_id": ids[at], "position": at, "queries": list(queries), **said}
+            negatives = [list(query.negatives) for query in known]
+            teacher = [query.teacher for query in known]
+            logprobs = [query.logprob for query in known]
+
+            if any(negatives):
+                line["negatives"] = negatives
+            if any(teacher):
+                line["teacher"] = teacher
+            if logprobs.count(None) < len(logprobs):
+                line["logprobs"] = logprobs
+
+            yield line
 
     def nothing(self, corpus_id: str, source: Path | None) -> InputError:
         """Return the error of an import without a single query."""
-        judged = f", {self.n_not_relevant} judged not relevant" if self.n_not_relevant else ""
-        foreign = 0 < self.n_unknown == self.n_rejected
-        return InputError(
-            f"None of the {self.n_rejected} rows belongs to a document of {corpus_id}."
-            if foreign
-            else f"There is no query to import ({self.n_rejected} rows rejected{judged}).",
-            hint=" ".join(self.first_rejected[:3]) or "The file is empty.",
-            file=source,
-        )
+        rejected = f"{self.n_rejected} rows rejected"
+        if self.n_not_relevant:
+            rejected += f", {self.n_not_relevant} judged not relevant"
+
+        message = f"There is no query to import ({rejected})."
+        if 0 < self.n_unknown == self.n_rejected:
+            message = f"None of the {self.n_rejected} rows belongs to a document of {corpus_id}."
+
+        hint = " ".join(self.first_rejected[:3]) or "The file is empty."
+        return InputError(message, hint=hint, file=source)
 
     def _reject(self, row: QueryRow, reason: str) -> None:
         self.n_rejected += 1
@@ -308,6 +341,10 @@ class _Taken:
             self.first_rejected.append(f"Line {row.line}: {reason}.")
         record = {"line": row.line, "document_id": row.document.id, "reason": reason}
         self.log.write(json.dumps(record) + "\n")
+
+
+def _text_hash(text: str) -> int:
+    return hash(" ".join(text.split()))
 
 
 class ImportOptions(Config):
@@ -409,7 +446,7 @@ class _Columns:
         document, query = self.of(dict.fromkeys(self.names))
         used = {*document[:1], *query[:1], *self.grades.columns, NEGATIVES, *LOG_PROBS}
         unused = [name for name in self.names if name not in used and not holds_passages(name)]
-        return [note for note in (self.grades.sentence(), not_taken(unused)) if note]
+        return list(filter(None, [self.grades.sentence(), not_taken(unused)]))
 
 
 def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = None) -> Iterator[QueryRow]:
@@ -419,8 +456,11 @@ def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = 
     reader = format_of(source, read)
     assert isinstance(reader, RowFormat)
     # Parquet's reader of documents takes the columns of documents alone.
-    whole = (Row(number, values) for number, values in enumerate(parquet.records(source), start=1))
-    given_rows = whole if reader.name == parquet.NAME else reader.rows(source, read)
+    given_rows: Iterable[Row | BadRow]
+    if reader.name == parquet.NAME:
+        given_rows = map(Row, itertools.count(1), parquet.records(source))
+    else:
+        given_rows = reader.rows(source, read)
 
     rows = itertools.chain.from_iterable(map(unfolded, given_rows))
     head = list(itertools.islice(rows, LOOKED_AT))
@@ -442,8 +482,8 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
     except ValueError as error:
         yield QueryRow(number, reason=str(error))
         return
-    documents = held.positives if held else [_document(record, columns)]
-    for document in documents:
+
+    for document in held.positives if held else [_document(record, columns)]:
         if isinstance(document, str):
             yield QueryRow(number, reason=document)
         else:
@@ -453,11 +493,14 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
 def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument | str:
     """Return the document that a line names by its id, or the reason why it names none."""
     fields, _ = columns.of(record)
-    document_id = next((record[name] for name in fields if record.get(name) not in (None, "")), None)
+    document_id = first_value(record, fields, missing=(None, ""))
     if document_id is None:
         return f"there is no document id ({_looked_for(columns.options.document_field, DOCUMENT_FIELDS, record)})"
+    if isinstance(document_id, str) and columns.table:
+        return NamedDocument(document_id.strip())
     if isinstance(document_id, str):
-        return NamedDocument(document_id.strip() if columns.table else document_id)
+        return NamedDocument(document_id)
+
     try:
         return NamedDocument(checked_id(document_id, ""))
     except RefusedValueError:
@@ -468,56 +511,70 @@ def _row(
     number: int, document: NamedDocument, held: RowDocuments | None, record: Mapping[str, Any], columns: _Columns
 ) -> QueryRow:
     _, query_fields = columns.of(record)
-    value = next((record[name] for name in query_fields if name in record), None)
+    queries = first_value(record, query_fields, missing=())
+    if isinstance(queries, str):
+        queries = [queries]
 
-    queries = [value] if isinstance(value, str) else value
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
         looked = _looked_for(columns.options.query_field, QUERY_FIELDS, record)
         return QueryRow(number, document, reason=f"there is no query, a text or a list of texts ({looked})")
 
-    grade = 1 if held else columns.grades.of(record)
+    row = QueryRow(number, document, tuple(queries), logprobs=log_probability(record, len(queries)))
+    if held:
+        return dataclasses.replace(row, negatives=(held.negatives,) * len(queries))
+
+    grade = columns.grades.of(record)
     if grade is None:
         return QueryRow(number, document, reason=f"no grade in {' or '.join(columns.grades.columns)}: {A_GRADE}")
 
     try:
-        named = (held.negatives,) * len(queries) if held else _negatives(record.get(NEGATIVES) or [], len(queries))
+        negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
     except ValueError as error:
         return QueryRow(number, document, reason=str(error))
 
-    logprobs = log_probability(record, len(queries))
-    return QueryRow(number, document, tuple(queries), negatives=named, relevant=grade > 0, logprobs=logprobs)
+    return dataclasses.replace(row, negatives=negatives, relevant=grade > 0)
 
 
 def _looked_for(chosen: str | None, fields: Sequence[str], record: Mapping[str, Any]) -> str:
     """``one of query, text …``, or of a field that the user chose ``field qery; did you mean query?``."""
     if chosen is None:
         return f"one of {', '.join(fields[:8])} …"
+    if chosen in record:
+        return f"field {chosen}"
+
     field_names = [name for name in itertools.islice(record, LOOKED_THROUGH) if len(name) <= LONGEST_SHOWN]
-    near = "" if chosen in record else nearest(chosen, field_names)
-    return f"field {chosen}{f'; did you mean {near}?' if near else ''}"
+    near = nearest(chosen, field_names)
+    return f"field {chosen}; did you mean {near}?" if near else f"field {chosen}"
 
 
 def _negatives(value: Any, n_queries: int) -> tuple[tuple[NamedDocument, ...], ...]:
     """The hard negatives of each query: one list of document ids for all of them, or one list per query."""
     if not isinstance(value, list):
         raise ValueError(f'"{NEGATIVES}" is no list of document ids')
-    if not any(isinstance(item, list) for item in value):
-        return (_ids(value),) * n_queries if value else ()
-    if len(value) != n_queries or not all(isinstance(item, list) for item in value):
+    if not value:
+        return ()
+
+    kinds = set(map(type, value))
+    if list not in kinds:
+        return (_ids(value),) * n_queries
+    if len(value) != n_queries or kinds != {list}:
         raise ValueError(f'"{NEGATIVES}" has {len(value)} lists for {n_queries} queries')
+
     return tuple(map(_ids, value))
 
 
 def _ids(value: list[Any]) -> tuple[NamedDocument, ...]:
-    if any(isinstance(item, (dict, list)) for item in value):
+    if {dict, list} & set(map(type, value)):
         raise ValueError(f'"{NEGATIVES}" is no list of document ids')
-    return tuple(NamedDocument(str(item)) for item in value)
+    return tuple(map(NamedDocument, map(str, value)))
 
 
 def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[QueryRow]:
     """Rows from (document id, query or queries) pairs; their number counts as the line."""
     for number, (document_id, queries) in enumerate(pairs, start=1):
-        yield QueryRow(number, NamedDocument(document_id), (queries,) if isinstance(queries, str) else tuple(queries))
+        if isinstance(queries, str):
+            queries = (queries,)
+        yield QueryRow(number, NamedDocument(document_id), tuple(queries))
 
 
 def read_path(path: Path, options: ImportOptions, notes: list[str] | None = None) -> Iterator[QueryRow]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -35,8 +35,11 @@ class NamedDocument(NamedTuple):
     @property
     def shown(self) -> str:
         """The id, and the beginning of the text."""
-        text = f"with the text {self.text[:40]!r}" if self.text else ""
-        return " ".join(filter(None, [repr(self.id) if self.id or not text else "", text]))
+        if not self.text:
+            return repr(self.id)
+
+        text = f"with the text {self.text[:40]!r}"
+        return f"{self.id!r} {text}" if self.id else text
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,9 @@ def holds_passages(name: str) -> bool:
 def passages_of(record: Mapping[str, Any]) -> RowDocuments | None:
     """Return the documents that a row holds by text; None where it holds none. ValueError for another shape."""
     if _TEVATRON[0] in record:
-        positives, negatives = (list(map(_passage, _list(record, name))) for name in _TEVATRON)
+        positives, negatives = _passages(record, _TEVATRON[0]), _passages(record, _TEVATRON[1])
     elif isinstance(record.get("pos"), list):
-        positives, negatives = (_texts(record, name) for name in ("pos", "neg"))
+        positives, negatives = _texts(record, "pos"), _texts(record, "neg")
     elif isinstance(record.get(_PYLATE[0]), list):
         # A file of PyLate ranks documents by their scores alone; in ours the first one is the query's own.
         found = _in_parallel(*(_list(record, name) for name in _PYLATE))
@@ -79,10 +82,13 @@ def _beside_negatives(record: Mapping[str, Any]) -> tuple[list[NamedDocument], l
     names = sorted(filter(_NEGATIVE.fullmatch, record), key=lambda name: (len(name), name))
     texts = list(positives)
     for name in names:
-        texts += [] if record[name] in (None, "") else _as_list(record[name])
+        if record[name] not in (None, ""):
+            texts += _as_list(record[name])
 
-    label = record.get(_LABEL)
-    scores = label if isinstance(label, list) else []
+    scores = record.get(_LABEL)
+    if not isinstance(scores, list):
+        scores = []
+
     found = _in_parallel(texts, [], scores)
     return found[: len(positives)], found[len(positives) :]
 
@@ -93,21 +99,35 @@ def _as_list(value: Any) -> list[Any]:
 
 def log_probability(record: Mapping[str, Any], n_queries: int) -> tuple[float | None, ...]:
     """Return each query's mean token log-probability. InPars lists those of the tokens, our files a mean per query."""
-    value = next((record[name] for name in LOG_PROBS if record.get(name) is not None), None)
+    value = first_value(record, LOG_PROBS, missing=(None,))
     values = list(map(_number, _as_list(value)))
-    if n_queries == 1:
-        known = [number for number in values if number is not None]
-        return (math.fsum(known) / len(known),) if known else (None,)
-    return tuple(values) if len(values) == n_queries else (None,) * n_queries
+    unknown = (None,) * n_queries
+    if n_queries > 1:
+        return tuple(values) if len(values) == n_queries else unknown
+
+    known = [number for number in values if number is not None]
+    if not known:
+        return unknown
+    return (math.fsum(known) / len(known),) * n_queries
+
+
+def first_value(record: Mapping[str, Any], names: Iterable[str], missing: Sequence[Any]) -> Any:
+    """Return what a row says in the first of these fields that it fills; None where it fills none."""
+    for name in names:
+        if name in record and record[name] not in missing:
+            return record[name]
+
+    return None
 
 
 def unfolded(row: Row | BadRow) -> Iterator[Row | BadRow]:
     """Yield a row as it is, that of a record of Argilla with its fields side by side; of a question set of LlamaIndex,
     which is one object, a row per query."""
-    values = row.values if isinstance(row, Row) else {}
-    if isinstance(values.get("relevant_docs"), dict) and isinstance(values.get("queries"), dict):
-        yield from _question_set(values)
-    elif isinstance(row, Row) and isinstance(values.get("fields"), dict):
+    if isinstance(row, BadRow):
+        yield row
+    elif isinstance(row.values.get("relevant_docs"), dict) and isinstance(row.values.get("queries"), dict):
+        yield from _question_set(row.values)
+    elif isinstance(row.values.get("fields"), dict):
         yield _argilla(row)
     else:
         yield row
@@ -117,8 +137,10 @@ def _question_set(values: Mapping[str, Any]) -> Iterator[Row]:
     texts = _mapping(values.get("corpus"))
     for number, (query_id, query) in enumerate(values["queries"].items(), start=1):
         ids = values["relevant_docs"].get(query_id)
-        known = ids if isinstance(ids, list) else []
-        passages = [{"docid": id, "text": texts.get(str(id), "")} for id in known]
+        if not isinstance(ids, list):
+            ids = []
+
+        passages = [{"docid": id, "text": texts.get(str(id), "")} for id in ids]
         yield Row(number, {"query": query, _TEVATRON[0]: passages})
 
 
@@ -127,15 +149,16 @@ def _argilla(row: Row) -> Row | BadRow:
     values = row.values
     if values.get("status") == "discarded":
         return BadRow(row.line, "discarded", "a record that was discarded in Argilla")
-    metadata, fields, responses = (_mapping(values.get(part)) for part in ("metadata", "fields", "responses"))
-    flat = {"id": values.get("id"), **metadata, **fields}
-    for question, answers in responses.items():
+
+    flat = {"id": values.get("id"), **_mapping(values.get("metadata")), **_mapping(values.get("fields"))}
+    for question, answers in _mapping(values.get("responses")).items():
         given = [answer.get("value") for answer in answers or () if isinstance(answer, dict)]
         if not given:
             continue
         if given.count(given[0]) < len(given):
             return BadRow(row.line, "disagreement", f"the answers to {question!r} in Argilla differ")
         flat[question] = given[0]
+
     return Row(row.line, flat)
 
 
@@ -150,6 +173,11 @@ def _list(record: Mapping[str, Any], name: str) -> list[Any]:
     return value
 
 
+def _passages(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
+    """The passages of Tevatron's lists: objects."""
+    return list(map(_passage, _list(record, name)))
+
+
 def _passage(value: Any) -> NamedDocument:
     if not isinstance(value, dict):
         raise ValueError("a passage is no object with docid and text")
@@ -159,14 +187,18 @@ def _passage(value: Any) -> NamedDocument:
 
 def _texts(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
     """The passages of FlagEmbedding's lists: texts, maybe with ids and scores beside them."""
-    return _in_parallel(*(_list(record, field) for field in (name, f"{name}_id", f"{name}_scores")))
+    return _in_parallel(_list(record, name), _list(record, f"{name}_id"), _list(record, f"{name}_scores"))
 
 
-def _in_parallel(texts: list[Any], *beside: list[Any]) -> list[NamedDocument]:
+def _in_parallel(texts: list[Any], ids: list[Any], scores: list[Any]) -> list[NamedDocument]:
     """Documents of a list of texts, with the ids and scores beside it where these are as many."""
-    ids, scores = (values if len(values) == len(texts) else [None] * len(texts) for values in beside)
-    rows = zip(ids, texts, scores, strict=True)
-    return [NamedDocument(_id(id), _text(text), _number(score)) for id, text, score in rows]
+    unknown = [None] * len(texts)
+    if len(ids) != len(texts):
+        ids = unknown
+    if len(scores) != len(texts):
+        scores = unknown
+
+    return list(map(NamedDocument, map(_id, ids), map(_text, texts), map(_number, scores)))
 
 
 def _text(value: Any) -> str:
@@ -176,12 +208,16 @@ def _text(value: Any) -> str:
 
 
 def _id(value: Any) -> str:
+    if value is None:
+        return ""
+
     try:
-        return "" if value is None else checked_id(value, "")
+        return checked_id(value, "")
     except RefusedValueError:
         return ""
 
 
 def _number(value: Any) -> float | None:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    return number if math.isfinite(number) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

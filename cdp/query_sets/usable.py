@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,20 +27,33 @@ from cdp.query_sets.store import QueryScores, document_queries
 
 def references(sets: Sequence[QuerySet]) -> dict[str, str]:
     """Return {id: name} of the sets that may serve as human queries: sets by people, then those of unknown origin."""
-    human = {q.id: q.name for q in sets if q.kind == "human"}
-    return human | {q.id: f"{q.name} (origin unknown)" for q in sets if q.kind == "unknown" and q.method != "reasoning"}
+    human: dict[str, str] = {}
+    unknown: dict[str, str] = {}
+    for q in sets:
+        if q.kind == "human":
+            human[q.id] = q.name
+        elif q.kind == "unknown" and q.method != "reasoning":
+            unknown[q.id] = f"{q.name} (origin unknown)"
+
+    return human | unknown
 
 
 def shared(query_set: QuerySet) -> list[str]:
     """Return how many queries several documents share and what follows; empty for none."""
-    said = f"{counted(query_set.n_shared, 'query', 'queries')} of several documents. All of these count as answers; "
-    return [f"{said}training takes none of them as a negative."] if query_set.n_shared else []
+    if not query_set.n_shared:
+        return []
+
+    several = f"{counted(query_set.n_shared, 'query', 'queries')} of several documents"
+    return [f"{several}. All of these count as answers; training takes none of them as a negative."]
 
 
 def round_trips(workspace: Workspace, query_set: QuerySet) -> dict[str, QueryScores]:
     """Return the round-trip ranks of the set's present content by retriever, BM25 first, then the newest."""
-    by = {item.by: item for item in store.list_scores(workspace, query_set, store.ROUND_TRIP)}
-    return {name: by[name] for name in sorted(by, key=lambda name: name != BM25)}
+    by: dict[str, QueryScores] = {}
+    for item in store.list_scores(workspace, query_set, store.ROUND_TRIP):
+        by[item.by] = item
+
+    return dict(sorted(by.items(), key=lambda item: item[0] != BM25))
 
 
 def made_from(workspace: Workspace, query_set: QuerySet) -> list[QuerySet]:
@@ -101,8 +115,9 @@ def chosen(workspace: Workspace, query_set: QuerySet, table: QueryTable, show: s
         return np.ones(len(table), bool)
     if show == UNUSABLE:
         return np.asarray(_unusable(workspace, query_set, table) != "", bool)
-    made, wanted = decisions(workspace, query_set), "" if show == UNDECIDED else show
-    return np.fromiter((made.of(name) == wanted for name in table.ids), bool, len(table))
+
+    made = np.array(list(map(decisions(workspace, query_set).of, table.ids)))
+    return np.asarray(made == ("" if show == UNDECIDED else show), bool)
 
 
 def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index: int) -> ReviewedDocument:
@@ -116,20 +131,22 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
         content = None
 
     made = decisions(workspace, query_set)
-    ranks = {by: scores.values for by, scores in round_trips(workspace, query_set).items()}
+    measured = round_trips(workspace, query_set)
     written = document_queries(line)
     words = count_content_words(written.queries, query_set.language or "en").tolist()
-    first = int(np.searchsorted(table.document, index))
-    listed = tuple(
-        ReviewedQuery(
-            row, query_id, made.edited.get(query_id, text), text, cw, REASONS.get(table.reasons[row], ""),
-            {by: int(values[row]) for by, values in ranks.items()}, made.of(query_id),
-        )
-        for row, ((query_id, text), cw) in enumerate(zip(written.with_ids(), words, strict=True), first)
-    )  # fmt: skip
 
-    together = get_documents(workspace, query_set.corpus_id, written.together) if content else {}
-    return ReviewedDocument(name, content, listed, tuple(together.values()))
+    listed = []
+    first = int(np.searchsorted(table.document, index))
+    for row, ((query_id, text), cw) in enumerate(zip(written.with_ids(), words, strict=True), first):
+        ranks = {by: int(scores.values[row]) for by, scores in measured.items()}
+        edited, reason = made.edited.get(query_id, text), REASONS.get(table.reasons[row], "")
+        listed.append(ReviewedQuery(row, query_id, edited, text, cw, reason, ranks, made.of(query_id)))
+
+    together: dict[str, Document] = {}
+    if content:
+        together = get_documents(workspace, query_set.corpus_id, written.together)
+
+    return ReviewedDocument(name, content, tuple(listed), tuple(together.values()))
 
 
 def origin(query_set: QuerySet) -> str:
@@ -144,7 +161,10 @@ def origin(query_set: QuerySet) -> str:
         kept = counted(query_set.n_queries, "query", "queries")
         return f"Carried over from {parent} to the new version of its documents: {kept}, {carried['stale']:,} stale."
 
-    without = made if isinstance(made := facts.get("without"), dict) else {}
+    without = facts.get("without")
+    if not isinstance(without, dict):
+        without = {}
+
     if isinstance(facts.get("review"), dict) and without.get("review"):
         made = facts["review"]
         return (
@@ -152,7 +172,10 @@ def origin(query_set: QuerySet) -> str:
             f"{made.get('rejected', 0):,} rejected."
         )
 
-    how = f"the filter {without['filter']}" if without.get("filter") else "leaving out judged queries"
+    how = "leaving out judged queries"
+    if without.get("filter"):
+        how = f"the filter {without['filter']}"
+
     return f"Made from {parent} by {how}: {int(without.get('queries') or 0):,} queries left out."
 
 
@@ -168,7 +191,7 @@ class Usability:
 
     @property
     def share(self) -> float:
-        return self.usable / self.n if self.n else 0.0
+        return self.usable / max(1, self.n)
 
 
 def usability(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Usability:
@@ -182,15 +205,23 @@ def usability(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> U
 def _unusable(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> NDArray[Any]:
     """Return why each query is not usable, in words, (n,); empty for a usable one."""
     reasons = np.array([REASONS.get(name, "") for name in table.reasons], object)
-    ranks = [scores.values for scores in round_trips(workspace, query_set).values()]
-    if ranks:
-        found = np.logical_or.reduce([(values > 0) & (values <= USABLE_WITHIN) for values in ranks])
-        reasons[~found & (reasons == "")] = f"document not found within {USABLE_WITHIN}"
+    measured = round_trips(workspace, query_set)
+    if not measured:
+        return reasons
+
+    found = np.zeros(len(reasons), bool)
+    for scores in measured.values():
+        found |= (scores.values > 0) & (scores.values <= USABLE_WITHIN)
+
+    reasons[~found & (reasons == "")] = f"document not found within {USABLE_WITHIN}"
     return reasons
 
 
 def q_doc_notes(workspace: Workspace, query_sets: Iterable[QuerySet]) -> list[str]:
     """Return what Q/Doc counts where the files of one of these corpora were cut; else nothing."""
-    cut = {manifest.id for manifest in list_corpora(workspace) if manifest.unit == "passage"}
-    whole = cut.isdisjoint(query_set.corpus_id for query_set in query_sets)
-    return [] if whole else ["Q/Doc counts queries per passage where files were cut into passages."]
+    corpora = set(map(attrgetter("corpus_id"), query_sets))
+    for manifest in list_corpora(workspace):
+        if manifest.unit == "passage" and manifest.id in corpora:
+            return ["Q/Doc counts queries per passage where files were cut into passages."]
+
+    return []

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -40,7 +41,7 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.principle.options import Choice, name_of
+from cdp.principle.options import name_of
 from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
@@ -171,8 +172,9 @@ def stated(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) -> di
 def whole_of(workspace: Workspace, benchmark: str) -> tuple[str, str]:
     """(benchmark, split) that a sample was drawn from; its own name where it is none, or is no longer here."""
     with suppress(CdpError, OSError, ValueError):
-        subset = manifests.read(workspace.benchmarks / benchmark).subset
-        return (subset.of, subset.split) if subset is not None else (benchmark, "")
+        if subset := manifests.read(workspace.benchmarks / benchmark).subset:
+            return subset.of, subset.split
+
     return benchmark, ""
 
 
@@ -197,8 +199,7 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
         return e
 
     def load() -> Evidence:
-        shown = [run for arm in e.arms for run in arm.shown]
-        missing = judged.missing(qrels, *shown)
+        missing = judged.missing(qrels, *chain.from_iterable(arm.shown for arm in e.arms))
         top = judged.all_relevant(qrels, missing)
 
         arms = []
@@ -228,10 +229,13 @@ def _by_people(workspace: Workspace, e: Evidence) -> Evidence:
 
     def scored(run: Mapping[str, Sequence[str]]) -> list[float]:
         # A document that people did not grade leaves its query unlabelled.
-        labelled = [query for query in queries if query in by.people and by.people[query].keys() >= set(run[query])]
-        scores = scores_of({query: run[query] for query in labelled}, by.people)
-        percent = {query: 100 * scores[query] for query in labelled}
-        return [percent.get(query, math.nan) for query in queries]
+        labelled: dict[str, Sequence[str]] = {}
+        for query in queries:
+            if query in by.people and by.people[query].keys() >= set(run[query]):
+                labelled[query] = run[query]
+
+        scores = scores_of(labelled, by.people)
+        return [100 * scores[query] if query in labelled else math.nan for query in queries]
 
     arms = []
     for arm in e.arms:
@@ -243,8 +247,11 @@ def _by_people(workspace: Workspace, e: Evidence) -> Evidence:
 
 def _queries_of(arms: Sequence[Arm]) -> list[str]:
     """The reported queries, where what each arm retrieved for them was kept; else none."""
-    kept = all(arm.shown and len(arm.shown) == len(arm.scores) for arm in arms)
-    return sorted(arms[0].shown[0]) if arms and kept else []
+    for arm in arms:
+        if not arm.shown or len(arm.shown) != arm.n_seeds:
+            return []
+
+    return sorted(arms[0].shown[0]) if arms else []
 
 
 def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlier: bool) -> dict[str, Any]:
@@ -303,7 +310,8 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
         by_corpus[source.corpus or _corpus_of(workspace, source.query_set)].append(source)
 
     everything = latest(list(records.list_records(view.folder)))
-    scores, behind = read_scores(everything, {b["place"]: b["place"] for b in about["benchmarks"]})
+    places = list(map(itemgetter("place"), about["benchmarks"]))
+    scores, behind = read_scores(everything, dict(zip(places, places, strict=True)))
     finished = [r for r in everything if not r.get("failure") and r["condition"]]
     of_study: dict[str, Any] = {
         "study": view.id,
@@ -311,13 +319,16 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
         "recorded": records.is_recorded(view.folder),
         "finished": len(finished),
         "planned": len(conditions(config, sources)),
-        "dev": config.dev[0].replace(":", "/") if len(config.dev) == 1 else "",
+        "dev": "",
     }
+
+    if len(config.dev) == 1:
+        of_study["dev"] = config.dev[0].replace(":", "/")
 
     found = []
     for facts, (corpus, own), retriever in product(about["benchmarks"], by_corpus.items(), config.retrievers):
         arms = list(_arms(scores, behind, facts["place"], retriever, own, config.held_equal))
-        if not any(arm.trained for arm in arms):
+        if not any(map(attrgetter("trained"), arms)):
             continue
 
         training = [r["training"] for r in finished if r["retriever"] == retriever]
@@ -362,8 +373,8 @@ def _of_retriever(name: str, protocol: str) -> dict[str, Any]:
 
 
 def _of_arms(arms: Sequence[Arm]) -> dict[str, Any]:
-    trained = [arm for arm in arms if arm.trained]
-    documents = max(arm.documents for arm in trained)
+    trained = list(filter(attrgetter("trained"), arms))
+    documents = max(map(attrgetter("documents"), trained))
     steps = [arm.steps for arm in trained if not arm.fused]
     return {
         "documents": documents,
@@ -383,9 +394,14 @@ def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
     """Who judged a benchmark's queries, as its manifest says."""
     if source.get("judge"):
         writer = str(source.get("written_by") or PEOPLE)
-        by = "" if writer == PEOPLE else writer
-        return {"judged_by": MODEL, "judge": str(source["judge"]), "queries_by": by}
-    return {"judged_by": TEMPLATE if source.get("queries") == "template" else PEOPLE}
+        if writer == PEOPLE:
+            writer = ""
+        return {"judged_by": MODEL, "judge": str(source["judge"]), "queries_by": writer}
+
+    if source.get("queries") == "template":
+        return {"judged_by": TEMPLATE}
+
+    return {"judged_by": PEOPLE}
 
 
 def _arms(
@@ -476,8 +492,7 @@ def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[FirstTen]:
     found = []
     for record in sorted(behind, key=lambda record: (record.get("condition") or {}).get("seed", 0)):
         evaluation = record["evaluations"].get(place)
-        run = records.firsts(evaluation) if evaluation else None
-        if run is not None:
+        if evaluation and (run := records.firsts(evaluation)) is not None:
             found.append(run)
 
     return found
@@ -501,8 +516,11 @@ def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | Non
         return None
 
     choice, basis = answer.choice, answer.basis
-    params: dict[str, str | list[str]] = {"corpus": corpus} if corpus else {}
-    arm = next((a for a in answer.options if Choice.of(a) == choice), None)
+    params: dict[str, str | list[str]] = {}
+    if corpus:
+        params["corpus"] = corpus
+
+    arm = answer.chosen
     if arm is None or not arm.trained:
         if not choice.kind or choice.kind == RETRIEVER:
             return None
@@ -531,7 +549,7 @@ def next_step(workspace: Workspace, answer: Decision, corpus: str) -> Step | Non
 
 def reference(answer: Decision) -> Arm | None:
     """The option that all others are shown against: the choice, else the cheapest; None where nothing was measured."""
-    return next((a for a in answer.options if Choice.of(a) == answer.choice), next(iter(answer.options), None))
+    return answer.chosen or next(iter(answer.options), None)
 
 
 @dataclass(frozen=True)
@@ -555,12 +573,17 @@ class Option:
             return "none"
         if self.price is None:
             return "not known"
-        return dollars(self.price) if self.price else "free"
+        if not self.price:
+            return "free"
+
+        return dollars(self.price)
 
     @property
     def training_text(self) -> str:
         """How long one training took."""
-        return duration(max(1.0, self.arm.seconds)) if self.arm and self.arm.trained else "–"
+        if not self.arm or not self.arm.trained:
+            return "–"
+        return duration(max(1.0, self.arm.seconds))
 
 
 # What is shown with prices while nothing was measured.
@@ -578,10 +601,14 @@ def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[l
     # Without any queries yet, prices are those of the one endpoint that needs no address, with the paper's model.
     writer = SynthesisConfig.from_dict({"corpus": corpus, **(own_test.last_generator(workspace, corpus) or EXAMPLE)})
     against = reference(answer)
-    over = {id(c.option): c for c in answer.over(against)} if against else {}
+    over: dict[int, ArmDifference] = {}
+    if against:
+        over = {id(c.option): c for c in answer.over(against)}
 
-    arms = answer.evidence.arms if answer.evidence else ()
-    measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
+    measured = list(answer.options)
+    if answer.evidence:
+        measured += [arm for arm in answer.evidence.arms if arm not in answer.options]
+
     offered: list[Arm] = []
     # No advice on queries before there is a retriever that reads them.
     if answer.choice.kind != RETRIEVER:

@@ -10,6 +10,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import compress
+from operator import attrgetter
 from statistics import median
 from typing import Any
 
@@ -57,8 +59,11 @@ def speed_of(key: str, measured: Mapping[str, Speed]) -> Speed:
 
     name, layers = of_speed_key(key)
     whole = DEFAULT_SPEEDS.get(name, SLOW)
+    if not layers:
+        return whole
+
     # What two of six layers were measured to bring.
-    return Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second) if layers else whole
+    return Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second)
 
 
 # Where so many queries have no content word, the language is probably another one.
@@ -116,6 +121,17 @@ class PlannedGeneration:
     cost: float | None = 0.0
 
 
+def sum_if_known(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of costs; None where one is not known."""
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+
+    return total
+
+
 @dataclass(frozen=True)
 class StudyPlan:
     """What a study would run. ``seconds`` is a guess where not all retrievers were ``measured`` here.
@@ -139,13 +155,19 @@ class StudyPlan:
     @property
     def trainings(self) -> int:
         """How many trainings will be run: where the study chooses, those of one retriever."""
-        n = len(self.conditions)
-        return n // len(self.config.retrievers) if self.config.choose else n
+        if not self.config.choose:
+            return len(self.conditions)
+        return len(self.conditions) // len(self.config.retrievers)
+
+    @property
+    def of_baselines(self) -> dict[str, float]:
+        """The seconds of each kind of work that is no training."""
+        return {kind: took for kind, took in self.work.items() if kind not in self.config.retrievers}
 
     @property
     def fixed(self) -> float:
         """The seconds of the start and of what is not trained."""
-        return STARTING_S + sum(took for kind, took in self.work.items() if kind not in self.config.retrievers)
+        return STARTING_S + sum(self.of_baselines.values())
 
     @property
     def promise(self) -> dict[str, Any]:
@@ -155,18 +177,12 @@ class StudyPlan:
     @property
     def requests(self) -> int:
         """How many requests the missing queries take."""
-        return sum(generation.requests for generation in self.generations)
+        return sum(map(attrgetter("requests"), self.generations))
 
     @property
     def cost(self) -> float | None:
         """What they cost in US dollars; None where a price is not known."""
-        total = 0.0
-        for generation in self.generations:
-            if generation.cost is None:
-                return None
-            total += generation.cost
-
-        return total
+        return sum_if_known(map(attrgetter("cost"), self.generations))
 
     @property
     def price(self) -> str:
@@ -226,7 +242,7 @@ def estimate(
     fixed = STARTING_S + sum(work.values())
 
     # What the frozen layers give is computed once for all trainings.
-    once = max(pairs.values(), default=0) + sum(s.n_documents for s in sources) + dev_texts + texts
+    once = max(pairs.values(), default=0) + sum(map(attrgetter("n_documents"), sources)) + dev_texts + texts
     for c, key in keys.items():
         if key != c.cell.retriever:
             work[c.cell.retriever] = speed_of(c.cell.retriever, speeds).encoding_seconds(once)
@@ -241,8 +257,11 @@ def estimate(
         took += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
         work[name] = work.get(name, 0.0) + took
 
-    of_trainings = [seconds for kind, seconds in work.items() if kind in config.retrievers] or [0.0]
-    training = max(of_trainings) if config.choose else sum(of_trainings)
+    of_trainings = [seconds for kind, seconds in work.items() if kind in config.retrievers]
+    training = sum(of_trainings)
+    if config.choose:
+        training = max(of_trainings, default=0.0)
+
     used = dict.fromkeys([*keys.values(), *config.retrievers])
     plan = StudyPlan(
         config=config,
@@ -267,10 +286,11 @@ def _encoded(config: StudyConfig, source: StudySource, benchmarks: Sequence[Mapp
     searched = {place.rpartition(":")[0] or place for place in config.dev}
 
     texts = 0
-    for b, there in zip(benchmarks, judged, strict=True):
-        if there:
-            # Documents that the dev split shares have the vectors of the best checkpoint already.
-            texts += int(b["n_queries"]) if b["name"] in searched else _texts(b)
+    for b in compress(benchmarks, judged):
+        texts += int(b["n_queries"])
+        # Documents that the dev split shares have the vectors of the best checkpoint already.
+        if b["name"] not in searched:
+            texts += int(b["n_documents"])
 
     return texts
 
@@ -278,7 +298,6 @@ def _encoded(config: StudyConfig, source: StudySource, benchmarks: Sequence[Mapp
 def only(plan: StudyPlan, retrievers: Sequence[str]) -> StudyPlan:
     """The plan with these of the retrievers that a study may choose to train; the others are evaluated untrained."""
     others = [name for name in plan.config.retrievers if name not in retrievers]
-    baselines = {kind: took for kind, took in plan.work.items() if kind not in plan.config.retrievers}
     kept = {name: took for name, took in plan.work.items() if name in retrievers}
 
     return replace(
@@ -286,7 +305,7 @@ def only(plan: StudyPlan, retrievers: Sequence[str]) -> StudyPlan:
         config=plan.config.replace(retrievers=retrievers, untrained=[*plan.config.untrained, *others]),
         conditions=tuple(c for c in plan.conditions if c.cell.retriever in retrievers),
         steps={name: n for name, n in plan.steps.items() if name in retrievers},
-        work={**baselines, **kept},
+        work={**plan.of_baselines, **kept},
         seconds=plan.fixed + max(kept.values(), default=0.0),
     )
 
@@ -338,11 +357,17 @@ class Remaining:
         """Return what is left, ``spent`` seconds into a step of ``kind`` of which a ``share`` is done; None where a
         kind was neither promised nor done."""
         each = {**self._each, **self._paced(kind, spent, share)}
-        if any(n and name not in each for name, n in self._left.items()):
-            return None
+        total = 0.0
+        for name, n in self._left.items():
+            if n and name not in each:
+                return None
+            total += n * each.get(name, 0.0)
 
-        total = sum(n * each[name] for name, n in self._left.items() if n)
-        total -= share * each.get(kind, 0.0) if share else min(spent, each.get(kind, 0.0))
+        done = min(spent, each.get(kind, 0.0))
+        if share:
+            done = share * each.get(kind, 0.0)
+
+        total -= done
         if total < self._told or total > STANDS_STILL * self._told + STANDS_STILL_S:
             self._told = max(0.0, total)
         return self._told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,8 @@ def gains(
                     family.append(gain)
 
             corrected = holm([gain.p for gain in family])
-            compared += [replace(gain, p_holm=p) for gain, p in zip(family, corrected, strict=True)]
+            for gain, p in zip(family, corrected, strict=True):
+                compared.append(replace(gain, p_holm=p))
 
     order = list(TITLES)
 
@@ -173,8 +175,9 @@ def _gain(
     points = float(per_query.mean())
     spread = has_spread(by_seed)
     alone = paired_test(per_query, clusters)
-    low, high = alone.low, alone.high
-    p = 1.0 if alone.p_t is None else alone.p_t
+    low, high, p = alone.low, alone.high, alone.p_t
+    if p is None:
+        p = 1.0
 
     if spread and len(per_query) > 1:
         tested = two_level_test(differences, clusters=clusters)
@@ -237,8 +240,11 @@ def read_scores(
 def _cell_of(record: Mapping[str, Any]) -> tuple[Cell, int]:
     """(what a record is of, its seed); 0 is the seed of what is not trained."""
     about = record["condition"]
+    if about is None and record.get("hybrid"):
+        return Cell(str(record["retriever"]), HYBRID), 0
     if about is None:
-        return Cell(str(record["retriever"]), HYBRID if record.get("hybrid") else UNTRAINED), 0
+        return Cell(str(record["retriever"])), 0
+
     return Cell(**{name: about[name] for name in Cell._fields if name in about}), int(about["seed"])
 
 
@@ -261,7 +267,7 @@ def _best_on_dev(behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> set[Cell
             best.append(max((float(e["ndcg@10"]) for e in curve), default=0.0))
         on_dev[cell.retriever][cell] = float(np.mean(best))
 
-    return {max(cells, key=lambda cell: cells[cell]) for cells in on_dev.values()}
+    return {max(cells, key=cells.__getitem__) for cells in on_dev.values()}
 
 
 # Gains of one study or several in one regression: how large they are, and whether they grow with CW.
@@ -299,6 +305,9 @@ class Observation:
         return all(np.isfinite(self.covariates.get(name, np.nan)) for name in names)
 
 
+_FACTS = attrgetter("family", "benchmark", "points", "variance")
+
+
 @dataclass(frozen=True, slots=True)
 class Pooled:
     """A regression. ``terms`` are its coefficients, the mean gain (at the mean of the covariates) among them.
@@ -325,12 +334,11 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
     if not known:
         return Pooled(title, problem="there is no observation.")
 
-    families = [o.family for o in known]
-    n_datasets = len({o.benchmark for o in known})
+    families, benchmarks, points, spreads = zip(*map(_FACTS, known), strict=True)
+    n_datasets = len(set(benchmarks))
     pooled = Pooled(title, n=len(known), n_datasets=n_datasets, n_families=len(set(families)))
 
-    y = np.array([o.points for o in known])
-    variances = np.array([o.variance for o in known])
+    y, variances = np.array(points), np.array(spreads)
     columns: dict[str, Floats] = {}
     for name in names:
         values = np.array([o.covariates[name] for o in known])
@@ -378,21 +386,23 @@ def _of_seeds(known: Sequence[Observation], weights: Floats) -> tuple[float, flo
     Conditions of a study share their seeds: the mean over them is taken per seed. It errs on the wide side, for what
     seeds do to single datasets is in it too.
     """
-    by_study: dict[str, list[tuple[Observation, float]]] = defaultdict(list)
+    by_study: dict[str, list[tuple[tuple[float, ...], float]]] = defaultdict(list)
     for o, weight in zip(known, weights, strict=True):
-        by_study[o.study].append((o, float(weight)))
+        by_study[o.study].append((o.by_seed, float(weight)))
 
     total, variance, degrees = float(weights.sum()), 0.0, 0.0
     for members in by_study.values():
-        seeds = min(len(o.by_seed) for o, _ in members)
+        by_seed, own = zip(*members, strict=True)
+        seeds = min(map(len, by_seed))
         if seeds < 2:
             continue
 
-        own = [weight for _, weight in members]
         share = sum(own) / total
-        means = np.average([o.by_seed[:seeds] for o, _ in members], axis=0, weights=own)
+        means = np.average([values[:seeds] for values in by_seed], axis=0, weights=own)
         part = share**2 * float(means.var(ddof=1)) / seeds
         variance += part
         degrees += part**2 / (seeds - 1)
 
-    return (variance, variance**2 / degrees) if degrees > 0 else (0.0, 1.0)
+    if degrees <= 0:
+        return 0.0, 1.0
+    return variance, variance**2 / degrees

@@ -19,7 +19,6 @@ from cdp.base.workspace import slug, write_json
 from cdp.evaluation.card import save_model
 from cdp.evaluation.evaluate import length_of
 from cdp.principle.evidence import EQUAL_PAIRS, Arm
-from cdp.principle.options import Choice
 from cdp.retrievers import ResolvedRetriever, leakage
 from cdp.retrievers.resolve import model_folder
 from cdp.studies import records
@@ -103,12 +102,13 @@ def winner(job: Job, corpus: str) -> tuple[Arm, bool] | None:
     None without a training."""
     view = _View(job.id, str(job.spec.get("name") or job.id), "finished", job.folder)
     answer = answer_from(job.workspace, [view], corpus=corpus)
-    trained = [arm for arm in answer.options if arm.trained]
-    for arm in trained:
-        if Choice.of(arm) == answer.choice:
-            return arm, True
+    if answer.chosen is not None and answer.chosen.trained:
+        return answer.chosen, True
 
-    return (max(trained, key=lambda arm: arm.mean), False) if trained else None
+    trained = [arm for arm in answer.options if arm.trained]
+    if not trained:
+        return None
+    return max(trained, key=lambda arm: arm.mean), False
 
 
 def settle(job: Job, config: StudyConfig, corpus: str, train: Callable[[str, int, str], None]) -> None:

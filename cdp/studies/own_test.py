@@ -30,7 +30,7 @@ from cdp.retrievers import DENSE, PRESETS, api, in_cache, leakage, sending
 from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
-from cdp.studies.estimate import StudyPlan, only
+from cdp.studies.estimate import StudyPlan, only, sum_if_known
 from cdp.studies.plan import alike
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
@@ -402,7 +402,7 @@ def plan_test(
 
     study = study_plan.config
     sent = _sendings(workspace, manifest, study, judged)
-    cost = _together([study_plan.cost, *(s.cost for s in sent)])
+    cost = sum_if_known([study_plan.cost, *(s.cost for s in sent)])
     notes = [*_foreign(manifest, study.retrievers[0]), *_first_look(study), *judged.notes, *note]
     notes += [s.sentence for s in sent]
     notes += _of_generator(config, study_plan)
@@ -496,17 +496,6 @@ def _allowed(study_plan: StudyPlan, minutes: float) -> list[str]:
     took = {name: study_plan.work[name] for name in study_plan.config.retrievers}
     room = 60 * minutes - study_plan.fixed
     return [name for name in took if took[name] <= room] or [min(took, key=lambda name: took[name])]
-
-
-def _together(costs: Sequence[float | None]) -> float | None:
-    """Return the sum of costs; None where one is not known."""
-    total = 0.0
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-
-    return total
 
 
 def _is_static(retriever: str) -> bool:

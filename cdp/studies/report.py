@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -103,11 +104,15 @@ class StudyRow:
     @property
     def best_step(self) -> int | None:
         """The first step with the best mean dev score."""
-        return max(self.dev, key=lambda point: (point[1], -point[0]))[0] if self.dev else None
+        if not self.dev:
+            return None
+
+        step, _ = max(self.dev, key=lambda point: (point[1], -point[0]))
+        return step
 
     @property
     def best_dev(self) -> float | None:
-        return max((score for _, score in self.dev), default=None)
+        return max(map(itemgetter(1), self.dev), default=None)
 
     @property
     def name(self) -> str:
@@ -167,7 +172,7 @@ class StudyReport:
         """Return the report as plain values, for JSON."""
         values = asdict(self)
         values["config"] = self.config.recorded()
-        values["rows"] = [flat(row) for row in self.rows]
+        values["rows"] = list(map(flat, self.rows))
         values["gains"] = [{**flat(gain), "significant": gain.significant} for gain in self.gains]
         values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
         return values
@@ -192,9 +197,14 @@ def _rates(report: StudyReport) -> Iterator[str]:
 
     at_end = {min(tried): "lower", max(tried): "higher"}
     for retriever in report.config.retrievers:
-        of_retriever = [row for row in report.rows if row.cell.retriever == retriever]
-        rows = [row for row in of_retriever if row.cell.rate is not None and row.best_dev]
-        if len({row.cell._replace(rate=None) for row in rows}) != 1:
+        rows: list[StudyRow] = []
+        recipes: set[Cell] = set()
+        for row in report.rows:
+            if row.cell.retriever == retriever and row.cell.rate is not None and row.best_dev:
+                rows.append(row)
+                recipes.add(row.cell._replace(rate=None))
+
+        if len(recipes) != 1:
             continue
 
         first, *others = sorted(rows, key=lambda row: (-(row.best_dev or 0.0), row.cell.rate))
@@ -224,22 +234,22 @@ def _best(report: StudyReport) -> Iterator[str]:
             trained[row.cell.retriever].append(row)
 
     out, within = domains(report.benchmarks)
-    domain = f" {OUT}" if out and within else ""
-    over = f"on average over {counted(len(out or within), 'benchmark')}{domain}"
+    over = f"on average over {counted(len(out or within), 'benchmark')}"
+    if out and within:
+        over += f" {OUT}"
 
     for rows in trained.values():
-        best, on_dev = _best_of(rows, one_dev=len(report.config.dev) == 1)
-        what = "Best training, chosen on dev and reported" if on_dev else "Best training"
-        yield f"{what} {over}: {best.name}, NDCG@10 {best.average:.2f}{_against(best, plain)}."
+        best, chosen = _best_of(rows, one_dev=len(report.config.dev) == 1)
+        yield f"Best training{chosen} {over}: {best.name}, NDCG@10 {best.average:.2f}{_against(best, plain)}."
 
 
-def _best_of(rows: Sequence[StudyRow], *, one_dev: bool) -> tuple[StudyRow, bool]:
-    """(the best of a retriever's trainings, whether dev chose it), else by the reported scores."""
+def _best_of(rows: Sequence[StudyRow], *, one_dev: bool) -> tuple[StudyRow, str]:
+    """(the best of a retriever's trainings, a clause that says so where dev chose it), else by the reported scores."""
     # Scores on several dev splits, one for each language, are not comparable.
     on_dev = [row for row in rows if row.best_dev is not None and one_dev]
     if on_dev:
-        return max(on_dev, key=lambda row: row.best_dev or 0.0), True
-    return max(rows, key=lambda row: row.average or 0.0), False
+        return max(on_dev, key=lambda row: row.best_dev or 0.0), ", chosen on dev and reported"
+    return max(rows, key=lambda row: row.average or 0.0), ""
 
 
 def _against(best: StudyRow, plain: Sequence[StudyRow]) -> str:
@@ -247,9 +257,9 @@ def _against(best: StudyRow, plain: Sequence[StudyRow]) -> str:
     score = best.average or 0.0
     text = ""
 
-    start = next((row.average for row in plain if row.cell == Cell(best.cell.retriever)), None)
-    if start is not None:
-        text += f", {signed(score - start)} against the untrained one"
+    for row in plain:
+        if row.cell == Cell(best.cell.retriever):
+            text += f", {signed(score - (row.average or 0.0))} against the untrained one"
 
     above = max(plain, key=lambda row: row.average or 0.0, default=None)
     if above is not None and (above.average or 0.0) > score:
@@ -260,19 +270,20 @@ def _against(best: StudyRow, plain: Sequence[StudyRow]) -> str:
 
 def _compared(comparison: str, group: Sequence[Gain]) -> str:
     """One comparison in a sentence: how many gain and lose, and the values at its highest Q/Doc."""
-    most = max(gain.cell.per_doc for gain in group)
-    at_most = [gain for gain in group if gain.cell.per_doc == most]
-    listed = ", ".join(map(_figures, sorted(at_most, key=lambda gain: gain.cw)))
+    by_per_doc: dict[int, list[Gain]] = defaultdict(list)
+    for gain in sorted(group, key=lambda gain: gain.cw):
+        by_per_doc[gain.cell.per_doc].append(gain)
+
+    most = max(by_per_doc)
+    listed = ", ".join(map(_figures, by_per_doc[most]))
 
     who = group[0].condition
     if len(group) == 1:
         return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
 
-    significant = [gain for gain in group if gain.significant]
-    up = sum(gain.points > 0 for gain in significant)
-    down = sum(gain.points < 0 for gain in significant)
+    signs = Counter(float(np.sign(gain.points)) for gain in group if gain.significant)
     return (
-        f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {up} gain and {down} lose "
+        f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {signs[1]} gain and {signs[-1]} lose "
         f"significantly. At Q/Doc {most}: {listed}."
     )
 
@@ -288,11 +299,11 @@ def missing(report: StudyReport) -> Iterator[str]:
     """What was planned and is not there, in sentences."""
     n = report.planned - report.finished
     if n:
-        why = f", {report.failed} of them because they failed" if report.failed else ""
-        yield (
-            f"{n} of {counted(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
-            "and means are over the seeds that are there."
-        )
+        what = f"{n} of {counted(report.planned, 'training')} are missing"
+        if report.failed:
+            what += f", {report.failed} of them because they failed"
+
+        yield f"{what}: comparisons with them are left out, and means are over the seeds that are there."
 
     for condition, reason in report.failures:
         yield f"Failed: {condition}. {reason}"
@@ -328,12 +339,14 @@ def _without_spread(rows: Sequence[StudyRow]) -> str:
 def _counted_singly(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Say where the clusters of queries are not known: an earlier study without them, whose benchmark has changed."""
     names = [facts["name"] for facts in benchmarks if "units_of" not in facts]
-    if names:
-        on = "" if len(names) == len(benchmarks) else f" on {', '.join(names)}"
-        yield (
-            f"Queries count one by one{on}: which of them share a document was not written down. Where some do, "
-            "intervals are too short."
-        )
+    if not names:
+        return
+
+    what = "Queries count one by one"
+    if len(names) < len(benchmarks):
+        what += f" on {', '.join(names)}"
+
+    yield f"{what}: which of them share a document was not written down. Where some do, intervals are too short."
 
 
 def build(
@@ -351,9 +364,16 @@ def build(
     """
     config, sources = plan_of(about)
     read = read_study(study_id, about, records)
-    records = latest(records)
-    failed = [r for r in records if r.get("failure")]
-    finished = [r for r in records if not r.get("failure") and r["condition"] is not None]
+    about_of = dict(zip(_names(about["benchmarks"]), about["benchmarks"], strict=True))
+
+    failures: list[tuple[str, str]] = []
+    finished = reused = 0
+    for record in latest(records):
+        if failure := record.get("failure"):
+            failures.append((str(record["failed"]), str(failure["message"])))
+        elif record["condition"] is not None:
+            finished += 1
+            reused += bool(record.get("reused_from"))
 
     report = StudyReport(
         id=study_id,
@@ -363,11 +383,11 @@ def build(
         sources=tuple(sources),
         benchmarks=tuple(read.benchmarks),
         rows=tuple(read.rows),
-        gains=tuple(_as_stated(gain, read, about["benchmarks"], stated) for gain in read.gains),
+        gains=tuple(_as_stated(gain, read, about_of[gain.benchmark], stated) for gain in read.gains),
         planned=len(conditions(config, sources)),
-        finished=len(finished),
-        reused=sum(bool(record.get("reused_from")) for record in finished),
-        failures=tuple((str(r["failed"]), str(r["failure"]["message"])) for r in failed),
+        finished=finished,
+        reused=reused,
+        failures=tuple(failures),
         pooled=tuple(pool(read)),
         leaks=tuple(leaks),
     )
@@ -381,13 +401,12 @@ def build(
 def _as_stated(
     gain: Gain,
     read: StudyScores,
-    about: Sequence[Mapping[str, Any]],
+    benchmark: Mapping[str, Any],
     stated: Mapping[tuple[Any, ...], ArmDifference],
 ) -> Gain:
     """The gain with the figures of the answer, where that states the same difference."""
-    at = next(facts for known, facts in zip(read.benchmarks, about, strict=True) if known.name == gain.benchmark)
     control = dict(controls(gain.cell, read.scores)).get(gain.comparison)
-    c = stated.get((at["name"], at["split"], gain.cell, control))
+    c = stated.get((benchmark["name"], benchmark["split"], gain.cell, control))
     if c is None:
         return gain
     return replace(gain, points=c.points, low=c.low, high=c.high, stated=True)
@@ -423,7 +442,7 @@ def about_file(job_folder: Path) -> Path:
 
 def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
     """The plan and the sources of a study, from ``results/about.json``."""
-    return stored(about["config"]), [StudySource.of(source) for source in about["sources"]]
+    return stored(about["config"]), list(map(StudySource.of, about["sources"]))
 
 
 def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> StudyScores:
@@ -450,8 +469,11 @@ def _facts(about: Mapping[str, Any], name: str) -> BenchmarkFacts:
     """A benchmark as the study's worker described it, under its ``name`` in the report."""
     facts: dict[str, float] = {}
     for fact in COVARIATES:
-        values = [of_query.get(fact) for of_query in about.get("facts_of", {}).values()]
-        known = [value for value in values if value is not None]
+        known = []
+        for of_query in about.get("facts_of", {}).values():
+            if of_query.get(fact) is not None:
+                known.append(of_query[fact])
+
         if known:
             facts[fact] = float(np.mean(known))
 
@@ -479,20 +501,26 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the newest finished record of each condition: a resumed study may hold earlier ways of scoring."""
     newest: dict[str, Mapping[str, Any]] = {}
     for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
-        finished = not record.get("failure")
+        if record.get("failure"):
+            newest[f"failure {number}"] = record
+            continue
+
         # A hybrid is of its retriever, and no condition either: it would replace the untrained one.
         condition = sorted((record["condition"] or {}).items())
-        what = f"{record['retriever']} {condition} {record.get('hybrid', False)}"
-        newest[what if finished else f"failure {number}"] = record
+        newest[f"{record['retriever']} {condition} {record.get('hybrid', False)}"] = record
+
     return list(newest.values())
 
 
 def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of the benchmarks; with the split where two have the same name."""
-    times = Counter(b["name"] for b in benchmarks)
+    times = Counter(map(itemgetter("name"), benchmarks))
     names = []
     for b in benchmarks:
-        names.append(b["name"] if times[b["name"]] == 1 else f"{b['name']} {b['split']}")
+        name = b["name"]
+        if times[name] > 1:
+            name += f" {b['split']}"
+        names.append(name)
 
     return names
 
@@ -515,19 +543,25 @@ def _row(
     records: Sequence[Mapping[str, Any]],
     benchmarks: Sequence[BenchmarkFacts],
 ) -> StudyRow:
-    of_seeds: dict[str, list[float]] = {}
+    means: dict[str, float] = {}
+    spread: dict[str, float] = {}
+    n_seeds = 0
     for b in benchmarks:
-        if b.name in by_benchmark:
-            of_seeds[b.name] = [float(values.mean()) for values in by_benchmark[b.name].values()]
+        if b.name not in by_benchmark:
+            continue
 
-    means = {name: float(np.mean(values)) for name, values in of_seeds.items()}
-    spread = {name: float(np.std(values, ddof=1)) for name, values in of_seeds.items() if has_spread(values)}
+        of_seeds = [float(values.mean()) for values in by_benchmark[b.name].values()]
+        n_seeds = max(n_seeds, len(of_seeds))
+        means[b.name] = float(np.mean(of_seeds))
+        if has_spread(of_seeds):
+            spread[b.name] = float(np.std(of_seeds, ddof=1))
+
     out, within = domains(benchmarks)
     trainings = [record["training"] for record in records if record.get("training")]
 
     return StudyRow(
         cell=cell,
-        n_seeds=max(map(len, of_seeds.values())),
+        n_seeds=n_seeds,
         scores=means,
         spread=spread,
         average=_mean_over(means, out or within),
@@ -559,11 +593,19 @@ def _dev_curve(trainings: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, float
     by_step: dict[int, list[float]] = defaultdict(list)
     for training in trainings:
         # Of two evaluations at one step, as after a resume, the later counts.
-        for step, score in {int(e["step"]): float(e["ndcg@10"]) for e in training.get("evaluations", ())}.items():
+        at_step: dict[int, float] = {}
+        for evaluation in training.get("evaluations", ()):
+            at_step[int(evaluation["step"])] = float(evaluation["ndcg@10"])
+
+        for step, score in at_step.items():
             by_step[step].append(score)
 
-    shared = sorted(step for step, scores in by_step.items() if len(scores) == len(trainings))
-    return tuple((step, float(np.mean(by_step[step]))) for step in shared)
+    curve = []
+    for step, scores in sorted(by_step.items()):
+        if len(scores) == len(trainings):
+            curve.append((step, float(np.mean(scores))))
+
+    return tuple(curve)
 
 
 def domains(benchmarks: Sequence[BenchmarkFacts]) -> tuple[list[str], list[str]]:
@@ -571,7 +613,10 @@ def domains(benchmarks: Sequence[BenchmarkFacts]) -> tuple[list[str], list[str]]
     out: list[str] = []
     within: list[str] = []
     for b in benchmarks:
-        (within if b.in_domain or b.in_domain_of else out).append(b.name)
+        if b.in_domain or b.in_domain_of:
+            within.append(b.name)
+        else:
+            out.append(b.name)
 
     return out, within
 
@@ -580,12 +625,21 @@ def pool(study: StudyScores) -> list[Pooled]:
     """The mean gain of each comparison, out of domain first, and its slope on content words."""
     models: list[Pooled] = []
     for title, observations in observations_of(study).items():
+        families: set[str] = set()
+        with_length: set[str] = set()
+        for o in observations:
+            families.add(o.family)
+            if "words" in o.covariates:
+                with_length.add(o.family)
+
         models.append(over_datasets(title, observations))
-        if len({o.family for o in observations}) >= FAMILIES_PER_COVARIATE:
+        if len(families) >= FAMILIES_PER_COVARIATE:
             models.append(over_datasets(f"{title}{BY_CW}", observations, ["cw"]))
+
         # Is it content words or length? The slope of one beside the other, where there are datasets enough for both.
-        if len({o.family for o in observations if "words" in o.covariates}) >= 2 * FAMILIES_PER_COVARIATE:
+        if len(with_length) >= 2 * FAMILIES_PER_COVARIATE:
             models.append(over_datasets(f"{title}{BY_CW} and length", observations, ["cw", "words"]))
+
     return models
 
 
@@ -601,14 +655,18 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
 
         cell, facts = g.cell, benchmarks[g.benchmark]
         own = {WEIGHTING: cell.weighting, WEIGHED: cell.weighting, REASONED: cell.query_source}
-        loss = "" if cell.loss == INFONCE else f", {cell.loss}"
-        label = f", {own.get(g.comparison, cell.held or study.design)}{loss}"
-        labels = [label]
+        label = f", {own.get(g.comparison, cell.held or study.design)}"
+        if cell.loss != INFONCE:
+            label += f", {cell.loss}"
 
+        labels = [label]
         if g.comparison == SCALING and len(methods) > 1:
             labels.append(f"{label}, {method_of(cell.source)} queries")
 
-        domain = IN if facts.in_domain or cell.source in facts.in_domain_of else OUT
+        domain = OUT
+        if facts.in_domain or cell.source in facts.in_domain_of:
+            domain = IN
+
         observation = _observation(study, g, facts)
         for label in labels:
             groups[g.comparison, label, domain].append(observation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from cdp.base.text import clustered, counted, duration, escaped, interval, p_value, signed
 from cdp.llm.prices import dollars
@@ -34,7 +35,7 @@ def plan_text(plan: StudyPlan) -> str:
 
     source = "from earlier runs here" if plan.measured else "a rough guess: nothing was run here yet"
     lines.append(f"Time: about {duration(plan.seconds)} ({source}); trainings of earlier studies are not repeated.")
-    lines += [f"Note: {note}" for note in plan.notes]
+    lines += map("Note: {}".format, plan.notes)
 
     return "\n".join(lines)
 
@@ -74,9 +75,9 @@ def _generation_cost(generation: PlannedGeneration) -> str:
 def to_markdown(report: StudyReport) -> str:
     """The whole report: findings, limits, then the tables behind them."""
     lines = [f"# {escaped(report.name)}", "", progress_text(report), "", "## What was found", ""]
-    lines += [f"- {escaped(text)}" for text in report.findings] or ["- Nothing yet."]
+    lines += _bullets(report.findings or ["Nothing yet."])
     lines += ["", "## What this study cannot tell", ""]
-    lines += [f"- {escaped(text)}" for text in report.limits] or ["- Nothing is missing from what was planned."]
+    lines += _bullets(report.limits or ["Nothing is missing from what was planned."])
 
     if criteria := report.config.criteria:
         lines += ["", "## What would count as support", "", "Written before the run:", "", escaped(criteria)]
@@ -91,6 +92,10 @@ def to_markdown(report: StudyReport) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _bullets(texts: Sequence[str]) -> list[str]:
+    return [f"- {escaped(text)}" for text in texts]
+
+
 # Head, rows and a note below them.
 MarkdownTable = tuple[list[str], list[list[str]], str]
 
@@ -103,13 +108,15 @@ def tables(report: StudyReport) -> dict[str, MarkdownTable]:
         "NDCG@10": (*main_rows(report), ""),
     }
 
-    compared = [(title, report.of(kind)) for kind, title in TITLES.items()]
-    for title, gains in compared:
-        found[title] = (*difference_rows(gains), "")
+    last = ""
+    for kind, title in TITLES.items():
+        head, rows = difference_rows(report.of(kind))
+        found[title] = head, rows, ""
+        if rows:
+            last = title
 
     # One note for all of them, below the last.
-    last = next((title for title, gains in reversed(compared) if gains), None)
-    if last is not None:
+    if last:
         head, rows, _ = found[last]
         found[last] = head, rows, _note(report.gains)
 
@@ -143,19 +150,23 @@ GROUPED = " Queries that share a relevant document are one group; below ten grou
 
 def progress_text(report: StudyReport) -> str:
     """How far the study is."""
-    reused = f", {report.reused} taken from earlier studies" if report.reused else ""
-    failed = f", {report.failed} failed" if report.failed else ""
-    return (
-        f"{report.finished} of {report.planned} trainings finished{reused}{failed} (study {report.id}, {report.state})."
-    )
+    text = f"{report.finished} of {report.planned} trainings finished"
+    if report.reused:
+        text += f", {report.reused} taken from earlier studies"
+    if report.failed:
+        text += f", {report.failed} failed"
+
+    return f"{text} (study {report.id}, {report.state})."
 
 
 def main_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     """(head, rows): every way of training against every benchmark."""
     names = [b.name for b in report.benchmarks]
     titles = [f"{escaped(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks]
-    domains_here = [of for of in domains(report.benchmarks) if of]
-    means = [f"Mean {OUT}", f"Mean {IN}"] if len(domains_here) > 1 else ["Mean"]
+    domains_here = list(filter(None, domains(report.benchmarks)))
+    means = ["Mean"]
+    if len(domains_here) > 1:
+        means = [f"Mean {OUT}", f"Mean {IN}"]
 
     best: dict[str, float] = {}
     for row in report.rows:
@@ -167,7 +178,7 @@ def main_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
         averages = (row.average, row.average_in_domain)
         line = [escaped(row.name), _count(row.pairs and row.documents), _count(row.pairs), _count(row.steps)]
         line += [score(row, name, best.get(name, 0.0)) for name in names]
-        line += [_mean(row, of, average) for of, average in zip(domains_here, averages, strict=False)]
+        line += map(_mean, repeat(row), domains_here, averages)
         line.append(_count(row.pairs and row.n_seeds))
         rows.append(line)
 
@@ -283,21 +294,26 @@ POOLED_NOTE = (
 def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     """(head, rows): the dev scores of each learning rate at its evaluations, the best in bold."""
     tried = [row for row in report.rows if row.cell.rate is not None]
-    steps = sorted({step for row in tried for step, _ in row.dev})
-    best = max((row.best_dev or 0.0 for row in tried), default=0.0)
+    reached: set[int] = set()
+    best = 0.0
+    for row in tried:
+        reached.update(dict(row.dev))
+        best = max(best, row.best_dev or 0.0)
 
+    steps = sorted(reached)
     rows = []
     for row in tried:
         dev = dict(row.dev)
         top = _number(row.best_dev)
-        line = [escaped(row.cell._replace(rate=None).name)]
-        line.append(rate(row.cell.rate or 0.0))
-        line += [_number(dev.get(step)) for step in steps]
-        line.append(f"**{top}**" if row.best_dev == best else top)
-        line += ["–" if row.best_step is None else f"{row.best_step:,}", _number(row.average)]
+        if row.best_dev == best:
+            top = f"**{top}**"
+
+        line = [escaped(row.cell._replace(rate=None).name), rate(row.cell.rate or 0.0)]
+        line += map(_number, map(dev.get, steps))
+        line += [top, "–" if row.best_step is None else f"{row.best_step:,}", _number(row.average)]
         rows.append(line)
 
-    return ["Training", "Learning rate", *(f"Step {step:,}" for step in steps), "Best", "At step", "Reported"], rows
+    return ["Training", "Learning rate", *map("Step {:,}".format, steps), "Best", "At step", "Reported"], rows
 
 
 def benchmark_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:

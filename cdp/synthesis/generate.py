@@ -95,7 +95,10 @@ def generate_for(
             settings = method.sampling_for(m, sample).within(generator.parameters)
             key = cache_key(document.content_hash, text, generator.model, settings)
             most = most_usage(usual, settings)
-            paid = send if account is None else partial(account.ask, key, usual, most, send)
+            paid = send
+            if account is not None:
+                paid = partial(account.ask, key, usual, most, send)
+
             answer = cache.get_or_ask(key, paid, keep=account is None, refresh=refresh)
             kept |= answer.usage.requests == 0 and not (account and account.paid_lately(key))
 
@@ -120,7 +123,10 @@ def generate_for(
 
     prompt = requests[0][0] if requests else ""
     generation = read.generation(prompt)
-    return generation if generation.model else replace(generation, model=generator.model)
+    if not generation.model:
+        generation = replace(generation, model=generator.model)
+
+    return generation
 
 
 def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
@@ -148,7 +154,9 @@ class _Read:
         """Count what is wrong with an answer that holds one query, and return it parsed."""
         self.answers.append(answer)
         parsed = _parsed(answer, method, 1)
-        self.problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
+        problems = Counter(parsed.problems)
+        del problems["too_few"]
+        self.problems.update(problems)
         return parsed
 
     def of(self, m: int) -> _Read:
@@ -159,17 +167,24 @@ class _Read:
 
     def generation(self, prompt: str) -> Generation:
         """Return what came out; ``prompt`` was the first request."""
-        logprobs = [value for value in self.logprobs if value is not None]
+        model, notes, logprobs = "", self.notes, self.logprobs
+        if self.answers:
+            model = self.answers[0].model
+        if not any(notes):
+            notes = []
+        if logprobs.count(None) == len(logprobs):
+            logprobs = []
+
         return Generation(
             queries=tuple(self.queries),
             problems=dict(self.problems),
             usage=sum((answer.usage for answer in self.answers), Usage()),
             raw=tuple(answer.text for answer in self.answers if answer.text),
             prompt=prompt,
-            model=self.answers[0].model if self.answers else "",
-            notes=tuple(self.notes) if any(self.notes) else (),
+            model=model,
+            notes=tuple(notes),
             sources=tuple(self.sources),
-            logprobs=tuple(self.logprobs) if logprobs else (),
+            logprobs=tuple(logprobs),
         )
 
 
@@ -251,7 +266,10 @@ def _parsed(answer: Answer, method: Method, m: int) -> Parsed:
         return method.read(text, m)
 
     parsed = method.read(answer.text, m)
-    return parsed if reading.complete else without_cut(parsed, reading, m)
+    if not reading.complete:
+        parsed = without_cut(parsed, reading, m)
+
+    return parsed
 
 
 def to_line(
@@ -319,7 +337,10 @@ def generate(
         )
         return number, list(generation.queries)
 
-    workers = source.concurrency if source.is_llm and source.concurrency > 1 else 0
+    workers = 0
+    if source.is_llm and source.concurrency > 1:
+        workers = source.concurrency
+
     made = map_unordered(queries_of, range(len(records)), workers, tick=lambda: None, cancel=source.cancel)
 
     return [queries for _, queries in sorted(made, key=lambda pair: pair[0])]

@@ -274,14 +274,14 @@ def _from_json(text: str, problems: Counter[str]) -> list[str] | None:
 def _strings(value: Any) -> list[str] | None:
     """Queries in a decoded JSON value: a list of strings or of objects, or an object that holds such a list."""
     if isinstance(value, list):
-        texts = [_text_of(item) for item in value]
-        if all(text is None for text in texts):
+        texts = list(map(_text_of, value))
+        if texts.count(None) == len(texts):
             return None
         return [text or "" for text in texts]
 
     if not isinstance(value, dict):
         return None
-    if value and all(isinstance(item, str) for item in value.values()):
+    if set(map(type, value.values())) == {str}:
         return list(value.values())
 
     for item in (value.get("queries"), *value.values()):
@@ -293,8 +293,10 @@ def _strings(value: Any) -> list[str] | None:
 
 def _text_of(item: Any) -> str | None:
     """The text of an item of a list, or of its field that holds the query."""
+    if isinstance(item, str):
+        return item
     if not isinstance(item, dict):
-        return item if isinstance(item, str) else None
+        return None
 
     for key in ("query", "question", "text"):
         if isinstance(item.get(key), str):

@@ -10,7 +10,7 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
@@ -76,26 +76,32 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     limit = method.document_tokens(config.endpoint.max_document_tokens)
     lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in asked]
     mean = statistics.fmean(lengths)
-    usage = Usage(round(mean * n), round(n_queries * method.tokens_per_query), n_queries if method.one_per_call else n)
+    n_requests = n
+    if method.one_per_call:
+        n_requests = n_queries
 
-    price = None if generator.local else load_price(config.endpoint.model_name, workspace)
-    cost = 0.0 if generator.local else None
-    batch_cost = None
-    if price is not None:
-        cost = price.cost(usage)
-        batch_cost = cost * (1 - price.batch_discount)
-
-    return Estimate(
+    usage = Usage(round(mean * n), round(n_queries * method.tokens_per_query), n_requests)
+    found = Estimate(
         n_documents=work.documents,
         requests=usage.requests,
         input_tokens=usage.input_tokens,
         input_margin=round(n * _margin(lengths, n)),
         output_tokens=usage.output_tokens,
         sampled=len(chosen),
-        price=price,
-        cost=cost,
-        batch_cost=batch_cost,
+        price=None,
+        cost=None,
+        batch_cost=None,
     )
+
+    if generator.local:
+        return replace(found, cost=0.0)
+
+    price = load_price(config.endpoint.model_name, workspace)
+    if price is None:
+        return found
+
+    cost = price.cost(usage)
+    return replace(found, price=price, cost=cost, batch_cost=cost * (1 - price.batch_discount))
 
 
 def _margin(lengths: Sequence[int], n: int) -> float:
@@ -154,11 +160,11 @@ class Bill:
     @property
     def told(self) -> str:
         """The cost in a sentence."""
-        day = f", by prices as of {self.price_as_of}" if self.price_as_of else ""
-        return (
-            f"Cost: {dollars(self.cost)} for {self.usage.input_tokens:,} input and {self.usage.output_tokens:,} output "
-            f"tokens{day}. Expected: {dollars(self.expected)}."
-        )
+        tokens = f"{self.usage.input_tokens:,} input and {self.usage.output_tokens:,} output tokens"
+        if self.price_as_of:
+            tokens += f", by prices as of {self.price_as_of}"
+
+        return f"Cost: {dollars(self.cost)} for {tokens}. Expected: {dollars(self.expected)}."
 
     @property
     def unanswered(self) -> str:
@@ -175,7 +181,10 @@ class Bill:
 def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
     """Return ``config`` with the ids of its corpus and source."""
     manifest = resolve_corpus(workspace, config.corpus)
-    source = query_sets.resolve_query_set(workspace, config.source).id if config.source else ""
+    source = config.source
+    if source:
+        source = query_sets.resolve_query_set(workspace, source).id
+
     if (config.corpus, config.source) == (manifest.id, source):
         return config
     return config.replace(corpus=manifest.id, source=source)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -61,11 +63,10 @@ class Work:
     def of(cls, workspace: Workspace, config: SynthesisConfig, method: Method, corpus: CorpusManifest) -> Work:
         """ConfigError where the method's source is missing, unfinished, or belongs to another corpus."""
         n = min(config.limit or corpus.n_documents, corpus.n_documents)
-        drawn = None
+        drawn, positions = None, n
         if config.draw is not None and n < corpus.n_documents:
             drawn = frozenset(permutation(corpus.n_documents, config.draw)[:n].tolist())
-
-        positions = n if drawn is None else corpus.n_documents
+            positions = corpus.n_documents
 
         if not method.from_queries:
             return cls(corpus.id, positions, n, drawn=drawn)
@@ -89,7 +90,9 @@ class Work:
 
     def takes(self, position: int) -> bool:
         """Return True if the document at this position of the corpus is asked about."""
-        return position < self.positions if self.drawn is None else position in self.drawn
+        if self.drawn is None:
+            return position < self.positions
+        return position in self.drawn
 
     def items(self, workspace: Workspace, *, start: int = 0, groups: Groups | None = None) -> Iterator[Item]:
         """The documents from position ``start`` on, streamed, in the order of the corpus; or the ``groups``."""
@@ -117,14 +120,15 @@ class Work:
     def _grouped(self, workspace: Workspace, groups: Groups) -> Iterator[Item]:
         for at in range(0, len(groups), BLOCK):
             block = groups[at : at + BLOCK]
-            found = get_documents(workspace, self.corpus_id, [name for group in block for _, name in group])
+            found = get_documents(workspace, self.corpus_id, list(map(itemgetter(1), chain.from_iterable(block))))
             for group in block:
-                position, *others = [position for position, _ in group]
-                yield Item(position, Group.of([found[name] for _, name in group]), others=tuple(others))
+                positions, names = zip(*group, strict=True)
+                documents = list(map(found.__getitem__, names))
+                yield Item(positions[0], Group.of(documents), others=positions[1:])
 
     def groups(self, workspace: Workspace, corpus: CorpusManifest, watch: Progress = silent) -> Groups:
         """The groups of related documents that a joint method is asked about."""
-        taken = [position for position in range(self.positions) if self.takes(position)]
+        taken = list(filter(self.takes, range(self.positions)))
         return related_groups(workspace, corpus, taken, watch)
 
 
@@ -144,8 +148,10 @@ def open_query_set(
         return name
 
     values = config.to_dict()
-    kept = {key: values[key] for key in ("max_document_tokens", "limit")}
-    kept |= {key: values[key] for key in ("prompt", "source") if values[key]}
+    kept = {"max_document_tokens": values["max_document_tokens"], "limit": values["limit"]}
+    for key in ("prompt", "source"):
+        if values[key]:
+            kept[key] = values[key]
     if config.limit is not None and config.draw is not None:
         kept["draw"] = config.draw
 
@@ -178,10 +184,14 @@ def finish(
     """Write into the set's manifest what its file holds, and the job's result with further ``facts``; returns it."""
     job.n_failures = n_failures
     counts = {"n_documents": totals.n_documents, "n_queries": totals.n_queries, "n_shared": totals.n_shared}
-    content_hash = totals.content_hash if complete else ""
+    content_hash = ""
+    if complete:
+        content_hash = totals.content_hash
+
     query_sets.update(
         job.workspace, query_set, complete=complete, n_failures=n_failures, content_hash=content_hash, **counts
     )
+
     result = {"id": job.id, "query_set": query_set, "corpus": corpus.id, **counts, "failures": n_failures}
     result |= {"complete": complete, **facts, "seconds": round(time.monotonic() - began, 3), "attempt": job.attempt}
     job.result("synthesis", result)
@@ -231,7 +241,9 @@ class Group(Document):
 
 def documents_of(document: Document) -> tuple[Document, ...]:
     """Return the documents of a group; of any other document itself."""
-    return document.documents if isinstance(document, Group) else (document,)
+    if isinstance(document, Group):
+        return document.documents
+    return (document,)
 
 
 Fits = Callable[[int, int], bool]
@@ -298,7 +310,7 @@ def _read(workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int]
 
 
 def _fits(documents: Sequence[Document], corpus: CorpusManifest) -> Fits:
-    beside = corpus.neighbours(document.id for document in documents)
+    beside = corpus.neighbours(map(attrgetter("id"), documents))
     language = corpus.counted_language
 
     @lru_cache(maxsize=1 << 14)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
+from cdp.base.job_kind import device_for
 from cdp.base.text import Progress
 from cdp.base.workspace import Workspace
 from cdp.retrievers import DENSE, load, model_hash, resolve
@@ -42,7 +43,7 @@ class Miner:
     ) -> None:
         retriever = resolve(name, workspace)
         retriever.require([DENSE], "mining hard negatives")
-        model = load(retriever, "cpu" if gpus == 0 else None, payer=payer)
+        model = load(retriever, device_for(gpus), payer=payer)
         self.watch, self.hash = watch, model_hash(model)
         self.precision = precision_for(model)
         self.model = cast(model, self.precision)

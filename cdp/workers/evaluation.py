@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import BENCHMARK, RESULT, Device, JobKind, PreparedJob
+from cdp.base.job_kind import BENCHMARK, RESULT, Device, JobKind, PreparedJob, device_for
 from cdp.base.records import JOB_FACTS, whole
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, sha256_text
@@ -33,7 +33,7 @@ from cdp.evaluation.evaluate import (
 )
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
-from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
+from cdp.retrievers import bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, cast, precision_for
 from cdp.retrievers.resolve import check_reranker, is_loaded, resolve_any
@@ -43,7 +43,6 @@ def main(job: Job) -> None:
     began = time.perf_counter()
     config = EvaluationConfig.from_dict(job.config)
     language = bm25.language_in(config.retriever)
-    retriever = resolve(config.retriever, job.workspace) if language is None else None
     job.progress("reading the benchmark", 0, 0, "")
     folder = resolve_benchmark(config.judged.benchmark, job.workspace)
 
@@ -56,13 +55,12 @@ def main(job: Job) -> None:
         flush=True,
     )
 
-    evaluated = (
-        lexical(job, config, benchmark, language or "")
-        if retriever is None
-        else dense(job, config, benchmark, retriever)
-    )
+    if language is None:
+        result, who = dense(job, config, benchmark)
+    else:
+        result, who = lexical(job, config, benchmark, language)
 
-    result, who = combine(job, config, benchmark, *evaluated)
+    result, who = combine(job, config, benchmark, result, who)
     result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark))
 
     if is_judged(folder):
@@ -73,19 +71,21 @@ def main(job: Job) -> None:
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 
 
-def dense(
-    job: Job, config: EvaluationConfig, benchmark: Benchmark, retriever: ResolvedRetriever
-) -> tuple[Evaluation, dict[str, str]]:
+def dense(job: Job, config: EvaluationConfig, benchmark: Benchmark) -> tuple[Evaluation, dict[str, str]]:
     """Evaluate a model: (result, what ``retriever`` holds in the record)."""
+    retriever = resolve(config.retriever, job.workspace)
     job.loading("the model")
-    # On a cluster Ray tasks encode, and this process only loads the model to know it.
-    workers = job.pool
-    device = "cpu" if workers or config.gpus == 0 else None
+    device, on_gpu, pool = device_for(config.gpus), None, None
+    if workers := job.pool:
+        # On a cluster Ray tasks encode, and this process only loads the model to know it.
+        device, on_gpu = "cpu", workers.gpus > 0
+        pool = PoolEncoder(workers.map, config.retriever, config.max_length, job.stop_requested)
+
     model = load(retriever, device, config.max_length, payer=Payer.of(job, config.budget))
     identity = model_hash(model)
-    on_gpu = workers.gpus > 0 if workers else None
-    precision = precision_for(model, on_gpu=on_gpu) if config.precision == "auto" else config.precision
-    pool = PoolEncoder(workers.map, config.retriever, config.max_length, job.stop_requested) if workers else None
+    precision = config.precision
+    if precision == "auto":
+        precision = precision_for(model, on_gpu=on_gpu)
 
     result = evaluate_model(
         cast(model, precision), benchmark, protocol=config.protocol, top_k=config.top_k, batch_size=config.batch_size,
@@ -93,7 +93,11 @@ def dense(
         watch=job.advance,
     )  # fmt: skip
     record_unembedded(job, model, benchmark)
-    kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
+
+    kind = "model"
+    if retriever.origin in ("preset", "job"):
+        kind = retriever.origin
+
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
 
 
@@ -104,7 +108,9 @@ def lexical(
     result = evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=job.advance)
     words = str(result.settings["language"])
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
-    name = f"{bm25.TITLE} ({language})" if language not in ("", "en") else bm25.TITLE
+    name = bm25.TITLE
+    if language not in ("", "en"):
+        name += f" ({language})"
     if words != "en":
         print(f"Words are found as those of {words}, the benchmark's language unless another was named.", flush=True)
     return result, {"id": config.retriever, "name": name, "kind": "preset", "hash": identity}
@@ -126,10 +132,11 @@ def combine(
         result = combined.rerank_tokens(benchmark, result, _token_vectors(job, config, benchmark), depth=depth)
     elif config.rerank:
         job.loading("the cross-encoder")
-        device = "cpu" if config.gpus == 0 else None
+        device = device_for(config.gpus)
         score = load_cross_encoder(
             config.rerank, job.workspace, batch_size=config.batch_size, device=device, logits=True
         )
+
         depth = config.rerank_depth or combined.RERANK_DEPTH
         watch = partial(job.advance, "reranking")
         result = combined.rerank(benchmark, result, score, depth=depth, progress=watch)
@@ -145,9 +152,11 @@ def combine(
 def _token_vectors(job: Job, config: EvaluationConfig, benchmark: Benchmark) -> Encoded:
     """The token vectors by which a multi-vector retriever reorders what another one found; kept as an index is."""
     job.loading("the reranker")
-    model = load(resolve(config.rerank, job.workspace), "cpu" if config.gpus == 0 else None)
+    model = load(resolve(config.rerank, job.workspace), device_for(config.gpus))
     identity = model_hash(model)
-    precision = precision_for(model) if config.precision == "auto" else config.precision
+    precision = config.precision
+    if precision == "auto":
+        precision = precision_for(model)
 
     return encode_both(
         cast(model, precision), benchmark.queries, benchmark.documents, protocol_for(model), precision,
@@ -165,8 +174,11 @@ def prepare(workspace: Workspace, config: EvaluationConfig, after: Sequence[str]
 
     name, label = named(workspace, config.retriever, after)
     title = combined.title(label, config.hybrid, config.rerank)
-    split = "" if config.judged.split == "test" else f" {config.judged.split}"
-    return PreparedJob(config.replace(retriever=name), f"{title} on {Path(config.judged.benchmark).name}{split}")
+    title += f" on {Path(config.judged.benchmark).name}"
+    if config.judged.split != "test":
+        title += f" {config.judged.split}"
+
+    return PreparedJob(config.replace(retriever=name), title)
 
 
 def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[str, str]:
@@ -177,13 +189,18 @@ def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[s
     resolved = resolve_any(retriever, workspace)
     if resolved is None:
         return retriever.strip(), retriever.strip()
-    return resolved.name, resolved.title if resolved.origin in ("job", "api") else resolved.name
+    if resolved.origin in ("job", "api"):
+        return resolved.name, resolved.title
+    return resolved.name, resolved.name
 
 
 def device(config: EvaluationConfig) -> Device:
     # BM25 and an API have no use for a GPU; a cross-encoder has.
     loads = is_loaded(config.retriever)
-    gpus = config.gpus if loads or config.rerank or config.gpus is not None else 0
+    gpus = config.gpus
+    if gpus is None and not (loads or config.rerank):
+        gpus = 0
+
     return Device(gpus, pool=loads)
 
 

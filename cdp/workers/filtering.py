@@ -17,7 +17,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import FilterConfig
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, PreparedJob
+from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, PreparedJob, device_for
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.corpus import iter_documents
@@ -105,7 +105,7 @@ def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) ->
         return np.asarray(stored.values, np.float32)
 
     job.loading("the cross-encoder")
-    scorer = load_cross_encoder(model, job.workspace, batch_size=BATCH, device="cpu" if gpus == 0 else None)
+    scorer = load_cross_encoder(model, job.workspace, batch_size=BATCH, device=device_for(gpus))
     fingerprint = sha256_text(model, query_sets.content_hash(job.workspace, query_set))
 
     ledger = Ledger(job.folder / "checkpoints" / "cross_encoder.f32", fingerprint)

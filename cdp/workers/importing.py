@@ -48,9 +48,12 @@ def main(job: Job) -> None:
     settings = EvaluationConfig(retriever=config.retriever, judged=config.judged, protocol=config.protocol)
     who = {"id": config.retriever, "name": config.retriever, "kind": "imported", "hash": digest}
     write_result(job, settings, who, benchmark, evaluation, time.perf_counter() - began)
-    left_out = {name: n for name, n in evaluation.counts.items() if name in LEFT_OUT and n}
-    left = (f"Left out: {n:,} {name.replace('_', ' ')}" for name, n in left_out.items())
-    print(", ".join(f"{name} {value:.4f}" for name, value in evaluation.measures.items()), *left, sep="\n", flush=True)
+    print(", ".join(f"{name} {value:.4f}" for name, value in evaluation.measures.items()), flush=True)
+
+    for name, n in evaluation.counts.items():
+        if name in LEFT_OUT and n:
+            print(f"Left out: {n:,} {name.replace('_', ' ')}", flush=True)
+
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 
 
@@ -119,14 +122,20 @@ def _mteb_means(scores: Mapping[str, Any], split: str, path: Path) -> dict[str, 
     if len(subsets) > 1:
         raise InputError("It holds several subsets, and a benchmark is one.", hint="Import predictions.", file=path)
 
-    found = {ours: subsets[0].get(theirs) for theirs, ours in MTEB_MEASURES.items()}
-    means = {name: value for name, value in found.items() if isinstance(value, float)}
+    means: dict[str, float] = {}
+    for theirs, ours in MTEB_MEASURES.items():
+        value = subsets[0].get(theirs)
+        if isinstance(value, float):
+            means[ours] = value
+
     if "ndcg@10" not in means:
         raise InputError("It has no ndcg_at_10.", hint="Is it a retrieval task?", file=path)
+
     for name, value in means.items():
         if not 0 <= value <= 1:  # NaN lies nowhere
             problem = f"Its {name} is {value:g}, not between 0 and 1."
             raise InputError(problem, hint="MTEB writes shares, not percent.", file=path)
+
     return means
 
 
@@ -143,10 +152,14 @@ def _mteb_run(value: Mapping[str, Any], benchmark: Benchmark, path: Path) -> dic
         taken = run.setdefault(query, {})
         if query not in judged:
             continue
-        for document, score in documents.items() if isinstance(documents, dict) else ():
+        if not isinstance(documents, dict):
+            continue
+
+        for document, score in documents.items():
             if not isinstance(score, float) or not math.isfinite(score):
                 raise InputError(f"{shown(repr(score))} is no score, of the query {shown(query)}.", file=path)
             taken[document] = score
+
     return run
 
 
@@ -158,7 +171,9 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
         fields = (line or "").split()
         # A tag is the name of a system, which may hold blanks.
         if len(fields) < 6:
-            problem = "The line is too long to be read." if line is None else f"It has {len(fields)} fields, not six."
+            problem = f"It has {len(fields)} fields, not six."
+            if line is None:
+                problem = "The line is too long to be read."
             raise InputError(problem, hint="A TREC run: query Q0 document rank score tag", file=path, line=number)
 
         query, _, document, _, text = fields[:5]
@@ -197,8 +212,11 @@ def ranked(run: dict[str, dict[str, float]], benchmark: Benchmark, path: Path) -
             file=path,
         )
 
-    unknown = {document for query in judged for document in run[query] if document not in numbers}
-    if unknown:
+    retrieved: set[str] = set()
+    for query in judged:
+        retrieved.update(run[query])
+
+    if unknown := retrieved - numbers.keys():
         raise InputError(
             f"{len(unknown):,} of its documents are not in {benchmark.name} (first: {shown(min(unknown))}).",
             hint="Is it a run on this very benchmark? Without those documents the others would stand too high.",

@@ -15,13 +15,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import Streak, is_fatal, line_of
-from cdp.base.job_kind import BENCHMARK, CORPUS, LIGHT, Device, JobKind, PreparedJob
+from cdp.base.job_kind import BENCHMARK, CORPUS, LIGHT, Device, JobKind, PreparedJob, device_for
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
@@ -82,23 +83,20 @@ class Target:
 def main(job: Job) -> None:
     began, config = time.monotonic(), JudgeConfig.from_dict(job.config)
     job.progress("reading", 0, 0, "")
-    written = 0.0
-    queries = write_queries(job, config) if config.writes else Path(config.queries)
+    queries = Path(config.queries)
+    if config.writes:
+        queries = write_queries(job, config)
+
     target = _as_made(job, read_target(job, config, queries))
-
-    if config.writes and (price := price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).endpoint.model_name)):
-        with AnswerCache(job.workspace) as cache:
-            written = price.cost(cache.spent(job.id))
-
-    left = None if config.budget is None else config.budget - written
+    paid = _paid_for_queries(job, config)
     pool = judged.read_pool(job.folder)
     if not pool:
-        pool = pool_runs(job, config, target.folder) if target.folder else pool_documents(job, config, target, left)
+        pool = _new_pool(job, config, target, config.budget_after(paid))
         judged.write_pool(job.folder, pool)
 
-    embedded = Payer.of(job, None).cost(config.retrievers)
+    paid += Payer.of(job, None).cost(config.retrievers)
     with AnswerCache(job.workspace) as cache:
-        run = JudgingRun(job, config, target, pool, cache, left if left is None else left - embedded)
+        run = JudgingRun(job, config, target, pool, cache, config.budget_after(paid))
         run.execute()
 
     if job.stop_requested():
@@ -114,19 +112,40 @@ def main(job: Job) -> None:
     if not run.grades:
         raise ConfigError("No pair could be judged.", hint="failures.jsonl lists the answers. Try another model.")
 
+    price: dict[str, Any] = {"cost": None, "price_as_of": None}
+    if run.price:
+        price = {"cost": paid + run.price.cost(run.account.spent), "price_as_of": run.price.as_of}
+
     name = store(job, config, target, pool, run)
-    paid = written + embedded + run.price.cost(run.account.spent) if run.price else None
     job.result("judging", {
         "id": name, "benchmark": name, "queries": len(pool), "pairs": len(run.pairs), "judged": len(run.grades),
         "failures": len(run.pairs) - len(run.grades), "model": run.source.model,
         "grades": {str(grade): n for grade, n in sorted(run.counts.items())}, "notes": run.notes,
-        "spent": run.account.spent.to_dict(),
-        "cost": paid, "price_as_of": run.price.as_of if run.price else None,
+        "spent": run.account.spent.to_dict(), **price,
         "seconds": round(time.monotonic() - began, 3),
     })  # fmt: skip
 
     print(f"{name}: {len(run.grades):,} of {len(run.pairs):,} pairs judged by {run.source.model}", flush=True)
     job.progress("done", len(run.pairs), len(run.pairs), "pairs", " · ".join(run.notes))
+
+
+def _paid_for_queries(job: Job, config: JudgeConfig) -> float:
+    """US dollars that this job's queries cost; 0 where it writes none, or their model has no price."""
+    if not config.writes:
+        return 0.0
+
+    price = price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).endpoint.model_name)
+    if not price:
+        return 0.0
+
+    with AnswerCache(job.workspace) as cache:
+        return price.cost(cache.spent(job.id))
+
+
+def _new_pool(job: Job, config: JudgeConfig, target: Target, budget: float | None) -> Pool:
+    if target.folder:
+        return pool_runs(job, config, target.folder)
+    return pool_documents(job, config, target, budget)
 
 
 def write_queries(job: Job, config: JudgeConfig) -> Path:
@@ -212,7 +231,7 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
 
         job.loading("the retriever")
         payer = Payer.of(job, budget, name, config.retrievers)
-        model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None, payer=payer)
+        model = load(resolve(name, job.workspace), device_for(config.gpus), payer=payer)
         results[name] = evaluate_model(
             model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
             watch=job.advance,
@@ -224,8 +243,11 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
             results[combined.retriever_id(name, hybrid=True, rerank="")] = fused
 
     def found(result: Evaluation) -> dict[str, list[str]]:
-        rows = zip(benchmark.query_ids, result.ranking.documents.tolist(), strict=True)
-        return {query: [benchmark.document_ids[number] for number in row if number >= 0] for query, row in rows}
+        documents: dict[str, list[str]] = {}
+        for query, row in zip(benchmark.query_ids, result.ranking.documents.tolist(), strict=True):
+            documents[query] = [benchmark.document_ids[number] for number in row if number >= 0]
+
+        return documents
 
     return judged.pool_of({name: found(result) for name, result in results.items()}, config.depth)
 
@@ -259,12 +281,18 @@ class JudgingRun:
         if target.folder is not None:
             known = [*judged.read_grades(target.folder), *known]
 
-        wanted = set(self.pairs)
-        self.grades = {pair: grade for grade in known if (pair := (grade.query, grade.document)) in wanted}
+        of_pair = judged.by_pair(known)
+        self.grades = {pair: of_pair[pair] for pair in self.pairs if pair in of_pair}
         local = GENERATORS[config.endpoint.generator].local
-        self.price = None if local else price_of(job.workspace, self.source.model, config.budget)
+        self.price = None
+        if not local:
+            self.price = price_of(job.workspace, self.source.model, config.budget)
+
         # What wrote the queries is on the job's own account, and may have another price.
-        own = f"{job.id}/judge" if config.writes else job.id
+        own = job.id
+        if config.writes:
+            own += "/judge"
+
         cache.settle_interrupted(own, charged=not local)
         self.account = Account(cache, own, price=self.price, budget=budget)
         self.failures = job.failures("judging", unit="pair")
@@ -276,7 +304,7 @@ class JudgingRun:
     @property
     def notes(self) -> list[str]:
         """What a person should know before more is paid."""
-        return [note for note in (judging.constant(self.counts), prompts_cut(self._prompts_cut)) if note]
+        return list(filter(None, [judging.constant(self.counts), prompts_cut(self._prompts_cut)]))
 
     def execute(self) -> None:
         """Judge what is left. Raises where every further pair would fail the same way."""
@@ -288,8 +316,10 @@ class JudgingRun:
         self.source.prepare()
         self._report()
         # An endpoint's generator has some threads more than requests; each would count as lost at a kill.
-        endpoint = self.config.endpoint
-        at_once = self.source.concurrency if GENERATORS[endpoint.generator].local else endpoint.concurrency
+        at_once = self.config.endpoint.concurrency
+        if GENERATORS[self.config.endpoint.generator].local:
+            at_once = self.source.concurrency
+
         workers = min(at_once, len(left))
         judged_pairs = map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
 
@@ -338,9 +368,14 @@ class JudgingRun:
                 self.source.cancel()
                 raise
             return pair, error
+
         if (read := _grade(answer)) is not None:
             return pair, Grade(*pair, *read)
-        holds = "holds no grade" if answer.reading.complete else f"was cut off ({answer.finish_reason or 'no reason'})"
+
+        holds = "holds no grade"
+        if not answer.reading.complete:
+            holds = f"was cut off ({answer.finish_reason or 'no reason'})"
+
         return pair, InputError(f"The answer {holds}: {' '.join(clean(answer.text).split())[:200]!r}")
 
     def _record(self, pair: Pair, outcome: Grade | Exception) -> None:
@@ -351,8 +386,8 @@ class JudgingRun:
             self._unanswered.end()
             self._unread.end()
 
-            warning = judging.constant(self.counts) if self.config.constant_judge == "stop" else ""
-            if warning and len(self.grades) < len(self.pairs):
+            warning = judging.constant(self.counts)
+            if warning and self.config.constant_judge == "stop" and len(self.grades) < len(self.pairs):
                 raise ConfigError(warning, hint="To go on, set constant_judge to warn: nothing is paid twice.")
 
             return
@@ -360,19 +395,15 @@ class JudgingRun:
         query = self.target.queries[pair[0]]
         self.failures.write(line_of(outcome, " ".join(pair), query, unit="pair", stage="judging"))
 
-        streak = self._unanswered if isinstance(outcome, RequestError) else self._unread
-        if not streak.add():
-            return
-
-        if streak is self._unanswered:
-            raise ProviderError(
-                f"{streak.n} pairs in a row got no answer; the last time: {outcome}",
-                hint="Resume the job when the endpoint works again: what is done stays done.",
-            )
-
-        if not self.grades:
+        if isinstance(outcome, RequestError):
+            if self._unanswered.add():
+                raise ProviderError(
+                    f"{self._unanswered.n} pairs in a row got no answer; the last time: {outcome}",
+                    hint="Resume the job when the endpoint works again: what is done stays done.",
+                )
+        elif self._unread.add() and not self.grades:
             raise ConfigError(
-                f"The first {streak.n} answers held no grade. {outcome}",
+                f"The first {self._unread.n} answers held no grade. {outcome}",
                 hint="Choose a model that follows instructions, or raise max_output_tokens.",
             )
 
@@ -404,14 +435,18 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Judgin
 
     if target.folder is not None:
         pool = judged.merged(judged.read_pool(target.folder), pool)
-        known = {(grade.query, grade.document): grade for grade in judged.read_grades(target.folder)} | known
+        known = judged.by_pair(judged.read_grades(target.folder)) | known
 
     pairs = pairs_of(pool)
-    grades = [known[pair] for pair in pairs if pair in known]
+    grades = list(filter(None, map(known.get, pairs)))
+    retrievers: set[str] = set()
+    for documents in pool.values():
+        retrievers = retrievers.union(*documents.values())
+
     facts = {
         "judge": run.source.model, "generator": config.endpoint.generator, "model": config.endpoint.model,
         "base_url": config.endpoint.base_url, "prompt": judging.PROMPT_HASH, "depth": config.depth,
-        "retrievers": sorted({name for documents in pool.values() for ranks in documents.values() for name in ranks}),
+        "retrievers": sorted(retrievers),
     }  # fmt: skip
 
     manifest = replace(

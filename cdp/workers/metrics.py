@@ -88,17 +88,25 @@ def main(job: Job) -> None:
 def select(job: Job, config: MetricsConfig) -> tuple[Queries, Queries | None, int | None, int]:
     """Return the queries of the set's documents (of a sample if so configured), the human queries of these, where they
     are a sample the number of documents of the whole set, and Q/Doc: the most queries that a document of it gives."""
-    lines = [line for line in query_sets.read_queries(job.workspace, config.query_set) if line.queries]
-    n, sampled_from = len(lines), None
-    most = max((len(line.queries[: config.per_doc]) for line in lines), default=0)
+    documents: dict[str, Sequence[str]] = {}
+    for line in query_sets.read_queries(job.workspace, config.query_set):
+        if line.queries:
+            documents[line.document_id] = line.queries[: config.per_doc]
+
+    n, sampled_from = len(documents), None
+    most = max(map(len, documents.values()), default=0)
     if config.max_documents is not None and config.max_documents < n:
         sampled_from, drawn = n, Random(config.scoring.seed).sample(range(n), config.max_documents)
-        lines = [lines[at] for at in sorted(drawn)]
-    documents = {line.document_id: line.queries[: config.per_doc] for line in lines}
+        rows = list(documents.items())
+        documents = dict(map(rows.__getitem__, sorted(drawn)))
+
     human = None
     if config.scoring.human:
-        reference = query_sets.read_queries(job.workspace, config.scoring.human)
-        human = {line.document_id: line.queries for line in reference if line.document_id in documents}
+        human = {}
+        for line in query_sets.read_queries(job.workspace, config.scoring.human):
+            if line.document_id in documents:
+                human[line.document_id] = line.queries
+
     return documents, human, sampled_from, most
 
 
@@ -130,7 +138,7 @@ def _value(
     name: str, column: Values, config: MetricsConfig, documents: Queries, reason: str, **facts: Any
 ) -> MetricValue:
     """Return a measure from the documents' values; ``reason`` where it is undefined."""
-    sizes = [len(queries) for queries in documents.values()]
+    sizes = list(map(len, documents.values()))
     seed, per_doc = config.scoring.seed, max(sizes, default=0)
     return aggregate(name, column, n_queries=sum(sizes), per_doc=per_doc, reason=reason, seed=seed, **facts)
 

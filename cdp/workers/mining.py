@@ -7,6 +7,7 @@ cross-encoder also its scores as soft labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MiningConfig
 from cdp.base.errors import ConfigError
-from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, PreparedJob
+from cdp.base.job_kind import LIGHT, QUERY_SET, WHOLE_SET, Device, JobKind, PreparedJob, device_for
 from cdp.base.text import public
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
@@ -39,11 +40,9 @@ def main(job: Job) -> None:
 
     job.progress("reading", 0, 0, "")
     contents = {d.id: d.content for d in iter_documents(job.workspace, query_set.corpus_id) if d.content.strip()}
-    pairs = [
-        (text, line.document_id)
-        for line in query_sets.read_queries(job.workspace, config.query_set)
-        for text in line.queries
-    ]
+    pairs: list[tuple[str, str]] = []
+    for line in query_sets.read_queries(job.workspace, config.query_set):
+        pairs += product(line.queries, [line.document_id])
 
     def ranker(retriever: str) -> Miner:
         payer = Payer.of(job, config.budget, retriever, (config.retriever, config.teacher))
@@ -68,34 +67,34 @@ def main(job: Job) -> None:
     taught_by = config.teacher or config.cross_encoder
 
     def lists(line: DocumentQueries) -> dict[str, list[Any]]:
-        named = [negatives.get(text, []) for text in line.queries]
-        taught = [scores.get((line.document_id, text), []) for text in line.queries]
-        return {"negatives": named, **({"teacher": taught} if taught_by else {})}
+        of_each: dict[str, list[Any]] = {"negatives": [negatives.get(text, []) for text in line.queries]}
+        if taught_by:
+            of_each["teacher"] = [scores.get((line.document_id, text), []) for text in line.queries]
 
-    counts = [len(negatives.get(text, ())) for text, _ in pairs]
-    fewer = sum(n < config.negatives for n in counts)
+        return of_each
+
+    counts = np.array([len(negatives.get(text, ())) for text, _ in pairs], np.int64)
+    total, fewer = int(counts.sum()), int((counts < config.negatives).sum())
     happened = {
-        "asked": config.negatives * len(counts), "found": sum(counts), "left_out_by_margin": too_near,
-        "queries_with_fewer": fewer, "queries_without": counts.count(0),
+        "asked": config.negatives * len(counts), "found": total, "left_out_by_margin": too_near,
+        "queries_with_fewer": fewer, "queries_without": int((counts == 0).sum()),
     }  # fmt: skip
 
-    facts = {
-        "hard_negatives": sum(counts),
-        "mining": happened,
-        "mined": config.replace(retriever=public(config.retriever)).text,
-        **({"teacher": public(taught_by)} if taught_by else {}),
-    }
+    mined = config.replace(retriever=public(config.retriever)).text
+    facts = {"hard_negatives": total, "mining": happened, "mined": mined}
+    if taught_by:
+        facts["teacher"] = public(taught_by)
 
     name = config.name or f"{query_set.name} + {config.negatives} hard negatives"
     made = query_sets.derive(job.workspace, query_set, lambda line: line.queries, name, facts, of_each=lists).query_set
     job.result(
         "mining",
         {"query_set": made.id, "made_from": query_set.id, "retriever": config.retriever, "n_queries": len(counts),
-         "hard_negatives": sum(counts), **happened, "soft_labels": len(scores)},
+         "hard_negatives": total, **happened, "soft_labels": len(scores)},
     )  # fmt: skip
 
     print(
-        f"{made.name}: {sum(counts):,} hard negatives; {fewer:,} queries have fewer than asked for "
+        f"{made.name}: {total:,} hard negatives; {fewer:,} queries have fewer than asked for "
         f"({too_near:,} documents were too near by the margin)",
         flush=True,
     )
@@ -109,9 +108,7 @@ def soft_labels(
 ) -> dict[tuple[str, str], list[float]]:  # fmt: skip
     """Return (document id, query) → the cross-encoder's logits of the document and each negative."""
     job.loading("the cross-encoder")
-    scorer = load_cross_encoder(
-        config.cross_encoder, job.workspace, batch_size=BATCH, device="cpu" if config.gpus == 0 else None
-    )
+    scorer = load_cross_encoder(config.cross_encoder, job.workspace, batch_size=BATCH, device=device_for(config.gpus))
     rows = [(own, text) for text, own in pairs if own in contents and text in negatives]
     labels: dict[tuple[str, str], list[float]] = {}
     for start in range(0, len(rows), BATCH):
@@ -135,8 +132,9 @@ def prepare(workspace: Workspace, config: MiningConfig, after: Sequence[str] = (
 
 
 def device(config: MiningConfig) -> Device:
-    models = [name for name in (config.retriever, config.teacher) if name and is_loaded(name)]
-    return Device(config.gpus, at_most=1) if models or config.cross_encoder else LIGHT
+    if config.cross_encoder or any(map(is_loaded, filter(None, [config.retriever, config.teacher]))):
+        return Device(config.gpus, at_most=1)
+    return LIGHT
 
 
 KIND = JobKind(

@@ -8,6 +8,7 @@ The candidates in the job's inputs name the synthesis jobs that wrote their quer
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -20,7 +21,7 @@ from cdp.base.errors import InputError
 from cdp.base.job_kind import CORPUS, QUERY_SET, JobKind
 from cdp.base.worker import Job
 from cdp.base.workspace import now
-from cdp.metrics.query_set import quick
+from cdp.metrics.query_set import MetricValue, quick
 from cdp.metrics.scorers import load_scorer
 from cdp.synthesis.candidates import Tried, choose
 from cdp.workers.metrics import lazy_encoder, measure, scorer_facts, select
@@ -32,6 +33,10 @@ def main(job: Job) -> None:
     job.loading("the scorer")
 
     scorer = load_scorer(config.scoring.scorer, job.workspace, batch_size=config.scoring.batch_size)
+    people = None
+    if config.scoring.human:
+        people = query_sets.load(job.workspace, config.scoring.human)
+
     written = {q.job_id: q for q in query_sets.list_query_sets(job.workspace) if not q.parameters.get("made_from")}
     tried: list[Tried] = []
     records: list[dict[str, Any]] = []
@@ -46,16 +51,13 @@ def main(job: Job) -> None:
             job, settings, documents, human, scorer, lazy_encoder(job, settings), name=candidate["name"],
             sampled_from=sampled_from,
         )  # fmt: skip
-        people = query_sets.load(job.workspace, config.scoring.human) if config.scoring.human else None
+
         kept = quick(job.workspace, query_set, human=people, failures=job.failures(f"measuring {candidate['name']}"))
         values += kept.measures
-        self_bleu = np.array([kept.documents.get(name) for name in documents], dtype=np.float64)
-        by_name = {value.name: value.value for value in values}
-        qualities = [v for name in ("dist_sim", "len_sim") if (v := by_name.get(name)) is not None]
+        self_bleu = np.array(list(map(kept.documents.get, documents)), dtype=np.float64)
         found = Tried.of(
-            candidate["name"], ratios, self_bleu, config.target,
-            quality=sum(qualities) / len(qualities) if qualities else None, seed=config.scoring.seed,
-        )  # fmt: skip
+            candidate["name"], ratios, self_bleu, config.target, quality=_quality(values), seed=config.scoring.seed
+        )
         record = {**candidate, "query_set": query_set.id, "measures": [asdict(value) for value in values], "error": ""}
 
         if found is None:
@@ -75,6 +77,16 @@ def main(job: Job) -> None:
     facts = {"config": config.to_dict(), "scorer": scorer_facts(scorer), "created": now(), "choice": name, "why": why}
     job.result("prompts", {**facts, "candidates": records})
     job.progress("done", len(records), len(records), "prompts")
+
+
+def _quality(values: Iterable[MetricValue]) -> float | None:
+    """The mean of Dist-Sim and Len-Sim, as far as they were measured; None without either."""
+    known = []
+    for measured in values:
+        if measured.name in ("dist_sim", "len_sim") and measured.value is not None:
+            known.append(measured.value)
+
+    return sum(known) / len(known) if known else None
 
 
 KIND = JobKind(

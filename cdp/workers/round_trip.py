@@ -15,7 +15,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import RoundTripConfig
 from cdp.base.errors import InputError
-from cdp.base.job_kind import LIGHT, QUERY_SET, Device, JobKind, PreparedJob
+from cdp.base.job_kind import LIGHT, QUERY_SET, Device, JobKind, PreparedJob, device_for
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, load_manifest
@@ -75,7 +75,7 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
     else:
         retriever = resolve(by, job.workspace)
         job.loading("the model")
-        model = load(retriever, "cpu" if gpus == 0 else None)
+        model = load(retriever, device_for(gpus))
         identity, precision = model_hash(model), precision_for(model)
         ranks = round_trip.by_model(
             cast(model, precision), texts, documents, positions, precision, store=EmbeddingStore(job.workspace),

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,10 @@ def main(job: Job) -> None:
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
 
     # Tasks of a cluster are numbered by all steps; those that are done take no time.
-    study = Study(job, inputs, first if job.pool is None else None, tracker)
+    if job.pool is not None:
+        first = None
+
+    study = Study(job, inputs, first, tracker)
     done = conducted(job, study)
 
     if inputs.config.keep != NONE and not job.stop_requested():
@@ -70,12 +74,16 @@ def main(job: Job) -> None:
     tracker.finish()
     job.result("study", {**done, "report": f"python -m cdp study report {job.id}"})
 
-    n_trainings, n_baselines = len(inputs.conditions), len(inputs.steps) - len(inputs.conditions)
-    failed = [(done[FAILED], n_trainings, "training"), (done[FAILED_BASELINES], n_baselines, "baseline")]
-    told = " and ".join(f"{n} of {counted(planned, what)}" for n, planned, what in failed if n)
+    told = []
+    n_trainings = len(inputs.conditions)
+    if done[FAILED]:
+        told.append(f"{done[FAILED]} of {counted(n_trainings, 'training')}")
+    if done[FAILED_BASELINES]:
+        told.append(f"{done[FAILED_BASELINES]} of {counted(len(inputs.steps) - n_trainings, 'baseline')}")
+
     if told:
         raise ConfigError(
-            f"{told} failed; the others are kept and reported.",
+            f"{' and '.join(told)} failed; the others are kept and reported.",
             hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
         )
 
@@ -105,23 +113,30 @@ def conducted(job: Job, study: Study) -> Counter[str]:
         keep_freed_memory()
         study.execute()
         return study.counts
-    folder = job.folder / "steps"
-    files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(study.steps))]
-    for path, _ in files:
+
+    files = []
+    for number in range(len(study.steps)):
+        path = job.folder / "steps" / f"{number:05d}.json"
+        files.append((path, (str(job.folder), number)))
+
         counts = read_json_or_none(path) or {}
         if counts.get(FAILED) or counts.get(FAILED_BASELINES):
             path.unlink()
+
     total: Counter[str] = Counter()
     trained = 0
     for done, path in enumerate(job.pool.map(do_step, files, job.stop_requested), 1):
         counts = read_json(path)
         job.n_failures += counts["failures"]
-        total.update({name: counts[name] for name in COUNTED})
+        for name in COUNTED:
+            total[name] += counts[name]
+
         if counts["figures"]:
             job.metric(done, **counts["figures"])
             study.tracker.log(done, counts["figures"], f"{counts['figures'].get('condition')}/final")
         trained += isinstance(study.steps[int(path.stem)], Condition)
         job.progress(TRAININGS, trained, study.total, TRAININGS, next_within_s=STEP_S)
+
     return total
 
 
@@ -205,18 +220,25 @@ def describe_study(
 def facts_of(benchmark: Benchmark, language: str) -> dict[str, dict[str, float | None]]:
     """{query id: facts} that a report can hold fixed: ``words`` of a query, and ``overlap``, the share of its content
     words that stand in its relevant documents (the mean over these)."""
-    position = {identifier: number for number, identifier in enumerate(benchmark.document_ids)}
-    known: dict[str, set[str]] = {}
+    text_of = dict(zip(benchmark.document_ids, benchmark.documents, strict=True))
+
+    @cache
+    def words_of(document: str) -> set[str]:
+        return content_words(text_of[document], language)
+
     facts: dict[str, dict[str, float | None]] = {}
-    lengths = [len(words) for words in language_of(language).words(benchmark.queries)]
+    lengths = map(len, language_of(language).words(benchmark.queries))
     for identifier, text, length in zip(benchmark.query_ids, benchmark.queries, lengths, strict=True):
-        relevant = [d for d, grade in benchmark.qrels[identifier].items() if grade > 0 and d in position]
         own = content_words(text, language)
-        for document in relevant:
-            if document not in known:
-                known[document] = content_words(benchmark.documents[position[document]], language)
-        shares = [len(own & known[document]) / len(own) for document in relevant] if own else []
-        facts[identifier] = {"words": length, "overlap": sum(shares) / len(shares) if shares else None}
+        shares = []
+        for document, grade in benchmark.qrels[identifier].items():
+            if own and grade > 0 and document in text_of:
+                shares.append(len(own & words_of(document)) / len(own))
+
+        facts[identifier] = {"words": length, "overlap": None}
+        if shares:
+            facts[identifier]["overlap"] = sum(shares) / len(shares)
+
     return facts
 
 
@@ -229,17 +251,25 @@ def kinship(
     def hashes(texts: Iterable[str]) -> set[int]:
         return {hash(text.strip()) for text in texts}
 
-    trained = {}
-    for corpus in {source.corpus for source in sources}:
-        trained[corpus] = hashes(document.content for document in iter_documents(workspace, corpus))
-    documents = {str(i): hashes(b.documents) for i, b in enumerate(benchmarks)}
-    family = families({str(i): origin_of(b) for i, b in enumerate(benchmarks)}, documents)
-    told = set(config.in_domain)
+    @cache
+    def trained_on(corpus: str) -> set[int]:
+        return hashes(map(attrgetter("content"), iter_documents(workspace, corpus)))
 
-    def own(i: str, b: Benchmark) -> list[str]:
-        return [s.label for s in sources if b.name in told or overlap(documents[i], trained[s.corpus]) >= OVERLAP]
+    numbers = list(map(str, range(len(benchmarks))))
+    documents = {number: hashes(b.documents) for number, b in zip(numbers, benchmarks, strict=True)}
+    origins = dict(zip(numbers, map(origin_of, benchmarks), strict=True))
+    family = families(origins, documents)
 
-    return [(family[str(i)], own(str(i), b)) for i, b in enumerate(benchmarks)]
+    found = []
+    for number, b in zip(numbers, benchmarks, strict=True):
+        in_domain_of = []
+        for source in sources:
+            if b.name in config.in_domain or overlap(documents[number], trained_on(source.corpus)) >= OVERLAP:
+                in_domain_of.append(source.label)
+
+        found.append((family[number], in_domain_of))
+
+    return found
 
 
 # Two collections that share this part of the smaller one are of one source.
@@ -248,7 +278,7 @@ OVERLAP = 0.1
 
 def overlap(first: Set[int], second: Set[int]) -> float:
     """The share of the smaller collection that is in both."""
-    return len(first & second) / min(len(first), len(second)) if first and second else 0.0
+    return len(first & second) / max(1, min(len(first), len(second)))
 
 
 def families(sources: Mapping[str, str], documents: Mapping[str, Set[int]]) -> dict[str, str]:
@@ -267,8 +297,10 @@ def origin_of(benchmark: Benchmark) -> str:
         return manifest.subset.of
     if manifest.source.get("kind") == manifests.DERIVED:
         return str(manifest.source.get("of", benchmark.name))
-    entry = registry.find(manifest.entry) if manifest.entry else None
-    return (entry.part_of or entry.name) if entry is not None else benchmark.name
+
+    if manifest.entry and (entry := registry.find(manifest.entry)) is not None:
+        return entry.part_of or entry.name
+    return benchmark.name
 
 
 KIND = JobKind(

@@ -86,8 +86,13 @@ class Material:
             whole = list(filter(None, (self._whole(sentence, strict=False) for sentence in self.sentences)))
 
         whole.sort(key=self._worth, reverse=True)
-        self.claims = [text for text in whole if self._is_claim(text)]
-        self.quotations = [text for text in whole if text not in self.claims]
+        self.claims: list[str] = []
+        self.quotations: list[str] = []
+        for text in whole:
+            if self._is_claim(text):
+                self.claims.append(text)
+            else:
+                self.quotations.append(text)
 
     def _name_in(self, title: str) -> str:
         """Return the title as a name; empty for one that is a sentence or a label."""
@@ -157,7 +162,10 @@ class Material:
 
     def said(self, text: str) -> str:
         """Return a sentence that begins with the title as it reads behind other words: "the Nile flows"; else ""."""
-        found = re.match(rf"((?:The|An?) )?{re.escape(self.name)}(?= )", text, re.IGNORECASE) if self.name else None
+        if not self.name:
+            return ""
+
+        found = re.match(rf"((?:The|An?) )?{re.escape(self.name)}(?= )", text, re.IGNORECASE)
         if found is None:
             return ""
 
@@ -175,7 +183,10 @@ class Material:
         first = text.split()[0]
         if first.lower() in FUNCTION_WORDS or self._lowers(first):
             return wording.format(s=text[:1].lower() + text[1:])
-        return text if first[1:].islower() else wording.format(s=text)
+        if first[1:].islower():
+            return text
+
+        return wording.format(s=text)
 
 
 def _is_papers(title: str) -> bool:
@@ -220,7 +231,7 @@ def _has_verb(lowered: list[str], named: bool) -> bool:
 
 def _definite(text: str) -> bool:
     """Return True for "the ship", "the company": a thing or person that another sentence names."""
-    return any(found[1] in _THINGS | _ROLES for found in _DEFINITE.finditer(text.lower()))
+    return not (_THINGS | _ROLES).isdisjoint(_DEFINITE.findall(text.lower()))
 
 
 def _line(sentence: str) -> str:
@@ -325,7 +336,9 @@ def _quotations(material: Material, rng: random.Random) -> _Asked:
 
 def _small(text: str) -> str:
     """Return a sentence as it reads behind a colon; "I am looking" keeps its capital."""
-    return text if text.startswith("I ") else text[:1].lower() + text[1:]
+    if text.startswith("I "):
+        return text
+    return text[:1].lower() + text[1:]
 
 
 def _drawn(kind: str, rng: random.Random) -> list[str]:
@@ -402,7 +415,9 @@ def _about_title(material: Material) -> Iterator[str]:
 
 def _little(material: Material) -> list[str]:
     """Return the title, or all words of a very short document, where there is no whole sentence."""
-    title = "" if material.is_label else material.full_title
+    title = material.full_title
+    if material.is_label:
+        title = ""
     if material.is_story:
         title = material.name
 

@@ -51,7 +51,10 @@ def _wordings(document: Document) -> list[list[str]]:
     """Return each sentence in its wordings: the certain ones first, as they are and as questions, others as quotations.
     Where none can be asked for, the title or the shortest sentence."""
     given, language = plain_title(document), guess_language(document.content)
-    title = given if main_script(given) == main_script(document.text) else ""
+    title = given
+    if main_script(given) != main_script(document.text):
+        title = ""
+
     raw = _raw_sentences(document, title)
 
     whole = [text for text, sentence in raw if _FULL_STOP.search(sentence) and _is_whole(text)]
@@ -114,7 +117,10 @@ def _is_whole(text: str) -> bool:
 
 def _begins_with(title: str, text: str) -> bool:
     """Return True if a text begins with the title, or its first words."""
-    first = title[:3] if _is_wide(text) else " ".join(title.split()[:2])
+    first = " ".join(title.split()[:2])
+    if _is_wide(text):
+        first = title[:3]
+
     return bool(first) and text.casefold().startswith(first.casefold())
 
 
@@ -138,7 +144,9 @@ def _is_wide(text: str) -> bool:
 
 def _length(text: str) -> float:
     """Return a text's length as a share of the longest query's."""
-    return len(text) / LONGEST_WIDE if _is_wide(text) else len(text.split()) / LONGEST
+    if _is_wide(text):
+        return len(text) / LONGEST_WIDE
+    return len(text.split()) / LONGEST
 
 
 def _points_back(sentence: str) -> bool:
@@ -164,7 +172,9 @@ def _beside(title: str, text: str, asked: str) -> str:
     """Return the query for a text, behind the title unless the text names the title already or the title is long."""
     wide = _is_wide(text)
     topic = _TOPIC.search(text)  # a Korean sentence with its own
-    named = title in text if wide else _names(title, text)
-    if not title or topic or named or _length(title) > LONGEST_TITLE:
+    if not title or topic or _length(title) > LONGEST_TITLE:
         return asked
-    return f"{title}：{asked}" if wide else f"{title}: {asked}"
+    if wide:
+        return asked if title in text else f"{title}：{asked}"
+
+    return asked if _names(title, text) else f"{title}: {asked}"
