@@ -69,6 +69,7 @@ def figure(*, x: str, y: str, height: int = 320, legend: bool = True) -> go.Figu
         hovermode="closest",
         font={"size": 13},
     )
+
     empty.update_xaxes(title=x, automargin=True, zeroline=False)
     empty.update_yaxes(title=y, automargin=True, zeroline=False)
     return empty

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter
+from typing import Any
 
 import streamlit as st
 
@@ -37,25 +39,30 @@ def contents(workspace: Workspace) -> None:
         ("Results", number(len(measured)), frame.DEFINITIONS["ndcg"]),
     )
 
-    rows = sorted(board.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
+    rows = sorted(board.list_rows(workspace, measured), key=attrgetter("created"), reverse=True)[:6]
     if not rows:
         return
 
     st.subheader("Latest results", anchor=False)
     tables.show(
-        {
-            "NDCG@10 (%)": [row.ndcg for row in rows],  # first: what one sees on a phone
-            "Retriever": [row.retriever for row in rows],
-            "Benchmark": [row.place for row in rows],
-            "Queries": [row.n_queries for row in rows],
-            "Read with": [", ".join(badge.word for badge in row.badges) or None for row in rows],
-            "Evaluated": [moment(row.created) for row in rows],
-        },
+        tables.by_title(map(_result, rows)),
         alt="The latest evaluation results",
         digits={"NDCG@10 (%)": 2},
     )
 
     frame.link("compare", "Compare retrievers")
+
+
+def _result(row: board.ResultRow) -> dict[str, Any]:
+    """A row of the table of results."""
+    return {
+        "NDCG@10 (%)": row.ndcg,  # first: what one sees on a phone
+        "Retriever": row.retriever,
+        "Benchmark": row.place,
+        "Queries": row.n_queries,
+        "Read with": ", ".join(badge.word for badge in row.badges) or None,
+        "Evaluated": moment(row.created),
+    }
 
 
 def answer(workspace: Workspace, mine: list[str]) -> None:

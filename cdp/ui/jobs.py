@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
-from contextlib import nullcontext
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.job_kind import BENCHMARK, CORPUS, QUERY_SET, RESULT, JobKind
-from cdp.base.text import name_and_split
+from cdp.base.text import SEPARATOR, capital, name_and_split
 from cdp.base.workspace import Workspace, now
 from cdp.charts.results import LABELS, curves
 from cdp.services import benchmarks, commands, corpora, evaluation, jobs, queries, tuning
@@ -53,8 +54,12 @@ def in_order(views: Iterable[JobView]) -> list[JobView]:
     """Jobs as they take their turn: those at work, then the waiting by their place, then the ended, newest first."""
 
     def rank(view: JobView) -> tuple[int, int, int]:
-        waiting = str(view.state) == "queued"
-        return (0 if view.active and not waiting else 1 if waiting else 2, view.position or 0, -view.sequence)
+        turn = 2
+        if str(view.state) == "queued":
+            turn = 1
+        elif view.active:
+            turn = 0
+        return turn, view.position or 0, -view.sequence
 
     return sorted(views, key=rank)
 
@@ -82,18 +87,23 @@ def news(workspace: Workspace) -> tuple[str, str]:
     new: dict[str, str] = {}
 
     if before is not None and before.changed != seen.changed:
-        ended = [view for view in jobs.list_jobs(workspace) if not view.active]
-        new = {view.id: str(view.state) for view in ended if view.id in before.at_work or view.ended >= before.time}
+        for view in jobs.list_jobs(workspace):
+            if not view.active and (view.id in before.at_work or view.ended >= before.time):
+                new[view.id] = str(view.state)
 
     by_itself = memory.pop(BY_ITSELF, False)
-    if new or not by_itself:
-        memory[ENDED] = {**(memory.get(ENDED, {}) if by_itself else {}), **new}
+    if not by_itself:
+        memory[ENDED] = new
+    elif new:
+        memory[ENDED] = {**memory.get(ENDED, {}), **new}
 
-    told = list(memory.get(ENDED, {}).values())
-    failed, finished = sum(state in ("failed", "lost") for state in told), told.count("finished")
+    told = Counter(memory.get(ENDED, {}).values())
+    failed = told["failed"] + told["lost"]
     if failed:
         return f"✗ {failed} failed", "icon-failed"
-    return (f"✓ {finished} finished", "icon-finished") if finished else ("", "")
+    if told["finished"]:
+        return f"✓ {told['finished']} finished", "icon-finished"
+    return "", ""
 
 
 def draw_again() -> None:
@@ -122,20 +132,34 @@ def _strip(workspace: Workspace, drawn: tuple[Any, ...]) -> None:
 
         if not running:
             return
+
         at_work = [view for view in running if str(view.state) != "queued"]
-        counted = ((len(at_work), "running"), (len(running) - len(at_work), "waiting"))
-        st.caption(":material/progress_activity: " + ", ".join(f"{n} {what}" for n, what in counted if n))
+        waiting = len(running) - len(at_work)
+        counted = []
+        if at_work:
+            counted.append(f"{len(at_work)} running")
+        if waiting:
+            counted.append(f"{waiting} waiting")
+        st.caption(f":material/progress_activity: {', '.join(counted)}")
+
         for view in (at_work or running)[:3]:
+            name = md(view.name, 44)
             other = state.elsewhere(workspace, view.id)
-            whose = f" (project {md(other.name, 30)})" if other else ""
-            st.progress(view.fraction, text=f"{md(view.name, 44)}{whose}  \n:small[{md(doing(view))}]")
-        _watch(workspace, running[0], "Watch" if len(running) == 1 else "All jobs")
+            if other:
+                name += f" (project {md(other.name, 30)})"
+            st.progress(view.fraction, text=f"{name}  \n:small[{md(doing(view))}]")
+
+        label = "Watch" if len(running) == 1 else "All jobs"
+        _watch(workspace, running[0], label)
 
 
 def _watch(workspace: Workspace, view: JobView, label: str = "Watch") -> None:
     """The link to a job, with its project where that is another one than that on screen."""
     other = state.elsewhere(workspace, view.id)
-    frame.link("jobs", label, job=view.id, **({"project": other.id} if other else {}))
+    params: dict[str, Any] = {"job": view.id}
+    if other:
+        params["project"] = other.id
+    frame.link("jobs", label, **params)
 
 
 def active_on(workspace: Workspace, query_sets: Collection[str], *kinds: str) -> list[JobView]:
@@ -163,10 +187,10 @@ def _summary(view: JobView) -> None:
     if view.active and view.seconds is not None:
         facts.append(f"running for {duration(view.seconds)}")
 
-    facts += [name if name != "cpu" else "CPU" for name in view.devices]
-    facts += [where for where in [jobs.where(view)] if where]
+    facts += [{"cpu": "CPU"}.get(name, name) for name in view.devices]
+    facts += filter(None, [jobs.where(view)])
     icon, colour = LOOKS.get(str(view.state), ("help", "gray"))
-    st.markdown(f":{colour}-badge[:material/{icon}: {view.state}] {md(' · '.join(facts))}")
+    st.markdown(f":{colour}-badge[:material/{icon}: {view.state}] {md(SEPARATOR.join(facts))}")
     st.markdown(md(jobs.sentence(view)))
 
     if view.active:
@@ -199,7 +223,7 @@ def _figures(workspace: Workspace, view: JobView) -> None:
     if readings:
         with st.grid(len(readings), min_column_width=120):
             for name, value in readings:
-                st.metric(name[:1].upper() + name[1:], value)
+                st.metric(capital(name), value)
 
 
 def _curve(workspace: Workspace, job: str) -> bool:
@@ -249,8 +273,7 @@ def _beside(workspace: Workspace, job: str, measure: str) -> dict[str, str]:
 
 def start_another(workspace: Workspace) -> None:
     """A form for the kinds of job that have no screen of their own and whose inputs are there; nothing without one."""
-    kinds = ((name, kind) for name, kind in jobs.kinds().items() if not kind.command or name in WITHOUT_SCREEN)
-    offered = {name: kind for name, kind in kinds if _has_inputs(workspace, kind)}
+    offered = {name: kind for name, kind in jobs.kinds().items() if _can_start(workspace, kind)}
     if not offered:
         return
 
@@ -265,12 +288,15 @@ def start_another(workspace: Workspace) -> None:
         forms.command(jobs.command(kind, config))
 
         if pressed:
-            begin = WITHOUT_SCREEN.get(name)
-            frame.go("jobs", job=begin(workspace, config) if begin else jobs.start(workspace, name, config))
+            begin = WITHOUT_SCREEN.get(name) or partial(jobs.start, kind=name)
+            frame.go("jobs", job=begin(workspace, config=config))
 
 
-def _has_inputs(workspace: Workspace, kind: JobKind) -> bool:
-    """Whether the project has one of each input that a kind of job needs."""
+def _can_start(workspace: Workspace, kind: JobKind) -> bool:
+    """Whether a kind of job has no screen of its own, and the project one of each input that it needs."""
+    if kind.command and kind.name not in WITHOUT_SCREEN:
+        return False
+
     about = kind.settings.settings()
     needed = [setting for setting in kind.inputs if about[setting].required]
     return all(state.of_project(workspace, param, listed(workspace)) for param, listed in map(_listing(kind), needed))
@@ -307,23 +333,36 @@ LISTED = 500
 
 def choose(all_jobs: Sequence[JobView]) -> JobView:
     """The job to open: the address's, the one chosen before, else one that runs, else the newest."""
-    ordered = in_order(all_jobs)
-    names = {v.id: f"{v.name} ({jobs.activity(v.kind).lower()}, {moment(v.created)})" for v in ordered}
-    wanted = (st.query_params.get("job"), state.kept("job"))
-    offered = {key: name for i, (key, name) in enumerate(names.items()) if i < LISTED or key in wanted}
-    picked = state.choose("Job", offered, "job", what="job")
-    return next(v for v in all_jobs if v.id == picked)
+    by_id = {view.id: view for view in in_order(all_jobs)}
+    offered = dict.fromkeys(islice(by_id, LISTED))
+    for wanted in (st.query_params.get("job"), state.kept("job")):
+        if wanted in by_id:
+            offered[wanted] = None
+
+    names = {job: f"{by_id[job].name} ({_said(by_id[job])})" for job in offered}
+    return by_id[str(state.choose("Job", names, "job", what="job"))]
+
+
+def _said(view: JobView) -> str:
+    """``training, 5 min ago``"""
+    return f"{jobs.activity(view.kind).lower()}, {moment(view.created)}"
 
 
 def one(workspace: Workspace, job: JobView) -> None:
     """The chosen job; it looks again every two seconds while the job is active, without the rest of the page."""
     with st.container(border=True):
         live(_live, job.active, workspace, job.id, str(job.state))
-    others = "; all others were processed" if str(job.state) == "finished" else ""
-    title = f"{count(job.n_failures, 'item')} failed{others}"
-    forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}",
-                 retry=partial(_retry, workspace, job) if jobs.may_retry(job) else None)  # fmt: skip
-    if str(job.state) == "finished":
+
+    finished = str(job.state) == "finished"
+    title = f"{count(job.n_failures, 'item')} failed"
+    if finished:
+        title += "; all others were processed"
+
+    retry = partial(_retry, workspace, job) if jobs.may_retry(job) else None
+    load = partial(jobs.failed, workspace, job.id)
+    forms.failed(job.n_failures, title, load, key=f"failed_{job.id}", retry=retry)
+
+    if finished:
         _results(workspace, job)
     _log(workspace, job)
     _settings(job)
@@ -367,7 +406,10 @@ def actions(workspace: Workspace, view: JobView) -> None:
 
         if not view.active:
             total = size(jobs.show(workspace, view.id).size or 0)
-            note = "The query set that it wrote is kept." if view.kind == "synthesis" else ""
+            note = ""
+            if view.kind == "synthesis":
+                note = "The query set that it wrote is kept."
+
             question = f"Delete this job and everything it created ({total})?"
             delete = partial(jobs.delete, workspace, view.id)
             forms.deletion("Delete", question, note, delete, key=view.id, param="job")
@@ -384,25 +426,37 @@ def _resume(workspace: Workspace, view: JobView) -> None:
     missing = jobs.missing_secrets(workspace, view.id)
     typed: dict[str, str] = {}
     about = {"icon": ":material/resume:", "help": "Continue from the last checkpoint."}
-    asks = bool(missing or outside)
-    with st.popover("Resume", key=f"resume_open_{view.id}", **about) if asks else nullcontext(), frame.guarded():
+    label = "Resume"
+    place: AbstractContextManager[Any] = nullcontext()
+    if missing or outside:
+        place = st.popover("Resume", key=f"resume_open_{view.id}", **about)
+
+    with place, frame.guarded():
         if outside:
             st.markdown("This job was started elsewhere. Outside this workspace it would read or ask:")
-            # As Python writes it: no character hides in it or turns its direction.
-            named = [(label_of(name), repr(value)) for name, values in outside.items() for value in values]
-            st.markdown("\n".join(f"- {md(name)}: {md(value)}" for name, value in named))
+            st.markdown(_outside(outside))
         if missing:
+            label = "Resume the job"
             st.markdown("This job needs its API key again, because keys are never stored.")
         for name in missing:
-            label = "API key" if name == "CDP_API_KEY" else name
-            typed[name] = forms.secret(label, key=f"secret_{name}_{view.id}")
+            field = {"CDP_API_KEY": "API key"}.get(name, name)
+            typed[name] = forms.secret(field, key=f"secret_{name}_{view.id}")
 
-        label = "Resume the job" if missing else "Resume"
         if outside:
             label = "Allow and resume"
         if forms.button(label, key=f"resume_{view.id}", disabled=not all(typed.values()), **about):
             jobs.resume(workspace, view.id, env_secrets=typed, allow=list(chain(*outside.values())))
             st.rerun()
+
+
+def _outside(named: Mapping[str, Iterable[str]]) -> str:
+    """The values of settings that lead outside the workspace, a line each."""
+    lines = []
+    for name, values in named.items():
+        for value in values:
+            # As Python writes it: no character hides in it or turns its direction.
+            lines.append(f"- {md(label_of(name))}: {md(repr(value))}")
+    return "\n".join(lines)
 
 
 def _retry(workspace: Workspace, view: JobView, item: str) -> None:
@@ -411,11 +465,14 @@ def _retry(workspace: Workspace, view: JobView, item: str) -> None:
         name: forms.secret("API key", key=f"retry_{name}_{view.id}")
         for name in jobs.missing_secrets(workspace, view.id)
     }
-    label = f"Try {cut(item, 40)} again" if item else "Try all of them again"
+    label, items = "Try all of them again", []
+    if item:
+        label, items = f"Try {cut(item, 40)} again", [item]
+
     about = "What went well is kept, and not paid again."
     ready = all(typed.values())
     if forms.button(md(label), key=f"retry_{view.id}", icon=":material/replay:", help=about, disabled=not ready):
-        jobs.retry(workspace, view.id, [item] if item else [], env_secrets=typed)
+        jobs.retry(workspace, view.id, items, env_secrets=typed)
         st.rerun()
     forms.command(commands.line("jobs", "retry", view.id, item=item, wait=True))
 
@@ -491,17 +548,16 @@ def _log_body(workspace: Workspace, job_id: str, follow: bool) -> None:
     """The end of the log; ``follow`` keeps its newest line in sight."""
     with frame.guarded():
         text = jobs.log(workspace, job_id, tail_bytes=LOG_BYTES).rstrip()
-        with st.container(height=340 if text else "content", autoscroll=follow):
+        height = 340 if text else "content"
+        with st.container(height=height, autoscroll=follow):
             st.code(text or "The log is empty so far.", language=None, wrap_lines=True)
 
 
 def _settings(job: JobView) -> None:
     with st.expander("Settings", icon=":material/tune:", key=f"settings_{job.id}"):
-        rows = {k: v for k, v in job.config.items() if v not in (None, "")}
-        tables.show(
-            {"Setting": [label_of(k) for k in rows], "Value": [str(v) for v in rows.values()]},
-            alt="The settings of this job",
-        )
+        given = ((name, value) for name, value in job.config.items() if value not in (None, ""))
+        rows = [{"Setting": label_of(name), "Value": str(value)} for name, value in given]
+        tables.show(tables.by_title(rows), alt="The settings of this job")
         st.caption("Settings that are not listed are empty or use the retriever's own values.")
 
     again = jobs.again(job)
@@ -530,22 +586,28 @@ def _settings(job: JobView) -> None:
 def listing(all_jobs: Sequence[JobView]) -> None:
     """All jobs; choosing one opens it."""
     st.subheader("All jobs", anchor=False)
-    columns: dict[str, Sequence[Any]] = {
-        "State": [str(v.state) for v in all_jobs],
-        "Queue position": [v.position for v in all_jobs],
-        "Job": [v.name for v in all_jobs],
-        "Kind": [jobs.activity(v.kind) for v in all_jobs],
-        # Progress of active jobs is in the live card and the menu; this table is not redrawn.
-        "Duration": ["" if v.active else duration(v.seconds) for v in all_jobs],
-        "Created": [moment(v.created) for v in all_jobs],
-        "Failed items": [v.n_failures or None for v in all_jobs],
-        "Error": [(v.failure or {}).get("message", "") for v in all_jobs],
-    }
-
-    used = tables.filled(columns, "State", "Job")
+    used = tables.filled(tables.by_title(map(_listed, all_jobs)), "State", "Job")
     row = tables.pick_row(used, alt="All jobs; choose one to open it", key="jobs_table", width={"Job": "large"})
     if row is not None and all_jobs[row].id != st.session_state.get("jobs_opened"):
         st.session_state["jobs_opened"] = all_jobs[row].id
         state.keep("job", all_jobs[row].id)
         st.query_params["job"] = all_jobs[row].id
         st.rerun()
+
+
+def _listed(view: JobView) -> dict[str, Any]:
+    """A row of the table of all jobs."""
+    lasted = ""
+    if not view.active:  # progress of active jobs is in the live card and the menu; this table is not redrawn
+        lasted = duration(view.seconds)
+
+    return {
+        "State": str(view.state),
+        "Queue position": view.position,
+        "Job": view.name,
+        "Kind": jobs.activity(view.kind),
+        "Duration": lasted,
+        "Created": moment(view.created),
+        "Failed items": view.n_failures or None,
+        "Error": (view.failure or {}).get("message", ""),
+    }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import streamlit as st
@@ -50,12 +52,14 @@ def train(workspace: Workspace) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         config = _settings(workspace, query_sets)
-        judges = _judges(workspace, config.query_set) if config else []
-        rates = _rates(workspace, config) if config else ""
+        if config is None:
+            return
+        judges = _judges(workspace, config.query_set)
+        typed = _rates(workspace, config)
 
-    if config:
-        with right, frame.guarded():
-            _summary(workspace, config, judges, read_rates(rates) if rates else ())
+    with right, frame.guarded():
+        rates = read_rates(typed) if typed else ()
+        _summary(workspace, config, judges, rates)
 
 
 # what can be chosen from
@@ -69,12 +73,15 @@ def _usable(workspace: Workspace) -> list[BenchmarkInfo]:
 
 def _splits(infos: Iterable[BenchmarkInfo]) -> dict[str, str]:
     """NAME/SPLIT → the label of each split, with how many queries it judges."""
-    return {
-        f"{info.name}/{split}": f"{info.name} · {split}"
-        + (f" ({count(n, 'query', 'queries')})" if (n := info.judged.get(split)) else "")
-        for info in infos
-        for split in info.splits
-    }
+    labels: dict[str, str] = {}
+    for info in infos:
+        for split in info.splits:
+            label = f"{info.name} · {split}"
+            n = info.judged.get(split)
+            if n:
+                label += f" ({count(n, 'query', 'queries')})"
+            labels[f"{info.name}/{split}"] = label
+    return labels
 
 
 def _place(key: str) -> Place:
@@ -100,8 +107,9 @@ def _add_benchmarks() -> None:
 def _consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak]) -> tuple[dict[str, Any], bool]:
     """Say what sets lack and what leaks, and ask for a yes to each; (the options that say it, whether it was given)."""
     lacking = stored_sets.incomplete_notes(workspace, query_sets)
+    which = "this incomplete set" if len(lacking) == 1 else "these incomplete sets"
     agreed = not lacking or st.checkbox(
-        f"Train on {'this incomplete set' if len(lacking) == 1 else 'these incomplete sets'}",
+        f"Train on {which}",
         key=f"train_incomplete_{'_'.join(item.query_set.id for item in lacking)}",
         help="Incomplete query sets are used for training only if you tick this box.",
     )
@@ -131,8 +139,8 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
 
     with st.container(horizontal=True):
         limits = {
-            name: forms.widget(TrainingConfig, name, key=key, label=label)
-            for name, label in (("per_doc", "Q/Doc"), ("max_documents", "Maximum documents"))
+            "per_doc": forms.widget(TrainingConfig, "per_doc", key=key, label="Q/Doc"),
+            "max_documents": forms.widget(TrainingConfig, "max_documents", key=key, label="Maximum documents"),
         }
 
     frame.remarks(usable.q_doc_notes(workspace, [q for q in query_sets if q.id == query_set]))
@@ -155,8 +163,8 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
             st.caption("Empty fields use the retriever's own value, shown in grey; its reason is behind the ?.")
             dev = _dev(workspace, key)
             # Of the settings of weightings only those of the chosen one have an effect.
-            used = WEIGHTINGS[weighting].settings
-            idle = {name for other in WEIGHTINGS.values() for name in other.settings if name not in used}
+            idle = set(chain.from_iterable(other.settings for other in WEIGHTINGS.values()))
+            idle -= set(WEIGHTINGS[weighting].settings)
             more = forms.fields(TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, *needed, *idle), presets=presets)
 
         given = {name: int(value) for name, value in limits.items() if value is not None}
@@ -178,8 +186,10 @@ def _retriever(workspace: Workspace, key: str) -> str:
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
     if picked == OTHER:
         return _other_model(f"{key}_model") or choices[0].id
-    if note := next((c.note for c in choices if c.id == picked), ""):
-        st.caption(md(note))
+
+    notes = {c.id: c.note for c in choices}
+    if notes.get(picked):
+        st.caption(md(notes[picked]))
     return picked
 
 
@@ -211,14 +221,20 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, key: str) -> d
 def _dev(workspace: Workspace, key: str) -> dict[str, str]:
     """The settings ``benchmark`` and ``split`` of a single training; empty where the last model is to be kept."""
     splits = _splits(_usable(workspace))
-    made_for_it = sorted(splits, key=lambda split: _place(split)[1] not in DEV_SPLITS)
-    options = {"": "none (keep the last model)", **{split: splits[split] for split in made_for_it}}
+    options = {"": "none (keep the last model)"}
+    for split in sorted(splits, key=lambda split: _place(split)[1] not in DEV_SPLITS):
+        options[split] = splits[split]
+
     chosen = forms.pick(
         "Dev benchmark", options, first="", key=f"{key}_dev",
         help="Evaluated during training (every 500 steps; change it under More settings). The model with the best "
         "NDCG@10 is kept. Do not report results on this benchmark.",
     )  # fmt: skip
-    return dict(zip(("benchmark", "split"), _place(chosen), strict=True)) if chosen else {}
+
+    if not chosen:
+        return {}
+    name, split = _place(chosen)
+    return {"benchmark": name, "split": split}
 
 
 def _judges(workspace: Workspace, query_set: str) -> list[Place]:
@@ -233,7 +249,7 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
     names = {info.name for info in infos}
     whole = [info for info in infos if info.subset_of not in names][:MAX_AT_FIRST]
 
-    ready = [f"{info.name}/{'test' if 'test' in info.splits else info.splits[0]}" for info in whole if info.splits]
+    ready = [f"{info.name}/{_first_split(info)}" for info in whole if info.splits]
     leaks = {key: leakage.find_leaks(workspace, [query_set], [_place(key)]) for key in ready}
     chosen = state.choose_many(
         "Evaluate before and after on", _splits(infos), "benchmarks", default=[key for key in ready if not leaks[key]],
@@ -245,6 +261,10 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
 
     _add_benchmarks()
     return [_place(key) for key in chosen]
+
+
+def _first_split(info: BenchmarkInfo) -> str:
+    return "test" if "test" in info.splits else info.splits[0]
 
 
 def _rates(workspace: Workspace, config: TrainingConfig) -> str:
@@ -268,56 +288,66 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
     about = (
         "At the speed of this retriever's last training here, or on two cores where none has run. Without evaluations."
     )
+
+    trainings = time = None
+    if rates:
+        trainings = ("Trainings", number(len(rates)))
+    if plan.seconds is not None:
+        time = ("Time", duration(plan.seconds), about)
+
     with st.container(border=True):
         st.markdown("#### What will happen")
         tables.figures(
             ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
             ("Documents", number(plan.documents)),
             ("Steps", number(plan.steps), "Updates of the model's weights."),
-            ("Trainings", number(len(rates))) if rates else None,
-            None if plan.seconds is None else ("Time", duration(plan.seconds), about),
+            trainings,
+            time,
         )
         frame.remarks(plan.notes)
 
         with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
             st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
 
-        st.caption(
-            f"Figures of one training. {md(config.dev.benchmark)} chooses the rate. The report stands on Evidence."
-            if study
-            else "Evaluated before and after, beside BM25. Results that exist are reused."
-            if judges
-            else "No evaluation. You can evaluate the retriever later."
-        )
-        leaks = leakage.of_training(workspace, config, [] if study else judges)
+        if study:
+            judges = []
+            chooses = f"{md(config.dev.benchmark)} chooses the rate"
+            st.caption(f"Figures of one training. {chooses}. The report stands on Evidence.")
+        elif judges:
+            st.caption("Evaluated before and after, beside BM25. Results that exist are reused.")
+        else:
+            st.caption("No evaluation. You can evaluate the retriever later.")
+
+        leaks = leakage.of_training(workspace, config, judges)
         needed, given = _consent(workspace, training_plan.trained_on(config), leaks)
         _offer_copy(workspace, leaks, config.query_set)
 
-        if _start_button("Start the sweep" if study else "Start training", "train_start", disabled=not given):
+        start: Callable[[], Any] = partial(training.start, workspace, config, benchmarks=judges, **needed)
+        label = "Start training"
+        if study:
+            start, label = partial(studies.run, workspace, study, **needed), "Start the sweep"
+
+        if _start_button(label, "train_start", disabled=not given):
             with frame.guarded():
                 with st.spinner("Starting"):
-                    started = (
-                        studies.run(workspace, study, **needed)
-                        if study
-                        else training.start(workspace, config, benchmarks=judges, **needed)
-                    )
+                    started = start()
                 frame.go("jobs", job=started.job_id)
 
         with frame.guarded():
             own = clusters.setting(workspace)
-            place = f"on the Ray cluster {md(own)}" if own else "in the background"
+            place = "in the background"
+            if own:
+                place = f"on the Ray cluster {md(own)}"
             st.caption(f"Runs {place}. You can close this page, the browser and the app.")
 
-    shared: dict[str, Any] = {"config": config, "without": ("query_set", "learning_rate") if study else ("query_set",)}
+    if study:
+        shown = partial(commands.line, "sweep", config.query_set, without=("query_set", "learning_rate"))
+        forms.command(shown(config=config, rates=",".join(map(rate, rates)), **needed, wait=True))
+        return
+
     places = [f"{name}:{split}" for name, split in judges]
-    forms.command(
-        *[commands.line("sweep", config.query_set, **shared, rates=",".join(map(rate, rates)), **needed, wait=True)]
-        if study
-        else [
-            commands.line("train", config.query_set, **shared, evaluate=places, **needed, wait=True),
-            commands.line("train", config.query_set, **shared, plan=True),
-        ]
-    )
+    shown = partial(commands.line, "train", config.query_set, config=config, without=("query_set",))
+    forms.command(shown(evaluate=places, **needed, wait=True), shown(plan=True))
 
 
 def _start_button(label: str, key: str, *, disabled: bool = False) -> bool:
@@ -345,9 +375,12 @@ def evaluate(workspace: Workspace) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
-        names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
-        names |= {BM25: "BM25 (keyword search, no model)"} | {c.id: c.title for c in choices if c.kind != "job"}
-        names |= {OTHER: OTHER_TITLE}
+        titles = {c.id: c.title for c in choices}
+        trained = [c.id for c in choices if c.kind == "job"]
+
+        # The newest of one's own first, then what needs no training.
+        names = {name: titles.pop(name) for name in reversed(trained)}
+        names |= {BM25: "BM25 (keyword search, no model)", **titles, OTHER: OTHER_TITLE}
         about = frame.DEFINITIONS["retriever"]
 
         retriever = state.choose("Retriever", names, "judged", what="retriever", help=about) or ""
@@ -390,22 +423,24 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
         for config in configs:
             wanted = evaluation.checked(workspace, retriever, config.judged.benchmark, config.judged.split, **settings)
             evaluated = evaluation.existing(workspace, wanted) is not None
-            to_do += [] if evaluated else [wanted]
-            done = "already has a result with these settings" if evaluated else "will be evaluated"
-            icon = "check_circle" if evaluated else "play_arrow"
+            if evaluated:
+                icon, done = "check_circle", "already has a result with these settings"
+            else:
+                icon, done = "play_arrow", "will be evaluated"
+                to_do.append(wanted)
             st.markdown(f":material/{icon}: **{md(config.judged.benchmark)}** · {md(config.judged.split)} {done}")
 
-        for sent in (sent for config in to_do for sent in sending.for_evaluation(workspace, config)):
-            st.info(md(sent.sentence), icon=":material/send:")
+        for config in to_do:
+            for sent in sending.for_evaluation(workspace, config):
+                st.info(md(sent.sentence), icon=":material/send:")
 
         if not to_do:
             frame.page_button("compare", "Compare results", "evaluate_compare")
         else:
-            st.caption(
-                "BM25 is keyword search without a model: the baseline to compare retrievers with."
-                if retriever == BM25
-                else "Embeddings are cached and reused by later evaluations of the same model on the same documents."
-            )
+            about = "Embeddings are cached and reused by later evaluations of the same model on the same documents."
+            if retriever == BM25:
+                about = "BM25 is keyword search without a model: the baseline to compare retrievers with."
+            st.caption(about)
 
             if _start_button("Start the evaluation", "evaluate_start"):
                 with frame.guarded():

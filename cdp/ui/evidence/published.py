@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -131,7 +131,7 @@ def _all_tables() -> None:
     if published_table.is_scores:
         columns, lines = wide(published_table, rows)
         tables.show(
-            {column: [_text(line.get(column)) for line in lines] for column in columns},
+            {column: _cells(lines, column) for column in columns},
             alt=f"{published_table.info.title}: {published_table.info.about}",
         )
         st.caption(MARKS_HELP)
@@ -143,16 +143,19 @@ def _all_tables() -> None:
     forms.command(commands.line("published", "show", name), commands.line("principle", "correlation"))
 
 
+def _cells(lines: Iterable[Mapping[str, Any]], column: str) -> list[str]:
+    return [_text(line.get(column)) for line in lines]
+
+
 def _long(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
     """A table that holds no scores: one line per number."""
     titles = {**COLUMNS, "value": "Value", "value_printed": "As printed"}
     columns: dict[str, list[Any]] = {}
     for name in published_table.columns:
         values = [row[name] for row in rows]
-        numeric = all(isinstance(value, (int, float)) or value is None for value in values)
-        columns[titles.get(name, name.replace("_", " ").capitalize())] = (
-            values if numeric else [_text(value) for value in values]
-        )
+        if not all(isinstance(value, int | float | None) for value in values):
+            values = list(map(_text, values))
+        columns[titles.get(name, name.replace("_", " ").capitalize())] = values
 
     if any(row["notes"] for row in rows):
         columns["Notes"] = [", ".join(map(str, row["notes"])) for row in rows]
@@ -166,17 +169,24 @@ def _long(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> No
 
 def _notes(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
     """The notes on the rows on screen, and those on the whole table."""
-    wanted = {number for row in rows for number in row["notes"]} | set(published_table.on_all)
+    wanted = set(published_table.on_all).union(*(row["notes"] for row in rows))
     if not wanted:
         return
     with st.expander(f"{count(len(wanted), 'note')} on these numbers", icon=":material/sticky_note_2:"):
         for number in sorted(wanted):
             note = published_table.related[number]
             where = "all rows" if number in published_table.on_all else f"[{number}]"
-            facts = "; ".join(
-                f"{word}: {md(text)}" for word, text in (("printed", note.printed), ("computed", note.computed)) if text
-            )
-            st.markdown(f"- {md(where)} {md(note.note)}" + (f"  \n  :gray[{facts}]" if facts else ""))
+            line = f"- {md(where)} {md(note.note)}"
+
+            facts = []
+            if note.printed:
+                facts.append(f"printed: {md(note.printed)}")
+            if note.computed:
+                facts.append(f"computed: {md(note.computed)}")
+            if facts:
+                line += f"  \n  :gray[{'; '.join(facts)}]"
+
+            st.markdown(line)
 
 
 def _text(value: Any) -> str:
@@ -184,4 +194,6 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else ""
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)

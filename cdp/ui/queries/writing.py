@@ -24,7 +24,7 @@ from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS, GeneratorType
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, cut, dashed, md, md_marked, number
+from cdp.ui.shell.tables import MISSING, count, cut, md, md_marked, number, written
 
 # Of the widgets that ask what writes queries: what was chosen on Queries stands on Decide, too.
 FORM = "generate"
@@ -131,12 +131,14 @@ def ask_key(base_url: str, key: str) -> str:
             there = "server's own key"
         if access.typed_key(base_url):
             there = "typed before"
+
     typed = forms.secret(
         "API key", key=f"{key}_api_key", placeholder=there, persist_state="session",
         help="Used for requests and passed to the jobs you start; never written to disk. On a dashboard of your own it "
         "is held for this address until the dashboard ends. If empty, the server's own key is used when it belongs to "
         "this URL, otherwise none.",
     )  # fmt: skip
+
     with suppress(CdpError):
         access.hold_key(base_url, typed)
     return typed
@@ -395,8 +397,8 @@ def _draw(preview: Preview, title: str, language: str) -> None:
         cost = ("This preview", dollars(preview.cost))
 
     tables.figures(
-        ("Self-BLEU", dashed("{:.3f}", preview.self_bleu), frame.DEFINITIONS["self_bleu"]),
-        ("Mean CW", dashed("{:.1f}", preview.mean_cw), frame.DEFINITIONS["cw"]),
+        ("Self-BLEU", written(preview.self_bleu, "{:.3f}".format, MISSING), frame.DEFINITIONS["self_bleu"]),
+        ("Mean CW", written(preview.mean_cw, "{:.1f}".format, MISSING), frame.DEFINITIONS["cw"]),
         cost,
     )
 

@@ -72,11 +72,6 @@ def html_marked(pieces: Iterable[tuple[str, bool]]) -> str:
     return "".join(shown)
 
 
-def dashed(form: str, value: Any) -> str:
-    """Return a value in a format, as ``{:.1f}``; a dash where there is none."""
-    return MISSING if value is None else form.format(value)
-
-
 def number(value: float) -> str:
     """``12,345``."""
     return f"{value:,.0f}"

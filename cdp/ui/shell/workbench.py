@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.base.text import marked
 from cdp.evaluation.calibration import Agreement
 from cdp.ui.shell import forms, frame, tables
-from cdp.ui.shell.tables import dashed, html_marked, md
+from cdp.ui.shell.tables import MISSING, html_marked, md, written
 
 # In the session: who decides.
 BY = "workbench_by"
@@ -95,6 +95,6 @@ def _agreement(row: Agreement) -> dict[str, Any]:
         "Second": row.second,
         "Both": row.pairs,
         "Same": f"{row.same:.0%}",
-        "κ": dashed("{:.2f}", row.kappa),
-        "κ weighted": dashed("{:.2f}", row.weighted),
+        "κ": written(row.kappa, "{:.2f}".format, MISSING),
+        "κ weighted": written(row.weighted, "{:.2f}".format, MISSING),
     }
