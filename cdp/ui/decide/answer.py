@@ -106,7 +106,8 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     st.markdown(f"**{LABEL}**")
     st.caption(
         f"Writes diverse queries and paraphrases for a part of the {unit}s, and trains on one and on several per "
-        f"{unit}. Judged queries measure the gain over BM25, over each untrained retriever at hand, and over their fusions."
+        f"{unit}. Judged queries measure the gain over BM25, over each untrained retriever at hand, and over their "
+        "fusions."
     )
 
     sets = queries.list_query_sets(workspace, corpus=corpus)
