@@ -64,10 +64,12 @@ def page(workspace: Workspace) -> None:
         baseline = _baseline(here)
 
     chosen = st.query_params.get_all(PICKED)
-    picked = [row.retriever_id for row in here if row.retriever_id in chosen]
-    compared = picked or differences.default_comparison(here, baseline)
-    if arrived and not picked and arrived not in compared:
-        compared.append(arrived)
+    picked = [row for row in here if row.retriever_id in chosen]
+    compared = [row.retriever_id for row in picked]
+    if not picked:
+        compared = differences.default_comparison(here, baseline)
+        if arrived and arrived not in compared:
+            compared.append(arrived)
 
     comparison = differences.compare(workspace, baseline, compared, evaluations=evaluations)
     on_place = comparison.on([place])
@@ -86,7 +88,7 @@ def page(workspace: Workspace) -> None:
         _baselines(workspace, here, baseline)
 
     if len(picked) == 1:
-        _rename(workspace, next(row for row in here if row.retriever_id in picked))
+        _rename(workspace, picked[0])
 
     _differences(on_place)
     _tested(on_place, shown)
@@ -98,7 +100,7 @@ def page(workspace: Workspace) -> None:
 
 
 def _arrived(rows: Sequence[ResultRow], run: str) -> str:
-    """The retriever of the run that a link led here for; empty without one."""
+    """The retriever whose run the link names; empty if it names none."""
     for row in rows:
         if run in row.runs:
             return row.retriever_id
@@ -106,7 +108,7 @@ def _arrived(rows: Sequence[ResultRow], run: str) -> str:
 
 
 def _place(rows: Sequence[ResultRow], arrived: str) -> str:
-    """One benchmark: scores of several do not compare. The first is that with most rows, or of the run that came."""
+    """Ask for a benchmark: at first that of the link's run, else the one with most recipes."""
     counted = Counter(row.place for row in rows)
     places = [row.place for row in rows if row.retriever_id == arrived]
     places += dict(counted.most_common())
@@ -118,7 +120,7 @@ def _place(rows: Sequence[ResultRow], arrived: str) -> str:
 
 
 def _baseline(here: Sequence[ResultRow]) -> str:
-    """The retriever that all differences are from; at first the untrained one that the runs started from."""
+    """Ask for the baseline: at first the untrained retriever that the runs started from."""
     first = board.baseline(here)
     names = {row.retriever_id: row.retriever for row in sorted(here, key=lambda row: row.retriever_id != first)}
     chosen = state.choose(
@@ -132,7 +134,7 @@ def _baseline(here: Sequence[ResultRow]) -> str:
 
 
 def _answer(comparison: Comparison, arrived: str) -> None:
-    """What the comparison says: of the run that a link led here for, else of the best."""
+    """The result in a sentence: of the link's run, else of the best."""
     rows = [row for row in comparison.rows if row.difference is not None]
     if not rows:
         st.caption("Nothing else was evaluated on the same queries as the baseline: evaluate another retriever.")
@@ -148,13 +150,13 @@ def _answer(comparison: Comparison, arrived: str) -> None:
 
 
 def _withheld(row: ResultRow, baseline: str) -> str:
-    """Both bounds in place of a verdict that the missing judgments would decide."""
+    """Both bounds in place of a verdict, where missing judgments would decide it."""
     over = f"{md(cut(row.retriever, 80))} over {md(cut(baseline, 60))}"
     return f"#### Withheld on {md(row.place)}\n{over}: {row.withheld}."
 
 
 def _tested_sentence(row: ResultRow, baseline: str) -> str:
-    """What the test of a row says, in a headline and a sentence."""
+    """A row's test in a headline and a sentence."""
     difference = row.difference or 0.0
     outcome = "neither gains nor loses"
     if difference:
@@ -179,12 +181,12 @@ def _tested_sentence(row: ResultRow, baseline: str) -> str:
 
 
 def _about(rows: Sequence[ResultRow], arrived: str) -> ResultRow:
-    """The row that the answer is about: that of the link's run, else the largest difference without a mark."""
+    """The row of the link's run, else that with the largest difference, unmarked rows first."""
     return max(rows, key=lambda row: (row.retriever_id == arrived, not row.marks, row.difference or 0.0))
 
 
 def _table(rows: Sequence[ResultRow], baseline: str) -> None:
-    """One row per recipe, the best first; chosen rows alone are compared."""
+    """One row per recipe, the best first. Choosing rows compares these alone."""
     common = _common(rows)
     columns = tables.by_title(_cells(row, baseline, common) for row in rows)
     for title in VARYING:
@@ -288,7 +290,7 @@ def _corrected(row: ResultRow) -> str:
 
 
 def _common(rows: Sequence[ResultRow]) -> set[str]:
-    """The badges of all trained rows: said once below the table."""
+    """The badges that all trained rows share: they stand once below the table."""
     trained = [set(row.words) for row in rows if row.trained]
     if len(trained) < 2:
         return set()
@@ -296,7 +298,7 @@ def _common(rows: Sequence[ResultRow]) -> set[str]:
 
 
 def _about_all(rows: Sequence[ResultRow]) -> str:
-    """What holds for the whole table, as Markdown to stand below it."""
+    """What holds for the whole table, as Markdown for its caption."""
     said = [f"{count(len(rows), 'recipe')}."]
     if any(row.per_file is not None for row in rows):
         said.append("Judged per passage.")
@@ -315,7 +317,7 @@ def _about_all(rows: Sequence[ResultRow]) -> str:
 
 
 def _rename(workspace: Workspace, row: ResultRow) -> None:
-    """A name for the row that is chosen."""
+    """The form that renames the chosen row."""
     with st.popover("Rename", icon=":material/edit:", type="tertiary"):
         key = hashlib.sha256(" ".join(row.runs).encode()).hexdigest()[:12]  # another row, another field
         given = naming.given_names(workspace).get(row.runs[0], "")
@@ -327,7 +329,7 @@ def _rename(workspace: Workspace, row: ResultRow) -> None:
 
 
 def _baselines(workspace: Workspace, here: Sequence[ResultRow], baseline: str) -> None:
-    """One press for each strong baseline that was not measured here: BM25, hybrid, reranked."""
+    """A button for each strong baseline that was not evaluated here: BM25, hybrid, reranked."""
     for title, configs in evaluation.strong_baselines(workspace, here, baseline).items():
         if configs and forms.button(
             f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
@@ -362,7 +364,7 @@ def _differences(comparison: Comparison) -> None:
 
 
 def _tested(comparison: Comparison, shown: Sequence[ResultRow]) -> None:
-    """The small print, behind one fold; what the judged queries are a sample of stands in sight."""
+    """How the tests were made, behind a fold; above it, which sample of the queries was judged."""
     for badge in dict.fromkeys(chain.from_iterable(row.badges for row in shown)):
         if badge.word == "subset":
             st.caption(md(badge.meaning))
@@ -381,7 +383,7 @@ def _tested(comparison: Comparison, shown: Sequence[ResultRow]) -> None:
 
 
 def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arrived: str) -> None:
-    """The parts that there are, as tabs; what is not open is not worked out."""
+    """The details as tabs, those with content; only the open one is computed."""
     rows = [row for row in on_place.rows if row.baseline_evaluation_id]
     parts: dict[str, Callable[[], None]] = {}
     if rows:
@@ -404,7 +406,7 @@ def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arri
 
 
 def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[ResultRow], arrived: str) -> None:
-    """The queries that one recipe wins and loses most clearly; at first of the one that the answer is about."""
+    """The queries with the largest gains and losses of a recipe, at first of the one in the answer."""
     first = _about(rows, arrived)
     named = {row.evaluation_id: row for row in (first, *rows)}
     titles = {key: row.retriever for key, row in named.items()}
@@ -474,7 +476,7 @@ def _settings(comparison: Comparison) -> None:
 
 
 def _export(comparison: Comparison) -> None:
-    """The comparison in the forms of papers and programs, and the command that gives the same."""
+    """Download buttons for papers and programs, and the command that gives the same."""
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, (label, mime, ending) in FORMS.items():
             content = partial(paper.write, comparison, form)

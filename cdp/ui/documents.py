@@ -41,11 +41,11 @@ _SEEN = "corpus_seen"
 
 
 def form(workspace: Workspace) -> None:
-    """The whole form. What came of it is shown on the next drawing of the page."""
+    """Draw the import form. The result is shown when the page is next drawn."""
     uploads, path = forms.source(
         "Documents, and queries and judgments if you have them", "corpus", None, turn=turn(),
         help="Tables, JSON Lines, PDF, Word, slides, web pages, EPUB, Markdown, texts, zips of them, or a BEIR layout, "
-        "which brings its benchmark along. Files that are not read are named after the import.",
+        "which brings its benchmark along. Files that cannot be read are listed after the import.",
     )  # fmt: skip
 
     queries_path = ""
@@ -114,7 +114,7 @@ def _named(uploads: Sequence[UploadedFile]) -> str:
 
 
 def turn() -> str:
-    """What ends the keys of the form: it is another form after each import, empty and folded away."""
+    """The ending of the form's widget keys. It changes with each import, which empties and folds the form."""
     imports = st.session_state.get(_TURN, 0)
     return f"_{imports}" if imports else ""
 
@@ -127,7 +127,7 @@ def _look(
     how: Mapping[str, Any],
     password: str,
 ) -> Look:
-    """What was chosen holds; looked at once, for it is drawn at every click."""
+    """Return a preview of the chosen files. It is kept for the session: a page is drawn at every click."""
     what = (tuple(upload.file_id for upload in uploads), path, queries_path, repr(how), hash(password))
     kept = st.session_state.get(_SEEN)
     if isinstance(kept, tuple) and kept[0] == what:
@@ -207,7 +207,7 @@ def _passages(preview: FilePreview) -> int | None:
         key=key,
         format_func=lambda n: f"{n}" if n else whole,
         persist_state="session",
-        help="Cut at headings, paragraphs and sentences; the end of a passage returns at the beginning of the next.",
+        help="Cut at headings, paragraphs and sentences; each passage begins with the end of the one before it.",
     )
 
     chosen = None if words == usual else int(words)
@@ -239,7 +239,7 @@ def _start(text: str) -> str:
 
 
 def _name_and_project(workspace: Workspace) -> tuple[str, str]:
-    """The name, and the project that is joined; empty for a new one of that name."""
+    """Ask for a name and the project to join (empty: a new project of that name)."""
     current = state.scope(workspace).project
     name = st.text_input("Name", key="corpus_name", placeholder="taken from the file name", max_chars=80)
     if current is None:
@@ -257,7 +257,7 @@ def _name_and_project(workspace: Workspace) -> tuple[str, str]:
 
 
 def _remember(added: Added) -> None:
-    """Turn to what was added, and say what came of it on the next drawing."""
+    """Select what was added, and keep the report for when the page is next drawn."""
     notes = []
     if added.benchmark is not None:
         judged = tally(added.benchmark.judged, "{} {:,}")
@@ -301,7 +301,7 @@ LANGUAGES = {
 
 
 def facts(manifest: CorpusManifest, told: str = "") -> None:
-    """The figures that say at a glance whether it was read as it should be; ``told`` stands above already."""
+    """Figures that show whether the import is as expected; the problem ``told`` above is not repeated."""
     spread, unit = manifest.lengths
 
     problem = looking.problem(manifest)
@@ -341,7 +341,7 @@ def language(manifest: CorpusManifest) -> str:
 
 
 def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
-    """The documents in pages, with a search; a chosen one is shown whole."""
+    """The documents in pages, with a search; a chosen one is shown in full."""
     st.subheader("Documents", anchor=False)
     wanted = st.text_input(
         "Search the documents", type="search", key=f"search_{manifest.id}", label_visibility="collapsed",
@@ -443,7 +443,7 @@ def files(manifest: CorpusManifest) -> None:
 
 
 def rejected(manifest: CorpusManifest) -> None:
-    """Every row that was not taken, with its file, line and reason."""
+    """The rows that were not imported, with file, line and reason."""
     if not manifest.n_rejected:
         return
 
@@ -467,7 +467,7 @@ def rejected(manifest: CorpusManifest) -> None:
 
 
 def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
-    """The rows that an error of ours cost, each with its text and traceback."""
+    """The rows that failed with an unexpected error, each with its text and traceback."""
     found = looking.failed(workspace, manifest.id)
     title = f"{count(found.n, 'row')} failed with an unexpected error"
     forms.failed(found.n, title, lambda: found, key=f"faults_{manifest.id}")

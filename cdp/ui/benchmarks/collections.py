@@ -35,7 +35,7 @@ def page(workspace: Workspace) -> None:
 
 
 def _table(statuses: Sequence[RegistryStatus]) -> None:
-    """Sizes, CW, licence, and whether each is here."""
+    """The benchmarks known by name, with sizes, CW, licence, and whether each is downloaded."""
     rows = []
     for status in statuses:
         entry = status.entry
@@ -69,7 +69,7 @@ def _text_size(entry: Entry) -> str:
 
 
 def _details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
-    """One benchmark: what is said of it, and bringing it in or making a subset."""
+    """One benchmark: its facts beside the download form, or what can be done with it once it is downloaded."""
     by_name = {status.entry.name: status for status in statuses}
     titles = {name: status.entry.title for name, status in by_name.items()}
     chosen = state.choose("Benchmark", titles, "entry", what="benchmark")
@@ -108,7 +108,7 @@ def _facts(entry: Entry) -> None:
 
 
 def _download(workspace: Workspace, entry: Entry) -> None:
-    """The form that brings a benchmark in; size and licence stand beside it."""
+    """The download form, with size and licence."""
     key = f"download_{entry.name}"
     settings = forms.fields(DownloadConfig, key=key, leave_out=("benchmark",))
     st.caption(f"{_text_size(entry)} of text, licence {md(entry.licence)}.")
@@ -121,7 +121,7 @@ def _download(workspace: Workspace, entry: Entry) -> None:
 
 
 def _stored(shown: BenchmarkDetails) -> None:
-    """What is in the workspace of a benchmark that is there, and what can be done with it."""
+    """Facts of a downloaded benchmark, and links to train and evaluate on it."""
     info, manifest = shown.info, shown.manifest
     assert info is not None
     assert manifest is not None
@@ -154,7 +154,7 @@ def _note(info: BenchmarkInfo) -> str:
 
 
 def _own(workspace: Workspace) -> None:
-    """The benchmarks that are here: own ones, downloaded ones, and subsets."""
+    """The benchmarks in the workspace: own ones, downloaded ones, and subsets."""
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     if not stored:
         st.caption("No collection yet. Add one below, or have a model judge your query log.")

@@ -71,8 +71,11 @@ def page(workspace: Workspace) -> None:
 
 
 def asked_queries(workspace: Workspace, key: str, corpus: str, stack: ExitStack) -> str | None:
-    """Ask for a log or a query set; return its path or id, empty if a model is to write the queries, None while none
-    is chosen. Uploads live as the stack. What was given for the corpus before is not asked for again."""
+    """Ask for the target queries; return the path of a log or the id of a query set.
+
+    Empty if a model is to write them, None while none is chosen. Uploads live as long as the ``stack``. Queries given
+    for this corpus before are offered first.
+    """
     about = frame.DEFINITIONS["target_queries"]
     before, texts = judging.given_before(workspace, corpus)
     ways = [FILE, SET, MODEL]
@@ -104,7 +107,7 @@ def asked_queries(workspace: Workspace, key: str, corpus: str, stack: ExitStack)
 
 
 def asked_column(workspace: Workspace, source: str) -> str:
-    """Ask which column of a table holds the queries; empty where its name tells, and for a text file or a query set."""
+    """Ask which column of a table holds the queries; empty if its name tells, or if there is no table."""
     seen = target_queries.columns_of(workspace, source) if Path(source).is_file() else None
     if seen is None:
         return ""
@@ -115,7 +118,7 @@ def asked_column(workspace: Workspace, source: str) -> str:
 
 
 def _summary(planned: JudgePlan) -> None:
-    """What will be asked, of whom, at which price; the warnings above the button."""
+    """The queries to be judged, warnings, and what is sent to which model at which price."""
     if planned.log is not None:
         st.caption(md(planned.log.sentence))
     if planned.queries:
@@ -127,8 +130,8 @@ def _summary(planned: JudgePlan) -> None:
 
 
 def after(workspace: Workspace, name: str, runs: list[str]) -> None:
-    """What follows results on a benchmark that a model judged: judging what ``runs`` found beyond it, and labelling.
-    Draws nothing where people judged."""
+    """Where a model judged the benchmark: a button that has the unjudged documents of ``runs`` judged, and a link to
+    labelling. Draws nothing where people judged."""
     judged = judging.judged_name(workspace, name)
     if not judged:
         return

@@ -37,7 +37,7 @@ def page(workspace: Workspace) -> None:
 
 @st.fragment
 def _bench(workspace: Workspace, name: str, by: str) -> None:
-    """Progress, the passage to be labelled, and what follows: a fragment, so a key draws nothing else again."""
+    """Progress, the passage to label, and the results. A fragment: a key press draws nothing else again."""
     with frame.guarded():
         progress = labels.progress(workspace, name)
         workbench.progress(progress.finished, progress.total, progress.sentence)
@@ -70,7 +70,7 @@ def _next_task(workspace: Workspace, name: str, by: str) -> None:
 
 
 def _decided(workspace: Workspace, name: str) -> None:
-    """What the labels make of the newest test on this benchmark, and the way on."""
+    """The newest test on this benchmark as the labels correct it, and links to what comes next."""
     corpus, said = decide.of_judged(workspace, name)
     label, opened = decide_answer.LABEL, {decide_answer.OPEN: "1"}
     if said:

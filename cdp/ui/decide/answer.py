@@ -45,8 +45,10 @@ def test_asked() -> bool:
 
 
 def test_button(workspace: Workspace, known: Decision, corpus: str, *, primary: bool) -> None:
-    """The button that plans the test, with a retriever for the language and what would settle the answer; nothing while
-    a test is being planned or runs. After template judgments, the way to better ones."""
+    """The button that opens the test's form; none while it is open or a test runs.
+
+    Where templates judged the queries, a link to better judgments.
+    """
     if not corpus:
         frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
     elif not test_asked() and trial.running(workspace, corpus) is None:
@@ -83,7 +85,7 @@ def _open_test(known: Decision, retriever: str) -> None:
 
 
 def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
-    """The running test, or the plan of one where it is asked for."""
+    """The running test, or the form of a new one if the address asks for it, or why the last one failed."""
     if not corpus:
         return
 
@@ -99,12 +101,13 @@ def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
 
 
 def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
-    """What the test takes, first; then the start."""
+    """The test's form: settings, what it takes, and the button that starts it."""
     unit = queries.unit(workspace, [corpus])
     st.markdown(f"**{LABEL}**")
     st.caption(
         f"Writes diverse queries and paraphrases for a part of the {unit}s, and trains on one and on several per "
-        f"{unit}. Judged queries tell the gain over BM25, over each untrained retriever at hand, and their fusions."
+        f"{unit}. Judged queries measure the gain over BM25, over each untrained retriever at hand, and over their "
+        "fusions."
     )
 
     sets = queries.list_query_sets(workspace, corpus=corpus)
@@ -134,7 +137,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
 
 
 def _sizes(*, costs: bool) -> dict[str, Any]:
-    """Ask for the retriever, the Q/Doc and the limits of a test; a limit of 0 is left to its default."""
+    """Ask for the retriever, the queries per document and the limits of a test; 0 means the default."""
     presets = {preset.name: preset.title for preset in PRESETS.values()}
     limits = ["queries", "seeds", "minutes"]
     if costs:
@@ -144,8 +147,8 @@ def _sizes(*, costs: bool) -> dict[str, Any]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         values["retriever"] = forms.pick(
             "Retriever to train", {"": "The best at hand", **presets}, width=260, key="trial_retriever",
-            help="One that you name, or the one that is best untrained on the dev queries, of those that the time "
-            "allows. All at hand are evaluated untrained beside it.",
+            help="The best at hand scores highest untrained on the dev queries, of those that the time allows. "
+            "All others at hand are evaluated untrained beside it.",
         )  # fmt: skip
         values["per_doc"] = forms.pick(
             "Queries per document",
@@ -195,7 +198,7 @@ def _judges(judged: own_test.JudgedBy) -> str:
 
 
 def _choice(planned: Trial) -> TrialConfig:
-    """What to do about a test that takes longer or costs more than allowed: all of it, or fewer documents."""
+    """Ask whether a test beyond its limits runs as it is or on fewer documents."""
     st.warning(md(planned.problem), icon=":material/hourglass_top:")
     ways = {}
     if planned.fitting:
@@ -213,7 +216,7 @@ def _choice(planned: Trial) -> TrialConfig:
 
 
 def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
-    """How far the test is; the page is drawn again when its state changes, so that the sentence appears."""
+    """The test's progress. When its state changes, the whole page is drawn again and shows the answer."""
     with frame.guarded():
         view = jobs.show(workspace, job_id, with_size=False)
         if not view.active or str(view.state) != drawn:
@@ -310,7 +313,7 @@ def _all_findings(known: Decision) -> None:
 
 
 def _untested(known: Decision, request: AdviceRequest) -> None:
-    """Before a test: what is known of this task, and no figure of others as if it were of this one."""
+    """The card before a test: facts of the queries; what other datasets say is named as such."""
     st.markdown("## Not tested on your documents yet.")
     target = request.target
     if target is not None:
@@ -326,7 +329,7 @@ def _untested(known: Decision, request: AdviceRequest) -> None:
 
 
 def _kept(workspace: Workspace, known: Decision) -> None:
-    """What can be done with the winner's model, where the test kept it."""
+    """Links and commands for the winner's model, if the test kept it."""
     if not known.measured or known.basis is None:
         return
 
@@ -432,7 +435,7 @@ def _cells(row: advice.Option, against: str) -> dict[str, Any]:
 
 
 def _chart(known: Decision, rows: Sequence[advice.Option], reference: Arm | None) -> None:
-    """Differences to the choice as measured, else as other datasets lead to expect."""
+    """Measured differences to the choice, else those that other datasets lead to expect."""
     over = [row.over for row in rows if row.over]
     if over and reference:
         shown = [_point(difference.option.name, difference) for difference in over]

@@ -41,8 +41,8 @@ LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class AdviceRequest:
-    """The target queries (None while there are none), what they are to the training queries, the kind of task (empty:
-    not said), and the corpus that is trained on."""
+    """What advice is asked for: target queries (None while there are none), their relation to the training queries
+    (``ood`` or ``in-domain``), the kind of task (empty: not stated), and the corpus to train on."""
 
     target: Profiled | None
     domain: str
@@ -55,7 +55,7 @@ class AdviceRequest:
 
 
 def choose_task(workspace: Workspace) -> tuple[str, str, str]:
-    """(corpus, where the target queries are from, their name or text): what the answer is about."""
+    """Ask for corpus and target queries; return (corpus, source of the queries, their name or text)."""
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     sets = [query_set for query_set in queries.list_query_sets(workspace) if query_set.n_queries]
     set_names = stored_sets.set_names(workspace, state.of_project(workspace, "query_set", sets))
@@ -80,7 +80,7 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
 
 
 def _source(stored: Sized, sets: Sized) -> str:
-    """Ask where the target queries are from, of what is there; pasted text where nothing else is."""
+    """Ask where the target queries come from; pasted text if there is no benchmark and no query set."""
     offered = [PASTE]
     if sets:
         offered.insert(0, QUERY_SET)
@@ -94,7 +94,7 @@ def _source(stored: Sized, sets: Sized) -> str:
 
 
 def _pasted(workspace: Workspace) -> str:
-    """The field of pasted queries. A reload finds its text by the address, which names it by its hash."""
+    """The field for pasted queries. The address holds the hash of the text, so a reload finds it again."""
 
     def keep() -> None:
         typed = str(st.session_state.get("target_text") or "")
@@ -114,7 +114,7 @@ def _pasted(workspace: Workspace) -> str:
 
 
 def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> AdviceRequest:
-    """What else the published rule asks: the relation to the training queries, the task and how words are counted."""
+    """Ask for the rest that the published rule needs: relation to the training queries, task, language."""
     languages = {code: entry.name for code, entry in LANGUAGES.items()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         domain = forms.segments(
@@ -221,7 +221,7 @@ def distribution(target: Profiled) -> None:
 
 
 def expected(recommendation: Recommendation) -> None:
-    """The published line, and where these queries lie on it; nothing of it outside its evidence."""
+    """The published line and where these queries lie on it; nothing outside its evidence."""
     if recommendation.scope.outside:
         return
 
