@@ -140,7 +140,7 @@ def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
 
     job = jobs.running(workspace, "index", retriever=answer.retriever, corpus=corpus)
     sent = " ".join(sent.sentence for sent in sending.for_index(workspace, answer.retriever, corpus))
-    st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
+    st.info(f"{md(sent)} You can continue meanwhile.".strip(), title=md(answer.problem.message))
 
     if job is not None:
         job_views.live(_progress, True, workspace, answer.retriever, corpus)
