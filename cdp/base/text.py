@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -81,6 +82,11 @@ def p_value(p: float | None) -> str:
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Format ``1 benchmark``, ``3,141 benchmarks``."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def tally(counts: Mapping[Any, int], form: str = "{}: {:,}") -> str:
+    """Format ``train: 1,200, test: 300``; ``form`` takes a name and its number."""
+    return ", ".join(starmap(form.format, counts.items()))
 
 
 def clustered(n: int, clusters: int, noun: str = "") -> str:

@@ -6,7 +6,7 @@ import sys
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import DownloadConfig, JudgeConfig
-from cdp.base.text import counted, size
+from cdp.base.text import counted, size, tally
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.cli import answers
@@ -78,7 +78,7 @@ def _stored(benchmark: BenchmarkDetails, info: BenchmarkInfo) -> dict[str, Any]:
 
     return {
         "in the workspace as": f"{info.name}: {counted(info.n_documents, 'document')}, {size(info.bytes)}",
-        "judged queries": ", ".join(f"{split} {n:,}" for split, n in info.judged.items()),
+        "judged queries": tally(info.judged, "{} {:,}"),
         "language": f"{info.language or 'not detected, so its words are counted as English'}{guessed}",
         **({"licence": info.licence} if benchmark.entry is None else {}),
         "read at": ", ".join(map(" ".join, manifest.commits.items())),

@@ -29,7 +29,8 @@ def search(
     *,
     retriever: Annotated[
         list[str],
-        "bm25, a preset, a training's id or name, a model's name or folder, or api:MODEL@ADDRESS; up to three times",
+        "bm25, a preset, a training's id or name, a model's name or folder, api:MODEL@ADDRESS, or "
+        "reranked:bm25:minilm-multi, late interaction over the first 100 of another; up to three times",
     ],
     corpus: Annotated[str, "the corpus to search (id, name or unique prefix)"],
     k: Annotated[int, "documents to show; 10 if omitted"] = 10,
@@ -40,9 +41,9 @@ def search(
     unindexed = [answer for answer in answered.answers if answer.unprepared]
     if unindexed and index:
         for answer in unindexed:
-            sent = sending.for_index(run.workspace, answer.retriever, answered.corpus.id)
+            sent = sending.for_index(run.workspace, answer.to_index, answered.corpus.id)
             note(*([s.sentence for s in sent] or [f"indexing with {answer.title}"]))
-            config = IndexConfig(retriever=answer.retriever, corpus=answered.corpus.id)
+            config = IndexConfig(retriever=answer.to_index, corpus=answered.corpus.id)
             run.followed([jobs.start(run.workspace, "index", config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
 

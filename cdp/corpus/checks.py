@@ -8,7 +8,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,8 +16,16 @@ from typing import Any
 from uuid import UUID
 
 from cdp.base.errors import InputError, offer
+from cdp.base.text import counted
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_ID_CHARACTERS, NO_FIELD, ReadOptions
+from cdp.corpus.options import (
+    KEPT_REJECTIONS,
+    MAX_DOCUMENT_CHARACTERS,
+    MAX_ID_CHARACTERS,
+    NO_FIELD,
+    ROWS_FOR_FIELDS,
+    ReadOptions,
+)
 
 EXCERPT_CHARACTERS = 120
 
@@ -42,8 +50,10 @@ class Rejected:
     @property
     def where(self) -> str:
         """``a.csv, line 3``, ``a.pdf, page 3``, or the file."""
+        if self.line is None:
+            return self.file
         part = "page" if self.file.lower().endswith((".pdf", ".pptx", ".xlsx")) else "line"
-        return self.file if self.line is None else f"{self.file}, {part} {self.line}"
+        return f"{self.file}, {part} {self.line}"
 
     @property
     def whole_file(self) -> bool:
@@ -59,11 +69,21 @@ class RefusedValueError(Exception):
         self.reason = reason
 
 
+def beginning(text: str, longest: int) -> str:
+    """A text, or of a longer one the beginning with an ellipsis."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
     line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split()).replace("\0", "\ufffd")
-    line = line.encode("utf-8", "replace").decode("utf-8")
-    return line if len(line) <= EXCERPT_CHARACTERS else line[: EXCERPT_CHARACTERS - 1] + "…"
+    return beginning(line.encode("utf-8", "replace").decode("utf-8"), EXCERPT_CHARACTERS)
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """``a, b and 3 more``: the first names, and how many there are besides."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 class Rejections:
@@ -98,9 +118,9 @@ class Rejections:
         if not self.counts:
             return ""
         parts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.most_common())
-        noun = "file" if all(rejected.whole_file for rejected in self._kept) else "row"
-        verb = f"{noun} was" if self.total == 1 else f"{noun}s were"
-        return f"{self.total:,} {verb} rejected ({parts})"
+        files = all(rejected.whole_file for rejected in self._kept)
+        were = "was" if self.total == 1 else "were"
+        return f"{counted(self.total, 'file' if files else 'row')} {were} rejected ({parts})"
 
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -188,8 +208,12 @@ _UNSEEN = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re
 HTML_SHARE = 0.2
 
 
-def is_html(values: Sequence[Any]) -> bool:
-    """Return True if the cells of a column are HTML: closing tags or line breaks in a fifth of them."""
+def html_columns(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The columns that are HTML: in a fifth of the cells of the first rows there are closing tags or line breaks."""
+    return {name for name in names if _is_html([row.get(name) for row in rows[:ROWS_FOR_FIELDS]])}
+
+
+def _is_html(values: Sequence[Any]) -> bool:
     texts = [value for value in values if isinstance(value, str) and value.strip()]
     tagged = sum("<" in text and bool(_TAG.search(text)) and ("</" in text or "<br" in text.lower()) for text in texts)
     return bool(texts) and tagged >= HTML_SHARE * len(texts)
@@ -214,10 +238,18 @@ def queries_of(value: Any) -> tuple[list[str], int, int]:
             value = json.loads(value)
     if value is None or (isinstance(value, str) and not value.strip()):
         return [], 0, 0
+
     entries = value if isinstance(value, list) else [value]
-    texts = [entry.get("text", entry.get("query")) if isinstance(entry, dict) else entry for entry in entries]
-    usable = [storable(text) for text in texts if isinstance(text, str) and text.strip()]
-    return [text for text, _ in usable], len(texts) - len(usable), sum(changed for _, changed in usable)
+    queries: list[str] = []
+    n_repaired = 0
+    for entry in entries:
+        text = entry.get("text", entry.get("query")) if isinstance(entry, dict) else entry
+        if isinstance(text, str) and text.strip():
+            query, repaired = storable(text)
+            queries.append(query)
+            n_repaired += repaired
+
+    return queries, len(entries) - len(queries), n_repaired
 
 
 # The names of columns by what they hold, in many languages; the first that is there is taken.
@@ -229,12 +261,15 @@ GUESSES = {
 GUESSES["queries"] = ("queries", "query")
 
 
+_SPACES = re.compile(r"[\s_]")
+
+
 def columns_named(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """The columns called one of ``wanted``, in that order, but for case, spaces, underscores, and a dot or colon at the
     end."""
     plain = {unicodedata.normalize("NFC", name).strip().lower().rstrip(".:"): name for name in reversed(names)}
-    joined = {re.sub(r"[\s_]", "", name): plain[name] for name in plain}
-    found = (plain.get(name) or joined.get(re.sub(r"[\s_]", "", name)) for name in wanted)
+    joined = {_SPACES.sub("", name): plain[name] for name in plain}
+    found = (plain.get(name) or joined.get(_SPACES.sub("", name)) for name in wanted)
     return list(dict.fromkeys(filter(None, found)))
 
 
@@ -261,14 +296,27 @@ LONGEST_SHOWN = 60
 
 def listed(names: Sequence[str]) -> str:
     """The first twenty names in quotes, long ones cut."""
-    shown = [repr(name if len(name) <= LONGEST_SHOWN else f"{name[: LONGEST_SHOWN - 1]}…") for name in names[:20]]
-    return ", ".join(shown) + (", …" if len(names) > 20 else "")
+    return first_of([repr(beginning(name, LONGEST_SHOWN)) for name in names], 20)
 
 
 def not_taken(columns: Sequence[str]) -> str:
     """``Columns that were not taken: a, b.``, of many the first ten; empty where there are none."""
-    more = f" and {len(columns) - 10:,} more" if len(columns) > 10 else ""
-    return f"Columns that were not taken: {', '.join(columns[:10])}{more}." if columns else ""
+    return f"Columns that were not taken: {first_of(columns, 10)}." if columns else ""
+
+
+def _field_of(role: str, names: Sequence[str], options: ReadOptions, file: str) -> str | None:
+    """The field that was chosen for a role, else guessed; None where there is none. InputError for an unknown one."""
+    option = getattr(options, f"{role}_field")
+    if option is None:
+        return None if role in ("query", "grade") else column_named(names, GUESSES[role])
+    if option in names:
+        return str(option)
+    if option == NO_FIELD and role in ("id", "title"):
+        return None
+
+    known = [name for name in names[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN]
+    problem = f"There is no field {option!r}; the fields found are {listed(names) or 'none'}."
+    raise InputError(problem, hint=offer(option, known, instead="Choose one of them."), file=file)
 
 
 def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> FieldMap:
@@ -276,28 +324,8 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
 
     InputError if a chosen field is not there, or if no field can be the text.
     """
-    present = set(names)
-    chosen: dict[str, str | None] = {}
-    for role in ("id", "title", "text", "query", "grade"):
-        option = getattr(options, f"{role}_field")
-        if option is None:
-            chosen[role] = None if role in ("query", "grade") else column_named(names, GUESSES[role])
-        elif option in present:
-            chosen[role] = option
-        elif option == NO_FIELD and role in ("id", "title"):
-            chosen[role] = None
-        else:
-            raise InputError(
-                f"There is no field {option!r}; the fields found are {listed(names) or 'none'}.",
-                hint=offer(
-                    option,
-                    [name for name in names[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN],
-                    instead="Choose one of them.",
-                ),
-                file=file,
-            )
-
-    text = chosen["text"]
+    chosen = {role: _field_of(role, names, options, file) for role in ("id", "title", "text", "query", "grade")}
+    text, queries, grade = (chosen[role] for role in ("text", "query", "grade"))
     if text is None:
         hint = "Choose the column with the text, and likewise those with the id and the title."
         if file.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab")):
@@ -305,9 +333,9 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
         problem = f"None of the fields found ({listed(names) or 'none'}) is known to hold the text of a document."
         raise InputError(problem, hint=hint, file=file)
 
-    assigned = {name for name in chosen.values() if name is not None}
-    queries = chosen["query"] or column_named([name for name in names if name not in assigned], GUESSES["queries"])
-    others = [name for name in names if name not in assigned | {queries}]
-    grade = chosen["grade"] or (column_named(others, GUESSES["grade"]) if queries else None)
+    others = [name for name in names if name not in chosen.values()]
+    queries = queries or column_named(others, GUESSES["queries"])
+    if queries and not grade:
+        grade = column_named([name for name in others if name != queries], GUESSES["grade"])
 
-    return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries, grade=grade)
+    return FieldMap(text, chosen["id"], chosen["title"], queries, grade)

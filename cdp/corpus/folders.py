@@ -5,6 +5,7 @@ Of a zip nothing is unpacked to disk under a name that the archive chose.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import zipfile
@@ -14,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from cdp.base.errors import InputError
-from cdp.corpus.checks import UNREADABLE, Rejected
+from cdp.base.text import counted
+from cdp.corpus.checks import UNREADABLE, Rejected, first_of
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, file_suffixes
 from cdp.corpus.sources import Budget, Source, existing, open_zip, shown_name, zip_member
@@ -78,27 +80,37 @@ def _choose(names: Sequence[str], options: ReadOptions, contents: FileList, sour
     Where a ``corpus.jsonl[.gz]`` is found, the folder is taken for BEIR: its queries and qrels are no documents.
     Otherwise every file whose ending is known, or, with a format chosen by the user, every file.
     """
-    visible = sorted((name for name in names if not hidden(name)), key=natural)
-    contents.notes += _left_out([name for name in names if hidden(name)], "hidden or made by the system")
+    visible = sorted(itertools.filterfalse(hidden, names), key=natural)
+    contents.notes += _left_out(list(filter(hidden, names)), "hidden or made by the system")
+
     chosen = _beir(visible)
     if chosen:
         tops = [PurePosixPath(name).parent for name in chosen]
-        others = [name for name in visible if name not in chosen]
-        parts = [name for name in others if any(_is_part(name, top) for top in tops)]
+        parts: list[str] = []
+        others: list[str] = []
+        for name in visible:
+            if name not in chosen:
+                (parts if any(_is_part(name, top) for top in tops) else others).append(name)
         contents.notes += _left_out(parts, "not the corpus of a BEIR folder")
-        contents.notes += _left_out([name for name in others if name not in parts], "no part of the BEIR layout")
+        contents.notes += _left_out(others, "no part of the BEIR layout")
     elif options.format in READERS:
         chosen = visible
     else:
-        chosen = [name for name in visible if _suffix(name) in file_suffixes()]
-        for name in (name for name in visible if _suffix(name) not in file_suffixes()):
-            newer = NEWER.get(_suffix(name))
-            reason = f"this format is not read; save it as {newer}" if newer else "this format is not read"
-            if _suffix(name) in _ARCHIVES:
-                reason = "an archive inside the folder is not opened; unpack it first"
-            contents.rejected.append(Rejected(shown_name(name), None, UNKNOWN_FORMAT, reason))
+        for name in visible:
+            if (suffix := _suffix(name)) in file_suffixes():
+                chosen.append(name)
+            else:
+                contents.rejected.append(Rejected(shown_name(name), None, UNKNOWN_FORMAT, _unread(suffix)))
 
     contents.sources = list(map(source, chosen))
+
+
+def _unread(suffix: str) -> str:
+    """Why a file with this ending is not read."""
+    if suffix in _ARCHIVES:
+        return "an archive inside the folder is not opened; unpack it first"
+    newer = NEWER.get(suffix)
+    return "this format is not read" + (f"; save it as {newer}" if newer else "")
 
 
 def _beir(names: Sequence[str]) -> list[str]:
@@ -125,10 +137,7 @@ def _suffix(name: str) -> str:
 def _left_out(names: Sequence[str], why: str) -> list[str]:
     if not names:
         return []
-    shown = ", ".join(map(shown_name, names[:_SHOWN])) + (
-        f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    )
-    return [f"{len(names):,} {'file' if len(names) == 1 else 'files'} left out, {why}: {shown}."]
+    return [f"{counted(len(names), 'file')} left out, {why}: {first_of([*map(shown_name, names)], _SHOWN)}."]
 
 
 def _of_folder(path: Path, options: ReadOptions, budget: Budget, opened: ExitStack) -> FileList:
@@ -161,8 +170,7 @@ def _of_folder(path: Path, options: ReadOptions, budget: Budget, opened: ExitSta
             contents.rejected.append(Rejected(shown_name(name), None, UNREADABLE, reason))
         else:
             contents.archives[name] = path / name
-            found = _members(archive, contents, f"{name}/")
-            members |= {f"{name}/{at}": zip_member(archive, info, budget, f"{name}/") for at, info in found.items()}
+            members |= _members(archive, contents, budget, f"{name}/")
 
         names.remove(name)
 
@@ -176,23 +184,24 @@ _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 def _of_zip(archive: zipfile.ZipFile, options: ReadOptions, budget: Budget) -> FileList:
     """The members as streams. The bytes that really come out are counted, not what the archive's index says."""
     contents = FileList()
-    members = _members(archive, contents)
-    _choose(list(members), options, contents, lambda name: zip_member(archive, members[name], budget))
+    members = _members(archive, contents, budget)
+    _choose(list(members), options, contents, members.__getitem__)
     return contents
 
 
-def _members(archive: zipfile.ZipFile, contents: FileList, prefix: str = "") -> dict[str, zipfile.ZipInfo]:
-    """The members that can be read, by name; the others are rejected under the archive's ``prefix``."""
-    members: dict[str, zipfile.ZipInfo] = {}
+def _members(archive: zipfile.ZipFile, contents: FileList, budget: Budget, prefix: str = "") -> dict[str, Source]:
+    """The members that can be read, by ``prefix`` and name; the others are rejected."""
+    members: dict[str, Source] = {}
     for info in archive.infolist():
+        name = prefix + info.filename
         problem = "" if hidden(info.filename) else _unreadable(info)
-        if info.filename in members:
+        if name in members:
             problem = "the archive holds another file of the same name, which was read"
         if problem:
             name = prefix + (shown_name(info.filename) or "(a file without a name)")
             contents.rejected.append(Rejected(name, None, UNREADABLE, problem))
         elif not info.is_dir():
-            members[info.filename] = info
+            members[name] = zip_member(archive, info, budget, prefix)
     return members
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,20 @@ from cdp.base.records import Document
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, get_documents, iter_documents, open_corpus, resolve_corpus
-from cdp.corpus.checks import GUESSES, RefusedValueError, Rejected, column_named, is_html, without_tags
+from cdp.corpus.checks import (
+    GUESSES,
+    RefusedValueError,
+    Rejected,
+    beginning,
+    column_named,
+    first_of,
+    html_columns,
+    without_tags,
+)
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
 from cdp.corpus.grades import grade_columns, mapping
-from cdp.corpus.options import ROWS_FOR_FIELDS, ReadOptions
+from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
 from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, file_suffixes, format_of
 from cdp.corpus.reading import REPEATED
@@ -80,9 +89,14 @@ class FilePreview:
         named = self.guess(GUESSES["text"])
         if named is not None:
             return named
-        others = [c for c in self.columns if c not in (self.id, self.title, self.queries)]
-        lengths = {c: sum(len(row.get(c, "")) for row in self.rows) for c in others}
-        longest = max(others, key=lambda column: lengths[column], default=None)
+
+        lengths: Counter[str] = Counter()
+        for row in self.rows:
+            lengths.update({column: len(value) for column, value in row.items()})
+        for column in (self.id, self.title, self.queries):
+            lengths.pop(column or "", None)
+
+        longest = max(lengths, key=lengths.__getitem__, default=None)
         return longest if longest is not None and lengths[longest] >= 20 * len(self.rows) else None
 
     @property
@@ -138,26 +152,27 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
     """The columns and first rows of a file, or of the first in a folder or a zip. InputError where there is none."""
     options = options or ReadOptions()
     seen: list[Row | BadRow] = []
-    with ExitStack() as stack:
-        stack.enter_context(reading_process(passwords))
-        contents = stack.enter_context(contents_of(path, options))
+    table: Source | None = None
+    with reading_process(passwords), contents_of(path, options) as contents:
         sources = contents.sources
         if not sources:
             raise InputError("It holds no file of a known format.", hint=" ".join(contents.notes), file=path)
 
-        table = next((s for s in sources if isinstance(format_of(s, options), RowFormat)), None)
-        if table is not None:
-            reader = format_of(table, options)
-            assert isinstance(reader, RowFormat)
-            seen = list(itertools.islice(reader.rows(table, options), LOOKED_AT))
+        for source in sources:
+            reader = format_of(source, options)
+            if isinstance(reader, RowFormat):
+                seen = list(itertools.islice(reader.rows(source, options), LOOKED_AT))
+                table = source
+                break
 
         document, blocks, apart = _first_document([s for s in sources if s is not table], options)
         locked = tuple(_locked(sources, options))
 
     rows = [row for row in seen if isinstance(row, Row)]
-    columns = tuple(dict.fromkeys(name for row in rows for name in row.values))
-    head = [] if table is None or Path(table.name).name in BEIR_CORPUS else rows[:ROWS_FOR_FIELDS]  # as the import does
-    tagged = {name for name in columns if is_html([row.values.get(name) for row in head])}
+    columns = tuple(dict.fromkeys(itertools.chain.from_iterable(row.values for row in rows)))
+    # As the import does: BEIR's files are taken as they are.
+    beir = table is not None and Path(table.name).name in BEIR_CORPUS
+    tagged = set[str]() if beir else html_columns(columns, [row.values for row in rows])
     cells = [{name: _cell(value, name in tagged) for name, value in row.values.items()} for row in rows]
 
     return FilePreview(
@@ -184,9 +199,8 @@ def by_reason(rejected: Iterable[Rejected], *, all_kept: bool = True) -> list[st
 
     lines = []
     for reason, names in named.items():
-        shown = ", ".join(names[:SHOWN])
-        if len(names) > SHOWN:
-            shown += f" and {len(names) - SHOWN:,} more" if all_kept else " and more"
+        more = "" if all_kept or len(names) <= SHOWN else " and more"
+        shown = ", ".join(names[:SHOWN]) + more if more else first_of(names, SHOWN)
         lines.append(f"{shown}: {reason}")
 
     beyond = len(lines) - MAX_REASONS
@@ -249,15 +263,15 @@ def _cell(value: Any, tagged: bool = False) -> str:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = without_tags(text) if tagged else text
-    text = " ".join(text[: 4 * LONGEST_CELL].split())
-    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+    return beginning(" ".join(text[: 4 * LONGEST_CELL].split()), LONGEST_CELL)
 
 
 def name_of(source: Path) -> str:
     """Return a corpus's name for a file or folder: without the endings that readers know."""
     name = source.name.removesuffix(".gz")
-    endings = (*file_suffixes(), ".zip")
-    return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name) or "corpus"
+    if name.endswith((*file_suffixes(), ".zip")):
+        name = name.rpartition(".")[0]
+    return name or "corpus"
 
 
 def scanned(manifest: CorpusManifest) -> list[str]:
@@ -289,17 +303,21 @@ def problem(manifest: CorpusManifest) -> str:
 
 def titles(manifests: Sequence[CorpusManifest]) -> dict[str, str]:
     """Return {id: name}, with the version of a corpus that has others."""
-    grown = {m.previous for m in manifests}
-    earlier = {m.id: f" (earlier version of {m.created[:10]}, {counted(m.n_documents, m.unit)})" for m in manifests}
-    newest = {m.id: " (newest version)" if m.previous else "" for m in manifests}
-    return {m.id: m.name + (earlier if m.id in grown else newest)[m.id] for m in manifests}
+    grown = {manifest.previous for manifest in manifests}
+    named = {}
+    for manifest in manifests:
+        version = " (newest version)" if manifest.previous else ""
+        if manifest.id in grown:
+            size = counted(manifest.n_documents, manifest.unit)
+            version = f" (earlier version of {manifest.created[:10]}, {size})"
+        named[manifest.id] = manifest.name + version
+    return named
 
 
 def failed(workspace: Workspace, corpus: str) -> FailedItems:
     """Return the rows that failed by an unexpected error, with their texts and tracebacks."""
     manifest = resolve_corpus(workspace, corpus)
-    path = workspace.corpus(manifest.id) / FILE
-    return failed_items(path)
+    return failed_items(workspace.corpus(manifest.id) / FILE)
 
 
 def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, search: str = "") -> list[Document]:

@@ -31,7 +31,7 @@ from cdp.corpus.checks import (
     checked_text,
     checked_title,
     excerpt,
-    is_html,
+    html_columns,
     listed,
     queries_of,
     resolve_fields,
@@ -424,11 +424,17 @@ class _Reading:
             raise RefusedValueError("empty text", "it holds no text")
 
         for n, passage in enumerate(itertools.chain(filter(None, (first, second)), passages), start=1):
-            pages = f"{passage.page}..{passage.last}" if passage.last > passage.page else f"{passage.page}"
-            place = f"#p{pages}-{n}" if passage.page else f"#{n}" if second else ""
-            id, line = source.name + place, passage.page or (n if second else None)
+            line: int | None = None
+            place = ""
+            if passage.page:
+                last = f"..{passage.last}" if passage.last > passage.page else ""
+                line, place = passage.page, f"#p{passage.page}{last}-{n}"
+            elif second:
+                line, place = n, f"#{n}"
+
             sections = [name for name in passage.section if name != spooled.title]
-            yield Row(line, {"_id": id, "title": " › ".join([spooled.title, *sections]), "text": passage.text})
+            title = " › ".join([spooled.title, *sections])
+            yield Row(line, {"_id": source.name + place, "title": title, "text": passage.text})
 
     def _take_rows(self, source: Source, reader: RowFormat, file: int) -> None:
         items = (reader.stream or reader.rows)(source, self.options)
@@ -452,18 +458,20 @@ class _Reading:
         if not head:
             return
 
-        names = list(dict.fromkeys(name for row in head for name in row.values))
+        values = [row.values for row in head]
+        names = list(dict.fromkeys(itertools.chain.from_iterable(values)))
         fields = resolve_fields(names, self.options, source.name)
-        graded = grade_columns([row.values for row in head], self.options.grade_field) if fields.grade else ()
-        self.grades = Grades((fields.grade,) if fields.grade in graded else ())
         self.found_fields.update(dict.fromkeys(names))
+
+        self.grades = Grades(())
+        if fields.grade and fields.grade in grade_columns(values, self.options.grade_field):
+            self.grades = Grades((fields.grade,))
 
         if fields.id is None:
             self.numbered.append(source.name)
 
-        beir = PurePosixPath(source.name).name in BEIR_CORPUS  # published as it is
-        columns = (fields.text, fields.title)
-        self.tagged = {name for name in columns if name and not beir and is_html([r.values.get(name) for r in head])}
+        if PurePosixPath(source.name).name not in BEIR_CORPUS:  # which is taken as it is
+            self.tagged = html_columns(filter(None, (fields.text, fields.title)), values)
 
         if self.tagged:
             self.notes.append(f"HTML tags were removed from {listed(sorted(self.tagged))} in {source.name}.")
@@ -494,17 +502,21 @@ class _Reading:
         n = len(chunk.lines)
         odd: Sequence[int] = range(n)
         if not self.tagged:
-            made = [] if fields.id else [f"{prefix}{at}" for at in range(number, number + n)]
-            ids = chunk.columns[fields.id] if fields.id else arrow_texts(made)
-            texts, none = chunk.columns[fields.text], pa.nulls(n, pa.string())
-            titles = chunk.columns[fields.title] if fields.title else none
+            texts = chunk.columns[fields.text]
+            titles = chunk.columns[fields.title] if fields.title else pa.nulls(n, pa.string())
             words = word_counts(texts)
-            found = odd_rows(ids if fields.id else None, titles, texts, words)
-            odd = odd if len(found) > n * MAX_ODD else found.tolist()
+            found = odd_rows(chunk.columns[fields.id] if fields.id else None, titles, texts, words)
+            if len(found) <= n * MAX_ODD:
+                odd = found.tolist()
+
         if len(odd) < n:
-            places = place(file, chunk.lines)
+            if fields.id:
+                ids = chunk.columns[fields.id]
+            else:
+                ids = arrow_texts([f"{prefix}{at}" for at in range(number, number + n)])
             titles = pc.fill_null(titles, arrow_texts([""])[0])
-            taken = Columns(ids, titles, texts, words, lengths(texts), places, {})
+            taken = Columns(ids, titles, texts, words, lengths(texts), place(file, chunk.lines), {})
+
         begin = 0
         for at in (*odd, n):
             if begin < at:
@@ -538,7 +550,8 @@ class _Reading:
     def _entry(self, row: Row, fields: FieldMap, file: int, made_id: str) -> CheckedRow:
         values = row.values
         if self.tagged:
-            values = {k: without_tags(v) if k in self.tagged and isinstance(v, str) else v for k, v in values.items()}
+            tagged = {name: values[name] for name in self.tagged if isinstance(values.get(name), str)}
+            values = {**values, **{name: without_tags(text) for name, text in tagged.items()}}
 
         id = made_id if fields.id is None else checked_id(values.get(fields.id), fields.id)
         text, text_repaired = storable(checked_text(values.get(fields.text), fields.text))
@@ -573,14 +586,15 @@ class _Reading:
             queries = counted(self.n_cut_queries, "query", "queries")
             self.notes.append(f"{queries} of rows that were cut left out: keep rows whole for them.")
 
-        encodings = Counter(file.encoding for file in self.files if file.encoding not in ("", "utf-8"))
-        if self.options.encoding == AUTO and encodings:
-            found = ", ".join(f"{counted(n, 'file')} as {encoding}" for encoding, n in encodings.most_common())
+        encodings = Counter(file.encoding for file in self.files)
+        others = [(found, n) for found, n in encodings.most_common() if found not in ("", "utf-8")]
+        if self.options.encoding == AUTO and others:
+            found = ", ".join(f"{counted(n, 'file')} as {encoding}" for encoding, n in others)
             self.notes.append(f"Not UTF-8, read in the encoding that was found: {found}.")
 
         if self.numbered:
-            files = f" in {len(self.numbered):,} files" if len(self.numbered) > 1 else f" in {self.numbered[0]}"
-            self.notes.append(f"No id field was found{files}: the documents were numbered by their rows.")
+            files = self.numbered[0] if len(self.numbered) == 1 else f"{len(self.numbered):,} files"
+            self.notes.append(f"No id field was found in {files}: the documents were numbered by their rows.")
 
         if self.n_repaired:
             self.notes.append(

@@ -39,6 +39,14 @@ def retriever_id(retriever: str, hybrid: bool, rerank: str) -> str:
     return f"{RERANKED}:{named}:{rerank}" if rerank else named
 
 
+def reranked_parts(named: str) -> tuple[str, str] | None:
+    """(retriever that finds candidates, retriever that orders them) of ``reranked:bm25:minilm-multi``; None for a name
+    of another form."""
+    prefix, _, parts = named.strip().partition(":")
+    first, _, second = parts.rpartition(":")
+    return (first, second) if prefix == RERANKED and first and second else None
+
+
 def title(name: str, hybrid: bool, rerank: str) -> str:
     """A retriever's name with what is done to its ranking: ``minilm · hybrid · reranked``."""
     return condition_name(name, "", 0, HYBRID * hybrid, RERANKED if rerank else "")

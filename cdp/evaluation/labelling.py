@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
-from cdp.base.text import counted
+from cdp.base.text import counted, tally
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
@@ -74,7 +74,7 @@ class LabellingProgress:
     @property
     def judged(self) -> str:
         """How the model's grades are distributed, and a warning where they hardly differ."""
-        shares = ", ".join(f"{grade}: {n:,}" for grade, n in self.grades.items())
+        shares = tally(self.grades)
         return f"Grades by {self.judge}: {shares}. {judging.constant(self.grades)}".strip()
 
 

@@ -16,9 +16,9 @@ from cdp.corpus import ReadOptions
 from cdp.corpus.checks import RefusedValueError, checked_id, not_taken, queries_of
 from cdp.corpus.grades import Grades, grade_columns
 from cdp.corpus.looking import FilePreview, iter_rows, look
-from cdp.corpus.options import ORIGINS
 from cdp.corpus.readers import Row
 from cdp.query_sets.imports import ImportOptions
+from cdp.query_sets.origins import ORIGINS
 
 TEST, DEV, TRAIN = "test", "dev", "train"
 SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}

@@ -33,10 +33,11 @@ from cdp.corpus.checks import (
     storable,
 )
 from cdp.corpus.grades import A_GRADE, Grades, grade_columns
-from cdp.corpus.options import AUTO, KIND_OF, ORIGINS, UNKNOWN, ReadOptions, check_encoding, check_origin, described
+from cdp.corpus.options import AUTO, ReadOptions, check_encoding
 from cdp.corpus.readers import BadRow, Row, RowFormat, format_of, parquet
 from cdp.corpus.sources import Budget, Source, existing, shown_name
 from cdp.query_sets import store
+from cdp.query_sets.origins import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
 from cdp.query_sets.shapes import (
     LOG_PROBS,
     NamedDocument,

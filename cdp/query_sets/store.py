@@ -42,7 +42,7 @@ from cdp.base.workspace import (
     write_jsonl,
 )
 from cdp.corpus import CorpusManifest
-from cdp.corpus.options import written_by
+from cdp.query_sets.origins import written_by
 
 
 def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:

@@ -19,8 +19,9 @@ from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name
 from cdp.corpus import CorpusManifest, resolve_corpus
+from cdp.evaluation.combined import MAXSIM_DEPTH, reranked_parts, retriever_id
 from cdp.jobs.launchers import SPINS
-from cdp.retrievers import PRESETS, api, bm25
+from cdp.retrievers import MULTI_VECTOR, PRESETS, api, bm25
 from cdp.services import access, training
 from cdp.services.training import RetrieverChoice
 from cdp.serving import engine
@@ -60,6 +61,12 @@ class SearchAnswer:
         """Return True if the documents have to be indexed by a job first."""
         return isinstance(self.problem, NotPreparedError)
 
+    @property
+    def to_index(self) -> str:
+        """The retriever whose index is missing: of one that reranks, the second."""
+        parts = reranked_parts(self.retriever)
+        return self.retriever if parts is None else parts[1]
+
 
 @dataclass(frozen=True)
 class Searched:
@@ -89,7 +96,29 @@ def list_retrievers(workspace: Workspace, named: Sequence[str] = ()) -> list[Ret
         with suppress(ConfigError):
             if (found := api.parse(name)) is not None:
                 apis[name] = RetrieverChoice(name, found.title, "api", "a model behind an API; nothing is trained")
-    return [lexical, *filter(is_here, training.list_retrievers(workspace)), *apis.values()]
+
+    def compares_tokens(choice: RetrieverChoice) -> bool:
+        with suppress(CdpError):
+            return available(workspace, choice.id).kind == MULTI_VECTOR
+        return False
+
+    there = [*filter(is_here, training.list_retrievers(workspace))]
+    reranking = map(_over_candidates, filter(compares_tokens, there))
+
+    return [lexical, *there, *reranking, *apis.values()]
+
+
+def model_of(choice: RetrieverChoice) -> str:
+    """Return the id of the model that orders the documents: of one that reranks, the second."""
+    parts = reranked_parts(choice.id)
+    return choice.id if parts is None else parts[1]
+
+
+def _over_candidates(choice: RetrieverChoice) -> RetrieverChoice:
+    """BM25's first documents in the order of a multi-vector retriever."""
+    name = retriever_id(bm25.NAME, hybrid=False, rerank=choice.id)
+    title = f"{bm25.TITLE}, its first {MAXSIM_DEPTH} by {choice.title}"
+    return RetrieverChoice(name, title, choice.kind, "late interaction scores what BM25 finds")
 
 
 @access.searches
@@ -147,6 +176,9 @@ def _whole_name(workspace: Workspace, name: str) -> str:
     """Return the retriever's name if it may be used here; a folder's as an absolute path."""
     if bm25.language_in(name) is not None:
         return name
+    if (parts := reranked_parts(name)) is not None:
+        first, second = (_whole_name(workspace, part) for part in parts)
+        return retriever_id(first, hybrid=False, rerank=second)
     if api.parse(name) is not None:
         return access.retriever(workspace, name)
     name = access.model(workspace, name)
@@ -158,6 +190,8 @@ def _whole_name(workspace: Workspace, name: str) -> str:
 def _title(workspace: Workspace, name: str) -> str:
     if bm25.language_in(name) is not None:
         return bm25.TITLE
+    if (parts := reranked_parts(name)) is not None:
+        return " · ".join(_title(workspace, part) for part in parts)
     if (named := api.parse(name)) is not None:
         return named.title
     return next((choice.title for choice in training.list_retrievers(workspace) if choice.id == name), name)

@@ -31,13 +31,14 @@ from cdp.benchmarks.benchmark import texts_hash
 from cdp.complexity import content_words, language_of
 from cdp.corpus import CorpusManifest, load_manifest, open_corpus
 from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
+from cdp.evaluation.combined import MAXSIM_DEPTH, reranked_parts
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
 from cdp.retrievers import MULTI_VECTOR, SPARSE, bm25, load, model_hash
 from cdp.retrievers.api import ApiModel, Payer, failed_texts
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, PoolEncoder, cast, embed, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.inverted_lists import inverted_lists, search_words
-from cdp.retrievers.late_interaction import matches, search_tokens
+from cdp.retrievers.late_interaction import matches, rerank_tokens, search_tokens
 from cdp.retrievers.load import kind_of
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 
@@ -179,10 +180,11 @@ class TokenIndex:
 
     def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:
         """Return the best ``k`` documents of each query by MaxSim (exact)."""
-        asked = [self._query(query) for query in queries]
+        asked = [self.vectors_of(query) for query in queries]
         return _ranked(*search_tokens(asked, self.tokens, k))
 
-    def _query(self, query: str) -> np.ndarray:
+    def vectors_of(self, query: str) -> np.ndarray:
+        """Return the token vectors of a query, (tokens, dim)."""
         with self.encoder.lock:
             embedded = embed(self.encoder.model, [query], self.encoder.encoding("query", "fp32"))
         return embedded.parts[0]
@@ -191,7 +193,7 @@ class TokenIndex:
         """Return the words of a document whose tokens the query's content words matched best, in lower case; None where
         tokens cannot be told from the text, as with a list of skipped ones."""
         of_query, of_document = self._spans("query", query), self._spans("document", content)
-        vectors, tokens = self._query(query), self.tokens.of(number, number + 1)
+        vectors, tokens = self.vectors_of(query), self.tokens.of(number, number + 1)
         if len(of_query) != len(vectors) or len(of_document) != len(tokens):
             return None
 
@@ -248,7 +250,23 @@ class LexicalIndex:
         return _ranked(*bm25.rank(self.index, queries, k, language=self.language))
 
 
-Index = DenseIndex | TokenIndex | WordIndex | LexicalIndex
+class CandidateIndex:
+    """The first ``MAXSIM_DEPTH`` documents of another index, in the order of late interaction."""
+
+    def __init__(self, first: DenseIndex | WordIndex | LexicalIndex, tokens: TokenIndex) -> None:
+        self.first, self.tokens, self.encoder = first, tokens, tokens.encoder
+
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:
+        """Return the best ``k`` of the candidates of each query by MaxSim (exact)."""
+        found = []
+        for query, (_, candidates) in zip(queries, self.first.rank(queries, max(k, MAXSIM_DEPTH)), strict=True):
+            scores, numbers = rerank_tokens(self.tokens.vectors_of(query), self.tokens.tokens, candidates, k)
+            found.append((scores.tolist(), numbers.tolist()))
+
+        return found
+
+
+Index = DenseIndex | TokenIndex | WordIndex | LexicalIndex | CandidateIndex
 
 
 def _ranked(scores: np.ndarray, numbers: np.ndarray) -> list[Ranked]:
@@ -386,6 +404,9 @@ class SearchEngine:
             lambda documents: documents.nbytes,
         )
 
+        if (parts := reranked_parts(retriever)) is not None:
+            return self._reranked(*parts, corpus)
+
         language = bm25.language_in(retriever)
         key = ("index", retriever, searched.id)
 
@@ -412,6 +433,27 @@ class SearchEngine:
 
         dense = self.cache.get(key, (encoder.identity, documents.hash), make, lambda i: i.nbytes)
         return Opened(resolved.title, searched, documents, dense)
+
+    def _reranked(self, first: str, second: str, corpus: str) -> Opened:
+        """Open two retrievers, the second of which scores what the first finds."""
+        if reranked_parts(first) is not None:
+            raise InputError(f"{first} reranks already.", hint=f"Name one retriever before {second}.")
+        resolve(second, self.workspace, check_hub=False).require([MULTI_VECTOR], "reranking by token vectors")
+
+        try:
+            candidates = self.open(first, corpus)
+        except NotPreparedError as error:
+            raise ModelError(
+                error.message, hint=f"Search with {first} alone, and index the documents there."
+            ) from error
+        if not isinstance(candidates.index, DenseIndex | WordIndex | LexicalIndex):
+            raise ModelError(f"{candidates.title} compares tokens itself.", hint="Name bm25, a dense or a sparse one.")
+
+        tokens = self.open(second, corpus)
+        assert isinstance(tokens.index, TokenIndex)
+        title = f"{candidates.title}, its first {MAXSIM_DEPTH} by {tokens.title}"
+
+        return Opened(title, tokens.corpus, tokens.documents, CandidateIndex(candidates.index, tokens.index))
 
     def resolve(self, retriever: str) -> ResolvedRetriever:
         """Return the retriever. NotFoundError if there is none, ModelError if it would have to be downloaded."""
@@ -512,8 +554,9 @@ def _state(resolved: ResolvedRetriever) -> Hashable:
 def _words(opened: Opened, query: str, number: int, content: str) -> list[str]:
     """Return the words of a retrieved document to mark: those that late interaction matched, else equal ones."""
     language = opened.corpus.counted_language
-    if isinstance(opened.index, TokenIndex):
-        matched = opened.index.matching_words(query, number, content, language)
+    index = opened.index.tokens if isinstance(opened.index, CandidateIndex) else opened.index
+    if isinstance(index, TokenIndex):
+        matched = index.matching_words(query, number, content, language)
         if matched is not None:
             return matched
     return matching_words(query, content, language)

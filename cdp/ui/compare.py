@@ -186,7 +186,7 @@ def _about(rows: Sequence[ResultRow], arrived: str) -> ResultRow:
 def _table(rows: Sequence[ResultRow], baseline: str) -> None:
     """One row per recipe, the best first; chosen rows alone are compared."""
     common = _common(rows)
-    columns = tables.by_column(_cells(row, baseline, common) for row in rows)
+    columns = tables.by_title(_cells(row, baseline, common) for row in rows)
     for title in VARYING:
         if len({*columns[title]} - {None, ""}) < 2:
             del columns[title]
@@ -439,7 +439,7 @@ def _listed_queries(title: str, queries: Sequence[QueryDifference]) -> None:
         rows.append({"Difference": points(q.difference), "Baseline → this": scores, "Query": q.text or q.query_id})
 
     tables.show(
-        tables.by_column(rows),
+        tables.by_title(rows),
         alt=f"{title}: queries with NDCG@10 under both retrievers",
         about={"Baseline → this": "NDCG@10 of the baseline and of this retriever."},
         width={"Difference": 85, "Baseline → this": 115, "Query": "large"},
@@ -455,7 +455,7 @@ def _all_benchmarks(comparison: Comparison) -> None:
         rows.append({"Recipe": name, **dict(scores)})
 
     tables.show(
-        tables.by_column(rows),
+        tables.by_title(rows),
         alt="NDCG@10 in percent of each recipe on each benchmark, with means and their coverage",
     )
     st.caption("Means say how many benchmarks they cover: *Mean* those that all shown retrievers have.")
@@ -470,7 +470,7 @@ def _settings(comparison: Comparison) -> None:
             row[name] = "" if value is None else str(value)
         rows.append(row)
 
-    tables.show(tables.by_column(rows), alt="Training settings in which the compared recipes differ")
+    tables.show(tables.by_title(rows), alt="Training settings in which the compared recipes differ")
 
 
 def _export(comparison: Comparison) -> None:

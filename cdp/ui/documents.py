@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import streamlit as st
@@ -12,6 +13,7 @@ from streamlit.typing import UploadedFile
 
 from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
+from cdp.base.text import tally
 from cdp.base.workspace import Workspace
 from cdp.corpus import looking
 from cdp.corpus.looking import FilePreview
@@ -77,8 +79,7 @@ def form(workspace: Workspace) -> None:
         pressed = forms.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
         forms.demo_button(workspace, "corpus_demo")
 
-    top, inside, _ = uploads[0].name.partition("/") if uploads else ("PATH", "", "")
-    shown = path or (top if inside or len(uploads) < 2 else "FOLDER")
+    shown = path or _named(uploads)
     settings = {**how, **named}
     forms.command(
         commands.line("projects", "add", shown, config=settings, queries=queries_path, name=name, project=joined)
@@ -94,16 +95,28 @@ def form(workspace: Workspace) -> None:
                 added = adding.add(
                     workspace, file, asked or "", name=name, project=joined,
                     options=AddOptions.from_dict(named), reading=ReadOptions.from_dict(how),
-                    passwords=[password] if password else [],
+                    passwords=list(filter(None, [password])),
                 )  # fmt: skip
 
             _remember(added)
             st.rerun()
 
 
+def _named(uploads: Sequence[UploadedFile]) -> str:
+    """What was uploaded, as the command names it: the file or folder, or a word for what is still to be named."""
+    if not uploads:
+        return "PATH"
+
+    top, inside, _ = uploads[0].name.partition("/")
+    if inside or len(uploads) == 1:
+        return top
+    return "FOLDER"
+
+
 def turn() -> str:
     """What ends the keys of the form: it is another form after each import, empty and folded away."""
-    return f"_{n}" if (n := st.session_state.get(_TURN, 0)) else ""
+    imports = st.session_state.get(_TURN, 0)
+    return f"_{imports}" if imports else ""
 
 
 def _look(
@@ -122,7 +135,8 @@ def _look(
 
     with forms.opened(workspace, uploads, path, queries_path) as (file, asked):
         reading = ReadOptions.from_dict(how)
-        seen = adding.examine(workspace, file, asked or "", reading=reading, passwords=[password] if password else [])
+        passwords = list(filter(None, [password]))
+        seen = adding.examine(workspace, file, asked or "", reading=reading, passwords=passwords)
 
     st.session_state[_SEEN] = (what, seen)
     return seen
@@ -138,7 +152,10 @@ def _ask_password(locked: Sequence[str], password: str) -> None:
 
 
 def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
-    """Show what was seen and ask which column is what: options that would not be taken anyway, words of a passage."""
+    """Show what was seen and ask for the role of each column.
+
+    Return the options that differ from their defaults, and the words of a passage (None for the default).
+    """
     documents, queries = seen.documents, seen.queries
     named: dict[str, Any] = {}
 
@@ -149,21 +166,24 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
 
     if documents.columns:
         columns.rows(documents)
-        asked = None if queries else documents.queries
-        found = (documents.id, documents.title, documents.text, asked, documents.grade if asked else None)
-        guessed = dict(zip(COLUMNS, found, strict=True))
-        named |= columns.dropdowns(AddOptions, documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus", NAMED)
+        roles = dict(zip(COLUMNS, (documents.id, documents.title, documents.text), strict=False))
+        if queries is None:
+            asked = documents.queries
+            roles |= {"query_field": asked, "grade_field": documents.grade if asked else None}
+        named |= columns.dropdowns(AddOptions, documents, tuple(roles), roles, "corpus", NAMED)
     else:
         frame.remarks(list(documents.notes))
 
-    passages = _passages(documents) if documents.blocks or documents.columns else None
+    passages = None
+    if documents.blocks or documents.columns:
+        passages = _passages(documents)
 
     if queries is not None:
         st.markdown(f"**Queries** in {md(queries.file)}")
         columns.rows(queries)
-        roles = (queries.asked, queries.document_id, queries.split, queries.grade)
-        guessed = dict(zip(OF_QUERIES, roles, strict=True))
-        named |= columns.dropdowns(AddOptions, queries, OF_QUERIES, guessed, "asked", NAMED)
+        found = (queries.asked, queries.document_id, queries.split, queries.grade)
+        roles = dict(zip(OF_QUERIES, found, strict=True))
+        named |= columns.dropdowns(AddOptions, queries, OF_QUERIES, roles, "asked", NAMED)
 
     if named.get("query_field") or (queries or documents).queries:
         with st.expander("Queries held out for measuring", icon=":material/tune:"):
@@ -173,18 +193,18 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
 
 
 def _passages(preview: FilePreview) -> int | None:
-    """A document as it will be cut, before anything is stored: the words of a passage, None for the usual."""
+    """Ask for the words of a passage and show how a document would be cut; None for the usual length."""
     of_files = bool(preview.blocks)
+    usual, whole, key = 0, "whole rows", "corpus_rows"
     if of_files:
+        usual, whole, key = PASSAGE_WORDS, "whole files", "corpus_passages"
         st.markdown(f"**Passages** of {md(preview.document)}")
 
-    usual = PASSAGE_WORDS if of_files else 0
-    whole = "whole files" if of_files else "whole rows"
     words = st.select_slider(
         "Words of a passage",
         LENGTHS,
         value=usual,
-        key="corpus_passages" if of_files else "corpus_rows",
+        key=key,
         format_func=lambda n: f"{n}" if n else whole,
         persist_state="session",
         help="Cut at headings, paragraphs and sentences; the end of a passage returns at the beginning of the next.",
@@ -196,23 +216,26 @@ def _passages(preview: FilePreview) -> int | None:
     if not of_files:
         return chosen
 
-    passages = preview.passages(words)
-    lengths = [passage.words for passage in passages]
-    st.caption(
-        f"{count(len(passages), 'passage')} in the part that was looked at, of {min(lengths):,} to {max(lengths):,} "
-        f"words. {'Search, queries and scores are by passage.' if words else 'Search, queries and scores are by file.'}"
-    )
+    rows = []
+    for passage in preview.passages(words):
+        section = " › ".join(passage.section)
+        rows.append({"Page": passage.pages, "Section": section, "Words": passage.words, "Text": _start(passage.text)})
 
-    tables.show(
-        {
-            "Page": [passage.pages for passage in passages],
-            "Section": [" › ".join(passage.section) for passage in passages],
-            "Words": lengths,
-            "Text": [cut(" ".join(passage.text.split()), 300) for passage in passages],
-        },
-        alt=f"How {preview.document} is cut into passages",
+    shown = tables.by_title(rows)
+    shortest, longest = min(shown["Words"]), max(shown["Words"])
+    unit = "passage" if words else "file"
+    st.caption(
+        f"{count(len(rows), 'passage')} in the part that was looked at, of {shortest:,} to {longest:,} words. "
+        f"Search, queries and scores are by {unit}."
     )
+    tables.show(shown, alt=f"How {preview.document} is cut into passages")
+
     return chosen
+
+
+def _start(text: str) -> str:
+    """The beginning of a document or passage on one line, for a table."""
+    return cut(" ".join(text.split()), 300)
 
 
 def _name_and_project(workspace: Workspace) -> tuple[str, str]:
@@ -228,26 +251,30 @@ def _name_and_project(workspace: Workspace) -> tuple[str, str]:
         persistent=False,
         help="A project holds the documents, benchmarks and queries of one task.",
     )
-    return name, "" if where == NEW else str(where)
+    if where == NEW:
+        return name, ""
+    return name, str(where)
 
 
 def _remember(added: Added) -> None:
     """Turn to what was added, and say what came of it on the next drawing."""
-    done = "was already in the workspace" if added.existed else "was added"
     notes = []
-
     if added.benchmark is not None:
-        judged = ", ".join(f"{split} {n:,}" for split, n in added.benchmark.judged.items())
+        judged = tally(added.benchmark.judged, "{} {:,}")
         notes.append(f"Benchmark {added.benchmark.name}: queries by split: {judged}.")
 
-    own = [q for q in added.query_sets if "carried" not in q.parameters]
-    notes += [f"Query set {q.name}: {count(q.n_queries, 'pair')}." for q in own]
+    for query_set in added.query_sets:
+        if "carried" not in query_set.parameters:
+            notes.append(f"Query set {query_set.name}: {count(query_set.n_queries, 'pair')}.")
 
     if added.left_out:
-        left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
-        notes.append(f"Left out: {left_out}.")
+        notes.append(f"Left out: {tally(added.left_out)}.")
 
-    notes += [note for note in (*added.stated, *added.missing) if note.rstrip(".") not in added.not_read]
+    for note in (*added.stated, *added.missing):
+        if note.rstrip(".") not in added.not_read:
+            notes.append(note)
+
+    done = "was already in the workspace" if added.existed else "was added"
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
     forms.remember(message, notes, problem=looking.problem(added.corpus), details=added.not_read)
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
@@ -277,7 +304,8 @@ def facts(manifest: CorpusManifest, told: str = "") -> None:
     """The figures that say at a glance whether it was read as it should be; ``told`` stands above already."""
     spread, unit = manifest.lengths
 
-    if (problem := looking.problem(manifest)) and problem != told:
+    problem = looking.problem(manifest)
+    if problem and problem != told:
         # The same documents may have been added again without those files.
         when = f"In the first import, from {md(manifest.source)}, {moment(manifest.created)}."
         st.warning(f"{when} The list and the notes below give the reasons.", title=problem)
@@ -292,7 +320,7 @@ def facts(manifest: CorpusManifest, told: str = "") -> None:
 
     licence = manifest.licence and f"licence: {manifest.licence}"
     parts = [f"Imported from {manifest.source}", moment(manifest.created), *manifest.formats, licence]
-    st.caption(md(" · ".join(part for part in parts if part)))
+    st.caption(md(" · ".join(filter(None, parts))))
 
     if manifest.notes:
         with st.expander(f"{count(len(manifest.notes), 'note')} from the import", type="compact"):
@@ -302,8 +330,14 @@ def facts(manifest: CorpusManifest, told: str = "") -> None:
 
 def language(manifest: CorpusManifest) -> str:
     """The languages with their shares, the most frequent first: ``English`` or ``English 80%, French 20%``."""
-    shares = [(LANGUAGES.get(code, code), share) for code, share in manifest.languages.items() if share >= 0.01]
-    return ", ".join(name if len(shares) == 1 else f"{name} {share:.0%}" for name, share in shares[:3]) or "–"
+    shares = {}
+    for code, share in manifest.languages.items():
+        if share >= 0.01:
+            shares[LANGUAGES.get(code, code)] = share
+
+    if len(shares) < 2:
+        return next(iter(shares), "–")
+    return ", ".join(f"{name} {share:.0%}" for name, share in islice(shares.items(), 3))
 
 
 def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
@@ -325,11 +359,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         return
 
     row = tables.pick_row(
-        {
-            "ID": [d.id for d in documents],
-            "Title": [d.title for d in documents],
-            "Text": [cut(" ".join(d.text.split()), 300) for d in documents],
-        },
+        tables.by_title({"ID": d.id, "Title": d.title, "Text": _start(d.text)} for d in documents),
         alt=f"Documents of the corpus {manifest.name}; choose one to read it in full",
         key=f"documents_{manifest.id}",
         width={"Text": "large"},
@@ -345,11 +375,17 @@ def _pager(n: int, key: str, unit: str) -> int:
     pages = max(1, math.ceil(n / PER_PAGE))
     if st.session_state.get(key, 1) > pages:
         st.session_state[key] = pages
+
     with st.container(horizontal=True, vertical_alignment="center"):
-        first = (int(st.pagination(pages, key=key)) - 1) * PER_PAGE if pages > 1 else 0
+        page = 1
+        if pages > 1:
+            page = int(st.pagination(pages, key=key))
+
+        first = (page - 1) * PER_PAGE
         if n:
             last = min(n, first + PER_PAGE)
             st.caption(f"{first + 1:,} to {last:,} of {count(n, unit)}", width="content")
+
     return first
 
 
@@ -382,19 +418,22 @@ def files(manifest: CorpusManifest) -> None:
     if manifest.n_files < 2 and not looking.losses(manifest):
         return
 
+    rows = []
     # Those with words missing first: a long table shows its first rows.
-    files = sorted(manifest.files, key=lambda file: not file.loss)
+    for file in sorted(manifest.files, key=lambda file: not file.loss):
+        rows.append({
+            "File": file.name,
+            "Format": file.format,
+            "Encoding": file.encoding,
+            "Language": LANGUAGES.get(file.language, file.language),
+            "Documents": file.n_documents,
+            "Left out": tally(file.removed, "{} {:,}"),
+            "Missing": list(filter(None, [file.loss])),
+        })  # fmt: skip
+
     with st.expander(f"{count(manifest.n_files, 'file')} read", type="compact"):
         tables.show(
-            {
-                "File": [file.name for file in files],
-                "Format": [file.format for file in files],
-                "Encoding": [file.encoding for file in files],
-                "Language": [LANGUAGES.get(file.language, file.language) for file in files],
-                "Documents": [file.n_documents for file in files],
-                "Left out": [", ".join(f"{kind} {n:,}" for kind, n in file.removed.items()) for file in files],
-                "Missing": [[file.loss] if file.loss else [] for file in files],
-            },
+            tables.by_title(rows),
             about={"Left out": "Words that were left out on purpose, by kind."},
             config={"Missing": st.column_config.MultiselectColumn(color="orange", disabled=True)},
             alt="Files that were read, with format, encoding, language and the words that are missing",
@@ -409,17 +448,15 @@ def rejected(manifest: CorpusManifest) -> None:
         return
 
     st.subheader("Rejected rows and files", anchor=False)
-    kinds = ", ".join(f"{kind} ({n:,})" for kind, n in manifest.rejected_counts.items())
+    kinds = tally(manifest.rejected_counts, "{} ({:,})")
     st.caption(md(f"{manifest.n_rejected:,} not imported: {kinds}."))
-    rows = manifest.rejected
-    longest = max((len(r.reason) for r in rows), default=0)
+    rows = []
+    for row in manifest.rejected:
+        rows.append({"File": row.file, "Line or page": row.line, "Reason": row.reason, "Excerpt": row.excerpt})
+
+    longest = max((len(row.reason) for row in manifest.rejected), default=0)
     tables.show(
-        {
-            "File": [r.file for r in rows],
-            "Line or page": [r.line for r in rows],
-            "Reason": [r.reason for r in rows],
-            **({"Excerpt": [r.excerpt for r in rows]} if any(r.excerpt for r in rows) else {}),
-        },
+        tables.filled(tables.by_title(rows), "File", "Line or page", "Reason"),
         # The end of a reason is its hint: a character takes 6 to 7 pixels.
         width={"File": 200, "Line or page": 100, "Reason": min(820, max(200, 7 * longest))},
         alt="Rows that could not be imported, with file, line and reason",

@@ -45,7 +45,7 @@ def contents(workspace: Workspace) -> None:
 
     st.subheader("Latest results", anchor=False)
     tables.show(
-        tables.by_column(map(_result, rows)),
+        tables.by_title(map(_result, rows)),
         alt="The latest evaluation results",
         digits={"NDCG@10 (%)": 2},
     )

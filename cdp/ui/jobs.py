@@ -558,7 +558,7 @@ def _settings(job: JobView) -> None:
     with st.expander("Settings", icon=":material/tune:", key=f"settings_{job.id}"):
         given = ((name, value) for name, value in job.config.items() if value not in (None, ""))
         rows = [{"Setting": label_of(name), "Value": str(value)} for name, value in given]
-        tables.show(tables.by_column(rows), alt="The settings of this job")
+        tables.show(tables.by_title(rows), alt="The settings of this job")
         st.caption("Settings that are not listed are empty or use the retriever's own values.")
 
     again = jobs.again(job)
@@ -587,7 +587,7 @@ def _settings(job: JobView) -> None:
 def listing(all_jobs: Sequence[JobView]) -> None:
     """All jobs; choosing one opens it."""
     st.subheader("All jobs", anchor=False)
-    used = tables.filled(tables.by_column(map(_listed, all_jobs)), "State", "Job")
+    used = tables.filled(tables.by_title(map(_listed, all_jobs)), "State", "Job")
     row = tables.pick_row(used, alt="All jobs; choose one to open it", key="jobs_table", width={"Job": "large"})
     if row is not None and all_jobs[row].id != st.session_state.get("jobs_opened"):
         st.session_state["jobs_opened"] = all_jobs[row].id

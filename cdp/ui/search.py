@@ -42,7 +42,11 @@ def _chosen(key: str) -> None:
 def retrievers(workspace: Workspace, members: Members) -> list[str]:
     """Draw the choice of up to three retrievers: at first BM25, an untrained one, and the newest trained one."""
     named = [*st.query_params.get_all("search_with"), *state.kept_many("search_with")]
-    choices = [c for c in search.list_retrievers(workspace, named) if c.kind != "job" or members.has("job", c.id)]
+    choices = [
+        choice
+        for choice in search.list_retrievers(workspace, named)
+        if choice.kind != "job" or members.has("job", search.model_of(choice))
+    ]
 
     titles = {c.id: c.title for c in choices}
     for name in st.query_params.get_all("search_with"):
@@ -138,16 +142,17 @@ def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
 
-    job = jobs.running(workspace, "index", retriever=answer.retriever, corpus=corpus)
-    sent = " ".join(sent.sentence for sent in sending.for_index(workspace, answer.retriever, corpus))
+    missing = answer.to_index
+    job = jobs.running(workspace, "index", retriever=missing, corpus=corpus)
+    sent = " ".join(sent.sentence for sent in sending.for_index(workspace, missing, corpus))
     st.info(f"{md(sent)} You can continue meanwhile.".strip(), title=md(answer.problem.message))
 
     if job is not None:
-        job_views.live(_progress, True, workspace, answer.retriever, corpus)
+        job_views.live(_progress, True, workspace, missing, corpus)
     elif forms.button(
         "Index the documents", key=f"index_{answer.retriever}", icon=":material/database:", type="primary"
     ):
-        settings = {"retriever": answer.retriever, "corpus": corpus}
+        settings = {"retriever": missing, "corpus": corpus}
         jobs.start(workspace, "index", IndexConfig.from_dict(settings))
         st.rerun()
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy
 
-from cdp.corpus.options import written_by
 from cdp.principle.recommend import FILE, expected, priors
+from cdp.query_sets.origins import written_by
 from cdp.studies.report import StudyReport
 from reproduction import kept, prior, stages
 from reproduction.prior import END, METHODS, START, Fit, estimate, own, published, text

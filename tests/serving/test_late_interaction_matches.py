@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from cdp.base.config import ServingConfig
-from cdp.base.errors import ConfigError
+from cdp.base.errors import CdpError, ConfigError
 from cdp.base.text import silent
 from cdp.base.workspace import Workspace
 from cdp.corpus import read_documents, store
 from cdp.metrics.scorers import load_encoder
 from cdp.retrievers import load, resolve
+from cdp.services import search
 from cdp.serving.engine import SearchEngine
 from cdp.serving.public import Serving
 from cdp.training.mining import Miner
@@ -45,6 +46,48 @@ def test_the_words_that_matched_are_marked_though_they_are_others(searched: tupl
     assert {"vessel", "ocean"} <= set(best["words"])
     assert "storm" not in best["words"]
     assert engine.search("minilm-multi", corpus, "a ship on the sea", 3)["hits"][0]["words"] == best["words"]
+
+
+def test_late_interaction_orders_the_candidates_of_another(searched: tuple[SearchEngine, str]) -> None:
+    engine, corpus = searched
+    query = "the crew of a vessel eats a loaf"
+    every = {hit["id"]: hit["score"] for hit in engine.search("minilm-multi", corpus, query, 3)["hits"]}
+    candidates = {hit["id"] for hit in engine.search("bm25", corpus, query, 3)["hits"]}
+    assert len(candidates) == 2 < len(every)
+
+    found = engine.search("reranked:bm25:minilm-multi", corpus, query, 3)
+    assert found["title"] == "BM25, its first 100 by MiniLM, late interaction"
+    assert {hit["id"] for hit in found["hits"]} == candidates
+    scores = [hit["score"] for hit in found["hits"]]
+    assert scores == pytest.approx([every[hit["id"]] for hit in found["hits"]], rel=1e-5)
+    assert scores == sorted(scores, reverse=True)
+    assert "vessel" in {word for hit in found["hits"] for word in hit["words"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("reranked:bm25:minilm", "reranking by token vectors"),
+        ("reranked:minilm-multi:minilm-multi", "compares tokens itself"),
+        ("reranked:reranked:bm25:minilm-multi:minilm-multi", "reranks already"),
+    ],
+)
+def test_what_cannot_rerank_is_refused(searched: tuple[SearchEngine, str], name: str, message: str) -> None:
+    engine, corpus = searched
+    with pytest.raises(CdpError, match=message):
+        engine.search(name, corpus, "a ship", 3)
+
+
+def test_reranking_is_offered_and_searched_by_its_name(searched: tuple[SearchEngine, str]) -> None:
+    engine, corpus = searched
+    offered = {choice.id: choice for choice in search.list_retrievers(engine.workspace)}
+    choice = offered["reranked:bm25:minilm-multi"]
+    assert search.model_of(choice) == "minilm-multi"
+    assert not [name for name in offered if name.startswith("reranked:") and name != choice.id]
+
+    answered = search.search(engine.workspace, "a vessel", [choice.id], corpus, in_process=True).answers[0]
+    assert (answered.problem, answered.title) == (None, choice.title)
+    assert [hit.rank for hit in answered.hits] == [1]
 
 
 def test_a_sparse_retriever_finds_by_its_words(searched: tuple[SearchEngine, str], tmp_path: Path) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
 from cdp.base.config import DownloadConfig
+from cdp.base.text import tally
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
+from cdp.benchmarks.schemas import Entry
 from cdp.services import benchmarks, commands, jobs, projects
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, md, number, size
+from cdp.ui.shell.tables import count, md, number, size, written
 
 NOT_STATED = "not stated"
 COUNTS = {name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")}
@@ -35,19 +36,25 @@ def page(workspace: Workspace) -> None:
 
 def _table(statuses: Sequence[RegistryStatus]) -> None:
     """Sizes, CW, licence, and whether each is here."""
-    entries = [status.entry for status in statuses]
+    rows = []
+    for status in statuses:
+        entry = status.entry
+        rows.append(
+            {
+                "Benchmark": entry.title,
+                "Status": "downloaded" if status.stored else "not downloaded",
+                "Documents": entry.documents,
+                "Queries": entry.queries,
+                "Text size": _text_size(entry),
+                "CW": entry.cw,
+                "Language": entry.language,
+                "Licence": entry.licence,
+                "Group": ", ".join(entry.groups),
+            }
+        )
+
     tables.show(
-        {
-            "Benchmark": [e.title for e in entries],
-            "Status": ["downloaded" if status.stored else "not downloaded" for status in statuses],
-            "Documents": [e.documents for e in entries],
-            "Queries": [e.queries for e in entries],
-            "Text size": [_text(status) for status in statuses],
-            "CW": [e.cw for e in entries],
-            "Language": [e.language for e in entries],
-            "Licence": [e.licence for e in entries],
-            "Group": [", ".join(e.groups) for e in entries],
-        },
+        tables.by_title(rows),
         alt="The benchmarks available by name, with their sizes and licences",
         digits={"CW": 2},
         about={"CW": md(frame.DEFINITIONS["cw"]), "Text size": "Approximate size of the documents' texts."},
@@ -55,34 +62,39 @@ def _table(statuses: Sequence[RegistryStatus]) -> None:
     )
 
 
-def _text(status: RegistryStatus) -> str:
-    return NOT_STATED if status.entry.text_bytes is None else f"≈ {size(status.entry.text_bytes)}"
+def _text_size(entry: Entry) -> str:
+    if entry.text_bytes is None:
+        return NOT_STATED
+    return f"≈ {size(entry.text_bytes)}"
 
 
 def _details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
     """One benchmark: what is said of it, and bringing it in or making a subset."""
-    names = {k.entry.name: k.entry.title for k in statuses}
-    chosen = state.choose("Benchmark", names, "entry", what="benchmark")
+    by_name = {status.entry.name: status for status in statuses}
+    titles = {name: status.entry.title for name, status in by_name.items()}
+    chosen = state.choose("Benchmark", titles, "entry", what="benchmark")
     if chosen is None:
         return
-    shown = benchmarks.show(workspace, chosen)
-    item = next(k for k in statuses if k.entry.name == chosen)
+
+    status = by_name[chosen]
     with st.container(border=True):
         left, right = st.columns([3, 2], gap="large")
         with left:
-            _facts(item)
+            _facts(status.entry)
         with right:
-            (_stored(workspace, shown) if item.stored else _download(workspace, item))
+            if status.stored:
+                _stored(benchmarks.show(workspace, chosen))
+            else:
+                _download(workspace, status.entry)
 
 
-def _facts(item: RegistryStatus) -> None:
-    entry = item.entry
+def _facts(entry: Entry) -> None:
     st.markdown(f"#### {md(entry.title)}")
     tables.figures(
-        ("Documents", NOT_STATED if entry.documents is None else number(entry.documents)),
-        ("Queries", NOT_STATED if entry.queries is None else number(entry.queries)),
-        ("CW", NOT_STATED if entry.cw is None else f"{entry.cw:.2f}", frame.DEFINITIONS["cw"]),
-        ("Text size", _text(item), "Approximate size of the documents' texts."),
+        ("Documents", written(entry.documents, number, NOT_STATED)),
+        ("Queries", written(entry.queries, number, NOT_STATED)),
+        ("CW", written(entry.cw, "{:.2f}".format, NOT_STATED), frame.DEFINITIONS["cw"]),
+        ("Text size", _text_size(entry), "Approximate size of the documents' texts."),
     )
 
     st.markdown(f"**Licence:** {md(entry.licence)} ({md(entry.licence_source)})")
@@ -95,12 +107,11 @@ def _facts(item: RegistryStatus) -> None:
         st.caption(md(entry.note))
 
 
-def _download(workspace: Workspace, item: RegistryStatus) -> None:
+def _download(workspace: Workspace, entry: Entry) -> None:
     """The form that brings a benchmark in; size and licence stand beside it."""
-    entry = item.entry
     key = f"download_{entry.name}"
     settings = forms.fields(DownloadConfig, key=key, leave_out=("benchmark",))
-    st.caption(f"{_text(item)} of text, licence {md(entry.licence)}.")
+    st.caption(f"{_text_size(entry)} of text, licence {md(entry.licence)}.")
     pressed = forms.button("Download", type="primary", icon=":material/download:", key=f"{key}_start")
     forms.command(commands.line("benchmarks", "download", entry.name, **settings))
     if pressed:
@@ -109,15 +120,19 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
             frame.go("jobs", job=jobs.start(workspace, "download", config))
 
 
-def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
+def _stored(shown: BenchmarkDetails) -> None:
     """What is in the workspace of a benchmark that is there, and what can be done with it."""
     info, manifest = shown.info, shown.manifest
     assert info is not None
     assert manifest is not None
     st.markdown(f":material/check_circle: In the workspace as **{md(info.name)}**")
-    judged = ", ".join(f"{split}: {n:,}" for split, n in info.judged.items())
-    st.caption(md(f"{count(info.n_documents, 'document')}, judged queries {judged}, {size(info.bytes)} on disk."))
-    split = shown.entry.split if shown.entry is not None and shown.entry.split in info.splits else info.splits[0]
+    documents = count(info.n_documents, "document")
+    st.caption(md(f"{documents}, judged queries {tally(info.judged)}, {size(info.bytes)} on disk."))
+
+    split = info.splits[0]
+    if shown.entry is not None and shown.entry.split in info.splits:
+        split = shown.entry.split
+
     benchmark_split = f"{info.name}/{split}"
     frame.link("launch", "Train and evaluate on it", benchmarks=[benchmark_split])
     frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[benchmark_split])
@@ -133,8 +148,9 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
 
 
 def _note(info: BenchmarkInfo) -> str:
-    subset = f"Subset of {info.subset_of}: scores are higher" if info.subset_of else ""
-    return info.problem or subset
+    if info.subset_of and not info.problem:
+        return f"Subset of {info.subset_of}: scores are higher"
+    return info.problem
 
 
 def _own(workspace: Workspace) -> None:
@@ -145,21 +161,26 @@ def _own(workspace: Workspace) -> None:
         return
 
     st.subheader("Your collections", anchor=False)
-    columns: dict[str, Sequence[Any]] = {
-        "Benchmark": [b.name for b in stored],
-        "Documents": [b.n_documents for b in stored],
-        "Queries": [b.n_queries for b in stored],
-        "Splits": [", ".join(b.splits) for b in stored],
-        "Note": list(map(_note, stored)),
-    }
+    rows = []
+    for info in stored:
+        rows.append(
+            {
+                "Benchmark": info.name,
+                "Documents": info.n_documents,
+                "Queries": info.n_queries,
+                "Splits": ", ".join(info.splits),
+                "Note": _note(info),
+            }
+        )
 
+    columns = tables.by_title(rows)
     tables.show(tables.filled(columns, "Benchmark"), alt="Your benchmarks and subsets", config=COUNTS)
 
     frame.link("launch", "Evaluate a retriever on them", tab="evaluation")
 
     with st.expander("Delete", icon=":material/delete:", type="compact", key="own_manage"):
-        name = forms.pick("Benchmark", [b.name for b in stored], key="own_benchmark", persistent=False)
-        info = next(b for b in stored if b.name == name)
+        by_name = {info.name: info for info in stored}
+        info = by_name[forms.pick("Benchmark", list(by_name), key="own_benchmark", persistent=False)]
         forms.deletion(
             "Delete this benchmark",
             f"Delete **{md(info.name)}** with {count(info.n_queries, 'query', 'queries')} and judgments?",
@@ -181,14 +202,15 @@ def _add(workspace: Workspace) -> None:
             help="Language code of the queries and documents (en, zh …), used for CW and BM25.",
         )  # fmt: skip
         pressed = forms.button("Add benchmark", icon=":material/upload_file:", key="benchmark_own_add")
-        shown = path or (uploads[0].name if uploads else "PATH")
-        forms.command(commands.line("benchmarks", "add", shown, name=name.strip(), language=language.strip()))
+        shown = uploads[0].name if uploads else "PATH"
+        forms.command(commands.line("benchmarks", "add", path or shown, name=name.strip(), language=language.strip()))
 
         if pressed:
             with frame.guarded():
                 with st.spinner("Checking the benchmark"), forms.opened(workspace, uploads, path) as (file, _):
                     added = benchmarks.add(workspace, file, name=name.strip(), language=language.strip())
-                    if current := state.scope(workspace).project:
+                    current = state.scope(workspace).project
+                    if current is not None:
                         projects.add_members(workspace, current.id, benchmarks=[added.name])
                 figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
                 forms.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])

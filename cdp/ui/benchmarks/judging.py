@@ -41,10 +41,13 @@ def page(workspace: Workspace) -> None:
     with ExitStack() as stack, frame.guarded():
         source = asked_queries(workspace, key, corpus, stack)
         chosen = writing.choose_generator(workspace, [], key, llm_only=True)
-        own = ("corpus", "queries", "query_field", "benchmark", "runs", "generator", "model", "base_url", "writer")
-        writer = forms.widget(JudgeConfig, "writer", key=key) if source == "" else ""
-        told = ("written_by",) if source == "" else ()
-        settings = forms.fields(JudgeConfig, key=key, leave_out=(*own, *told))
+        own = ["corpus", "queries", "query_field", "benchmark", "runs", "generator", "model", "base_url", "writer"]
+        writer = ""
+        if source == "":  # a model writes the queries
+            writer = forms.widget(JudgeConfig, "writer", key=key)
+            own.append("written_by")
+
+        settings = forms.fields(JudgeConfig, key=key, leave_out=own)
 
         if source is None:
             st.caption("Choose the target queries: what people search for, one query per line.")
@@ -72,7 +75,10 @@ def asked_queries(workspace: Workspace, key: str, corpus: str, stack: ExitStack)
     is chosen. Uploads live as the stack. What was given for the corpus before is not asked for again."""
     about = frame.DEFINITIONS["target_queries"]
     before, texts = judging.given_before(workspace, corpus)
-    ways = (*([BEFORE] if before else []), FILE, SET, MODEL)
+    ways = [FILE, SET, MODEL]
+    if before:
+        ways.insert(0, BEFORE)
+
     way = forms.segments("Target queries", ways, key=f"{key}_from", help=about)
     if way == BEFORE:
         st.caption(f"{count(len(texts), 'query', 'queries')}, the first: {md(cut(texts[0], 80))}")

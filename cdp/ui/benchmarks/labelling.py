@@ -26,9 +26,11 @@ def page(workspace: Workspace) -> None:
         text = "People label queries of a benchmark that a model judged, so that its figures can be corrected."
         frame.empty("Nothing to label yet", text, "benchmarks", "Judge by a model", tab="judge")
         return
+
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = state.choose("Benchmark", {n: n for n in names}, "judged_benchmark", what="benchmark") or names[0]
         by = workbench.who()
+
     _bench(workspace, name, by)
     forms.command(commands.line("benchmarks", "label", name, by=by))
 
@@ -41,17 +43,22 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
         workbench.progress(progress.finished, progress.total, progress.sentence)
         if not by:
             st.caption("Enter your name to begin. Whole queries come in a random order: stop whenever you like.")
-        elif (task := labels.task(workspace, name, by)) is None:
-            st.success("You have labelled every query.", icon=":material/check_circle:")
-            workbench.answers([UNDO], "label", lambda _: judging.undo(workspace, name, by), quiet=True)
         else:
-            _task(workspace, name, task, by)
+            _next_task(workspace, name, by)
+
         _decided(workspace, name)
         st.caption(md(progress.judged))
         workbench.agreement(progress.agreements)
 
 
-def _task(workspace: Workspace, name: str, task: labels.LabelTask, by: str) -> None:
+def _next_task(workspace: Workspace, name: str, by: str) -> None:
+    """The next passage with a button for each grade."""
+    task = labels.task(workspace, name, by)
+    if task is None:
+        st.success("You have labelled every query.", icon=":material/check_circle:")
+        workbench.answers([UNDO], "label", lambda _: judging.undo(workspace, name, by), quiet=True)
+        return
+
     passage, answer = task.open[0], partial(judging.answer, workspace, name, by, task)
     st.markdown(f"#### {md(task.text)}")
     st.caption(f"Passage {task.proposed - len(task.open) + 1} of {task.proposed}")
@@ -65,9 +72,11 @@ def _task(workspace: Workspace, name: str, task: labels.LabelTask, by: str) -> N
 def _decided(workspace: Workspace, name: str) -> None:
     """What the labels make of the newest test on this benchmark, and the way on."""
     corpus, said = decide.of_judged(workspace, name)
+    label, opened = decide_answer.LABEL, {decide_answer.OPEN: "1"}
     if said:
         st.markdown(f":material/balance: {md(said)}")
+        label, opened = "Decide", {}
+
     with st.container(horizontal=True):
-        frame.link("decide", "Decide" if said else "Test it on my data", target_benchmark=name, corpus=corpus,
-                   **({} if said else {decide_answer.OPEN: "1"}))  # fmt: skip
+        frame.link("decide", label, target_benchmark=name, corpus=corpus, **opened)
         frame.link("compare", "Compare with corrected figures", benchmark=name)

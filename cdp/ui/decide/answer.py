@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from cdp.base.text import condition_name
+from cdp.base.text import capital, condition_name
 from cdp.base.workspace import Workspace, now
 from cdp.charts.answer_page import answer_page
 from cdp.charts.results import GainPoint, gains
 from cdp.complexity import language_of
 from cdp.principle import Decision, card
-from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, RETRIEVER
-from cdp.principle.evidence import DIVERSE, MODEL, PEOPLE, TEMPLATE
+from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, RETRIEVER, ArmDifference
+from cdp.principle.evidence import DIVERSE, MODEL, PEOPLE, TEMPLATE, Arm, Expectation
 from cdp.retrievers import PRESETS
 from cdp.services import commands, corpora, endpoints, jobs, queries, studies, trial
 from cdp.services import decide as service
@@ -50,38 +50,51 @@ def test_button(workspace: Workspace, known: Decision, corpus: str, *, primary: 
     if not corpus:
         frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
     elif not test_asked() and trial.running(workspace, corpus) is None:
-        retriever = known.readers[0] if known.readers else ""
-        again = "Run it here" if known.basis and known.basis.recorded else "Test again"
+        recorded = known.basis is not None and known.basis.recorded
+        retriever, label = "", LABEL
+        if known.readers:
+            retriever = known.readers[0]
+            label = f"Test {retriever}"
+        elif known.measured:
+            label = "Run it here" if recorded else "Test again"
 
-        label = f"Test {retriever}" if retriever else again if known.measured else LABEL
         kind = "primary" if primary else "secondary"
         if st.button(label, type=kind, icon=":material/experiment:", key="decide_test"):
-            if repeated := known.basis.retriever if known.basis and known.basis.recorded else "":
-                retriever = repeated
-            if retriever:
-                st.session_state["trial_retriever"] = retriever
-
-            for name in ("queries", "seeds"):
-                if known.settling is not None and getattr(known.settling, name):
-                    st.session_state[f"trial_{name}"] = getattr(known.settling, name)
-
-            state.write(OPEN, "1")
-            st.rerun()
+            _open_test(known, retriever)
 
     if known.measured and known.basis is not None and known.basis.judged_by == TEMPLATE:
         frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
 
 
+def _open_test(known: Decision, retriever: str) -> None:
+    """Open the form of the test with the retriever and sizes that would settle the answer. Does not return."""
+    if known.basis is not None and known.basis.recorded and known.basis.retriever:
+        retriever = known.basis.retriever
+    if retriever:
+        st.session_state["trial_retriever"] = retriever
+
+    for name in ("queries", "seeds"):
+        needed = getattr(known.settling, name, 0)
+        if needed:
+            st.session_state[f"trial_{name}"] = needed
+
+    state.write(OPEN, "1")
+    st.rerun()
+
+
 def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
     """The running test, or the plan of one where it is asked for."""
-    job = trial.running(workspace, corpus) if corpus else None
+    if not corpus:
+        return
+
+    job = trial.running(workspace, corpus)
     if job is not None:
         with st.container(border=True, key="trial"):
             job_views.live(_progress, True, workspace, job.id, str(job.state))
-    elif corpus and test_asked():
+    elif test_asked():
         with st.container(border=True, key="trial"), frame.guarded():
             _plan(workspace, corpus, benchmark)
-    elif corpus:
+    else:
         _failed(workspace, corpus)
 
 
@@ -95,52 +108,12 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     )
 
     sets = queries.list_query_sets(workspace, corpus=corpus)
-
     chosen = writing.choose_generator(workspace, sets, writing.FORM, endpoints.writer(workspace, corpus))
-    presets = {"": "The best at hand", **{preset.name: preset.title for preset in PRESETS.values()}}
-    values: dict[str, Any] = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        values["retriever"] = forms.pick(
-            "Retriever to train", presets, width=260, key="trial_retriever",
-            help="One that you name, or the one that is best untrained on the dev queries, of those that the time "
-            "allows. All at hand are evaluated untrained beside it.",
-        )  # fmt: skip
-        values["per_doc"] = forms.pick(
-            "Queries per document",
-            {(5,): "1 and 5", GRID: "1, 2, 5 and 10"},
-            width=180,
-            key="trial_per_doc",
-            help="The grid takes more trainings, on the first queries of one set of ten.",
-        )
-
-        for name in ("queries", "seeds", "minutes", *(["spend"] if chosen.costs else [])):
-            with st.container(width=160):
-                value = forms.widget(TrialConfig, name, key="trial", label=LIMITS.get(name, ""))
-                values |= {name: value} if value else {}
-
-    config = TrialConfig.from_dict(values)
+    sizes = _sizes(costs=chosen.costs)
+    about = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name}
+    config = TrialConfig.from_dict({**about, **chosen.settings, **sizes})
     planned = trial.plan(workspace, config, chosen.api_key)
-    frame.remarks(filter(None, [planned.judged.splits.shared_note]), "warning")
-    tables.figures(
-        ("Time", f"about {duration(planned.plan.seconds)}"),
-        ("Price", planned.price),
-        ("LLM requests", f"{planned.plan.requests:,}") if planned.plan.requests else None,
-        (f"{planned.unit.capitalize()}s", f"{planned.documents:,} of {planned.documents_there:,}"),
-        (
-            "Trainings",
-            planned.plan.trainings,
-            f"Of {planned.trained}. {planned.config.numbers.capitalize()} diverse queries and paraphrases per "
-            f"{planned.unit}, {count(planned.config.seeds, 'seed')}: on the same documents, and on as many pairs.",
-        ),
-        ("Judged by", md(_judges(planned.judged), 40)),
-    )
-
-    notes = list(planned.notes)
-
-    if not planned.plan.measured:
-        notes.insert(0, "The time is a guess until something was trained on this machine.")
-
-    frame.remarks(notes)
+    _costs(planned)
 
     if planned.judged.kind == own_test.TEMPLATE:
         frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
@@ -160,6 +133,62 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     forms.command(trial.command(planned.config))
 
 
+def _sizes(*, costs: bool) -> dict[str, Any]:
+    """Ask for the retriever, the Q/Doc and the limits of a test; a limit of 0 is left to its default."""
+    presets = {preset.name: preset.title for preset in PRESETS.values()}
+    limits = ["queries", "seeds", "minutes"]
+    if costs:
+        limits.append("spend")
+
+    values: dict[str, Any] = {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        values["retriever"] = forms.pick(
+            "Retriever to train", {"": "The best at hand", **presets}, width=260, key="trial_retriever",
+            help="One that you name, or the one that is best untrained on the dev queries, of those that the time "
+            "allows. All at hand are evaluated untrained beside it.",
+        )  # fmt: skip
+        values["per_doc"] = forms.pick(
+            "Queries per document",
+            {(5,): "1 and 5", GRID: "1, 2, 5 and 10"},
+            width=180,
+            key="trial_per_doc",
+            help="The grid takes more trainings, on the first queries of one set of ten.",
+        )
+
+        for name in limits:
+            with st.container(width=160):
+                value = forms.widget(TrialConfig, name, key="trial", label=LIMITS.get(name, ""))
+            if value:
+                values[name] = value
+
+    return values
+
+
+def _costs(planned: Trial) -> None:
+    """What the test takes and how it is judged, in figures and notes."""
+    frame.remarks(filter(None, [planned.judged.splits.shared_note]), "warning")
+
+    plan = planned.plan
+    requests = ("LLM requests", f"{plan.requests:,}") if plan.requests else None
+    tables.figures(
+        ("Time", f"about {duration(plan.seconds)}"),
+        ("Price", planned.price),
+        requests,
+        (f"{planned.unit.capitalize()}s", f"{planned.documents:,} of {planned.documents_there:,}"),
+        (
+            "Trainings",
+            plan.trainings,
+            f"Of {planned.trained}. {planned.config.numbers.capitalize()} diverse queries and paraphrases per "
+            f"{planned.unit}, {count(planned.config.seeds, 'seed')}: on the same documents, and on as many pairs.",
+        ),
+        ("Judged by", md(_judges(planned.judged), 40)),
+    )
+
+    if not plan.measured:
+        frame.remarks(["The time is a guess until something was trained on this machine."])
+    frame.remarks(planned.notes)
+
+
 def _judges(judged: own_test.JudgedBy) -> str:
     """``test-model``, ``human queries``, or the benchmark that people judged."""
     return judged.judge or JUDGES.get(judged.kind) or judged.splits.of or judged.benchmark
@@ -168,15 +197,19 @@ def _judges(judged: own_test.JudgedBy) -> str:
 def _choice(planned: Trial) -> TrialConfig:
     """What to do about a test that takes longer or costs more than allowed: all of it, or fewer documents."""
     st.warning(md(planned.problem), icon=":material/hourglass_top:")
-    whole = planned.config.replace(
+    ways = {}
+    if planned.fitting:
+        ways["fewer"] = f"{planned.fitting:,} {planned.unit}s, within the limit"
+    ways["all"] = f"{planned.documents:,} {planned.unit}s, as it is"
+
+    chosen = st.radio("Test on", list(ways), format_func=ways.__getitem__, key="trial_size", horizontal=True)
+    if chosen == "fewer":
+        return planned.config.replace(documents=planned.fitting)
+
+    return planned.config.replace(
         minutes=max(planned.config.minutes, math.ceil(planned.plan.seconds / 6) / 10),
         spend=max(planned.config.spend, math.ceil(100 * (planned.cost or 0.0)) / 100),
     )
-    ways = {"all": f"{planned.documents:,} {planned.unit}s, as it is"}
-    if planned.fitting:
-        ways = {"fewer": f"{planned.fitting:,} {planned.unit}s, within the limit", **ways}
-    chosen = st.radio("Test on", list(ways), format_func=lambda way: ways[way], key="trial_size", horizontal=True)
-    return whole if chosen == "all" else planned.config.replace(documents=planned.fitting)
 
 
 def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
@@ -193,10 +226,11 @@ def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
 
 def _failed(workspace: Workspace, corpus: str) -> None:
     """Why the newest test of the corpus has no answer, if it failed."""
-    about = (view for view in studies.list_studies(workspace) if view.config.get("corpus") == corpus)
-    latest = next(about, None)
+    tests = (view for view in studies.list_studies(workspace) if view.config.get("corpus") == corpus)
+    latest = next(tests, None)
     if latest is None or str(latest.state) not in ("failed", "lost"):
         return
+
     what, next_step = trial.trouble(workspace, latest)
     with st.container(border=True, key="trial_trouble"):
         st.markdown(f":material/info: **The last test could not answer.** {md(what)}  \n{md(next_step)}")
@@ -205,9 +239,11 @@ def _failed(workspace: Workspace, corpus: str) -> None:
 
 def test_summary(workspace: Workspace, corpus: str) -> None:
     """For other pages: the test of a corpus in one line, running or to be started."""
-    if (job := trial.running(workspace, corpus)) is not None:
+    job = trial.running(workspace, corpus)
+    if job is not None:
         frame.link("decide", f"Test running: {job.fraction:.0%} done", corpus=corpus)
         return
+
     with st.container(horizontal=True):
         frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
         if not trial.has_judged(workspace, corpus):
@@ -224,7 +260,7 @@ LOOKS = {
 }
 
 # Prices of an option that asks no model, or an unknown one; a table of nothing else says nothing.
-PLAIN = ("free", "not known")
+PLAIN = {"free", "not known"}
 
 
 def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> None:
@@ -240,8 +276,8 @@ def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> Non
         for question, verdict in card.lines(known):
             st.markdown(f"**{question}** {md(verdict)}")
 
-        first, *more = known.limits or ("",)
-        frame.remarks([first] if first and known.measured else [], icon="warning")
+        if known.measured:
+            frame.remarks(known.limits[:1], icon="warning")
 
         step = advice.next_step(workspace, known, request.corpus)
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -250,16 +286,27 @@ def answer(workspace: Workspace, known: Decision, request: AdviceRequest) -> Non
                 hand_over(step)
             test_button(workspace, known, request.corpus, primary=step is None)
             if known.measured and known.basis is not None:
-                judging.after(workspace, known.basis.benchmark, [known.basis.study] if known.basis.unjudged > 0 else [])
-                frame.link("evidence", "The study", study=known.basis.study, tab="studies")
+                study = known.basis.study
+                judging.after(workspace, known.basis.benchmark, [study] if known.basis.unjudged > 0 else [])
+                frame.link("evidence", "The study", study=study, tab="studies")
 
         _kept(workspace, known)
 
-    if known.measured and (more or known.settling or known.findings):
-        with st.expander("All limits and comparisons", icon=":material/unfold_more:", key="decide_all"):
-            frame.remarks(more, icon="warning")
-            frame.remarks([known.settling.text] if known.settling else [], icon="lightbulb")
-            st.markdown("\n".join(f"- {md(text)}" for text in known.findings))
+    if known.measured:
+        _all_findings(known)
+
+
+def _all_findings(known: Decision) -> None:
+    """Behind a fold: all limits but the first, what would settle the answer, and the other differences."""
+    more = known.limits[1:]
+    if not (more or known.settling or known.findings):
+        return
+
+    with st.expander("All limits and comparisons", icon=":material/unfold_more:", key="decide_all"):
+        frame.remarks(more, icon="warning")
+        if known.settling:
+            frame.remarks([known.settling.text], icon="lightbulb")
+        st.markdown("\n".join(f"- {md(text)}" for text in known.findings))
 
 
 def _untested(known: Decision, request: AdviceRequest) -> None:
@@ -267,11 +314,12 @@ def _untested(known: Decision, request: AdviceRequest) -> None:
     st.markdown("## Not tested on your documents yet.")
     target = request.target
     if target is not None:
-        kind = f" · {request.task or target.task}" if request.task or target.task else ""
-        st.markdown(
+        described = (
             f"Your queries: {md(target.name, 60)}, {md(language_of(target.language).name)}, {target.profile.mean:.1f} "
-            f"content words on average{md(kind)}."
+            "content words on average"
         )
+        st.markdown(" · ".join(filter(None, [described, md(request.task or target.task)])) + ".")
+
     if known.basis is not None:
         st.caption(f"Other datasets: {md(known.headline)}")
     frame.remarks(known.limits, icon="info")
@@ -279,8 +327,11 @@ def _untested(known: Decision, request: AdviceRequest) -> None:
 
 def _kept(workspace: Workspace, known: Decision) -> None:
     """What can be done with the winner's model, where the test kept it."""
-    study = known.basis.study if known.measured and known.basis else ""
-    about = studies.kept(workspace, study) if study else None
+    if not known.measured or known.basis is None:
+        return
+
+    study = known.basis.study
+    about = studies.kept(workspace, study)
     if about is None:
         return
 
@@ -293,15 +344,18 @@ def _kept(workspace: Workspace, known: Decision) -> None:
 
     forms.command(
         commands.line("models", "export", study, "FOLDER"),
-        commands.line("serve", retriever=study, corpus=known.basis.corpus if known.basis else ""),
+        commands.line("serve", retriever=study, corpus=known.basis.corpus),
         key="command-kept",
     )
 
 
 def _badges(known: Decision) -> Iterator[str]:
-    kind = known.basis.judged_by if known.measured and known.basis else known.badge
+    kind = known.badge
+    if known.measured and known.basis is not None:
+        kind = known.basis.judged_by
+
     icon, colour = LOOKS.get(kind, LOOKS[NO_EVIDENCE])
-    yield f":{colour}-badge[:material/{icon}: {known.badge[0].upper()}{md(known.badge[1:])}]"
+    yield f":{colour}-badge[:material/{icon}: {md(capital(known.badge))}]"
     if known.basis is not None and known.basis.written_by:
         yield f":gray-badge[:material/edit: Training queries by {md(known.basis.written_by, 60)}]"
 
@@ -309,8 +363,9 @@ def _badges(known: Decision) -> Iterator[str]:
 def hand_over(step: advice.Step) -> None:
     """Open the page of a step with exactly its settings. Does not return."""
     # Settings of an earlier visit must not stand where the answer says something else.
-    for name in [name for name in st.session_state if str(name).startswith("train_")]:
-        del st.session_state[name]
+    for name in list(st.session_state):
+        if str(name).startswith("train_"):
+            del st.session_state[name]
     for name, value in step.settings.items():
         st.session_state[f"train_{name}"] = value
     frame.go(step.page, **dict(step.params))
@@ -337,22 +392,15 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         return
 
     if known.measured:
-        corpus_name = next((c.name for c in corpora.list_corpora(workspace) if c.id == corpus), "")
-        page = partial(answer_page, known, rows, when=now(), task=corpus_name)
+        names = {manifest.id: manifest.name for manifest in corpora.list_corpora(workspace)}
+        page = partial(answer_page, known, rows, when=now(), task=names.get(corpus, ""))
         forms.download("Answer as a page", page, "answer.html", key="decide_page", mime="text/html", type="tertiary")
 
     reference = advice.reference(known)
-    over = [row.over for row in rows if row.over]
     against = f"Against {reference.name}" if reference else "Difference"
+    columns = tables.by_title(_cells(row, against) for row in rows)
 
-    columns: dict[str, list[Any]] = {
-        "Option": [row.name for row in rows],
-        "NDCG@10": [row.arm.mean if row.arm else None for row in rows],
-        against: [row.over.figures if row.over else None for row in rows],
-        "Price": [row.price_text for row in rows],
-        "Training": [row.training_text if row.arm else None for row in rows],
-    }
-    if known.measured or any(row.price_text not in PLAIN for row in rows):
+    if known.measured or set(columns["Price"]) - PLAIN:
         tables.show(
             tables.filled(columns),
             height="content",
@@ -367,19 +415,44 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
             pinned="Option",
         )
 
-    if over and reference:
-        points_over = [(c.option.name, c.points, c.low, c.high) for c in over]
-        caption, beside = "Bars: simultaneous 95% intervals.", reference.name
-    else:
-        expected = known.evidence.expected if known.evidence else ()
-        points_over = [(condition_name("", DIVERSE, e.per_doc), e.points, e.low, e.high) for e in expected]
-        caption = f"{known.basis.name if known.basis else ''}, at equal documents. Bars: 95% of new datasets."
-        beside = condition_name("", DIVERSE, 1)
+    _chart(known, rows, reference)
 
-    if points_over:
-        charts.show(
-            gains([GainPoint(*row, row[2] > 0 or row[3] < 0) for row in points_over], x=f"points over {beside}"),
-            key="decide_differences",
-            alt=f"NDCG@10 points over {beside}: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in points_over),
-            caption=caption,
-        )
+
+def _cells(row: advice.Option, against: str) -> dict[str, Any]:
+    """An option's row of the table; an option that was not tested has a name and a price."""
+    score = difference = training = None
+    if row.arm:
+        score, training = row.arm.mean, row.training_text
+    if row.over:
+        difference = row.over.figures
+
+    return {
+        "Option": row.name, "NDCG@10": score, against: difference, "Price": row.price_text, "Training": training,
+    }  # fmt: skip
+
+
+def _chart(known: Decision, rows: Sequence[advice.Option], reference: Arm | None) -> None:
+    """Differences to the choice as measured, else as other datasets lead to expect."""
+    over = [row.over for row in rows if row.over]
+    if over and reference:
+        shown = [_point(difference.option.name, difference) for difference in over]
+        caption, beside = "Bars: simultaneous 95% intervals.", reference.name
+    elif known.evidence and known.evidence.expected:
+        shown = [_point(condition_name("", DIVERSE, e.per_doc), e) for e in known.evidence.expected]
+        caption = f"{known.evidence.basis.name}, at equal documents. Bars: 95% of new datasets."
+        beside = condition_name("", DIVERSE, 1)
+    else:
+        return
+
+    described = "; ".join(f"{point.name} {points(point.points, 1)}" for point in shown)
+    charts.show(
+        gains(shown, x=f"points over {beside}"),
+        key="decide_differences",
+        alt=f"NDCG@10 points over {beside}: {described}",
+        caption=caption,
+    )
+
+
+def _point(name: str, difference: ArmDifference | Expectation) -> GainPoint:
+    low, high = difference.low, difference.high
+    return GainPoint(name, difference.points, low, high, low > 0 or high < 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,38 +56,41 @@ class AdviceRequest:
 
 def choose_task(workspace: Workspace) -> tuple[str, str, str]:
     """(corpus, where the target queries are from, their name or text): what the answer is about."""
-    own = state.of_project(workspace, "query_set", [q for q in queries.list_query_sets(workspace) if q.n_queries])
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
-    offered = {
-        BENCHMARK: ({b.name: b.name for b in stored}, "target_benchmark"),
-        QUERY_SET: (stored_sets.set_names(workspace, own), "target_set"),
-    }
+    sets = [query_set for query_set in queries.list_query_sets(workspace) if query_set.n_queries]
+    set_names = stored_sets.set_names(workspace, state.of_project(workspace, "query_set", sets))
+    corpus_names = looking.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
 
-    corpus = looking.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
-    chosen = name = ""
+    corpus = name = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if corpus:
-            chosen = state.choose("Corpus", corpus, "corpus", what="corpus", width=260) or ""
+        if corpus_names:
+            corpus = state.choose("Corpus", corpus_names, "corpus", what="corpus", width=260) or ""
 
-        source = PASTE
-
-        if any(names for names, _ in offered.values()):
-            source = forms.segments(
-                "Target queries from",
-                [*(kind for kind, (names, _) in offered.items() if names), PASTE],
-                default=BENCHMARK if stored and "pasted" not in st.query_params else PASTE,
-                key="target_source",
-                help=REAL,
-            )
-
-        if source in offered:
-            names, param = offered[source]
-            name = state.choose(source, names, param, what=source.lower(), width=260) or ""
+        source = _source(stored, set_names)
+        if source == BENCHMARK:
+            names = {info.name: info.name for info in stored}
+            name = state.choose(BENCHMARK, names, "target_benchmark", what="benchmark", width=260) or ""
+        elif source == QUERY_SET:
+            name = state.choose(QUERY_SET, set_names, "target_set", what="query set", width=260) or ""
         else:
             with st.container():
                 name = _pasted(workspace)
 
-    return chosen, source, name
+    return corpus, source, name
+
+
+def _source(stored: Sized, sets: Sized) -> str:
+    """Ask where the target queries are from, of what is there; pasted text where nothing else is."""
+    offered = [PASTE]
+    if sets:
+        offered.insert(0, QUERY_SET)
+    if stored:
+        offered.insert(0, BENCHMARK)
+    if len(offered) == 1:
+        return PASTE
+
+    default = BENCHMARK if stored and "pasted" not in st.query_params else PASTE
+    return str(forms.segments("Target queries from", offered, default=default, key="target_source", help=REAL))
 
 
 def _pasted(workspace: Workspace) -> str:
@@ -94,9 +98,12 @@ def _pasted(workspace: Workspace) -> str:
 
     def keep() -> None:
         typed = str(st.session_state.get("target_text") or "")
-        if not read_only():
-            with frame.guarded():
-                state.write("pasted", decide.save(workspace, typed) if typed.strip() else None)
+        if read_only():
+            return
+
+        with frame.guarded():
+            saved = decide.save(workspace, typed) if typed.strip() else None
+            state.write("pasted", saved)
 
     if "target_text" not in st.session_state and "pasted" in st.query_params:
         st.session_state["target_text"] = decide.load(workspace, st.query_params["pasted"])
@@ -108,6 +115,7 @@ def _pasted(workspace: Workspace) -> str:
 
 def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> AdviceRequest:
     """What else the published rule asks: the relation to the training queries, the task and how words are counted."""
+    languages = {code: entry.name for code, entry in LANGUAGES.items()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         domain = forms.segments(
             "These queries are",
@@ -122,8 +130,7 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
             "multi-hop questions.",
         )  # fmt: skip
         language = forms.pick(
-            "Language", {"": "Automatic", **{code: entry.name for code, entry in LANGUAGES.items()}},
-            key="target_language", width=200,
+            "Language", {"": "Automatic", **languages}, key="target_language", width=200,
             help="Determines how the text is split into words and which stopwords are not counted.",
         )  # fmt: skip
 
@@ -146,14 +153,17 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
 
 def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known: Decision) -> None:
     """The published rule in words, with the figures it rests on, how the measurement relates to it, and its limits."""
-    outside = not found.by_rule
-    title, icon, colour = OUTSIDE if outside else LEVELS[found.level]
-    title += ", if these are multi-hop questions" if found.scope.unknown else ""
+    title, icon, colour = OUTSIDE
+    if found.by_rule:
+        title, icon, colour = LEVELS[found.level]
+    if found.scope.unknown:
+        title += ", if these are multi-hop questions"
+
     low, high = found.interval
     with st.container(border=True):
         st.markdown(f"**:{colour}[:material/{icon}:] Published rule: {title}**")
         st.markdown(md(found.advice))
-        if known.rule and not outside:
+        if known.rule and found.by_rule:
             st.markdown(md(known.rule))
 
         tables.figures(
@@ -163,27 +173,34 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
         )
         cw = target.profile
         st.markdown(f"{cw.below:.0%} of the queries are below 7, {cw.between:.0%} between, {cw.above:.0%} above 10.")
-        st.caption("**Limits of the rule**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
-        against = [work.disagreement for work in prior_work() if work.on == "decide"]
-        st.caption("**Other work disagrees**  \n" + "  \n".join(f"• {text}" for text in against))
+        _bullets("Limits of the rule", map(md, found.caveats))
+        _bullets("Other work disagrees", (work.disagreement for work in prior_work() if work.on == "decide"))
 
     forms.command(command(request, target, rule=True))
 
 
+def _bullets(title: str, lines: Iterable[str]) -> None:
+    """Quiet lines of Markdown below a title."""
+    st.caption("  \n• ".join([f"**{title}**", *lines]))
+
+
 def command(request: AdviceRequest, target: Profiled | None, *, rule: bool = False) -> str:
     """Return the command that gives the same: ``decide``, or ``cw recommend`` for the published rule."""
-    benchmark, split = name_and_split(target.benchmark if target else "")
-    query_set = target.query_set if target else ""
-    given: dict[str, Any] = {
-        "file": "queries.txt" if target is not None and not (target.query_set or benchmark) else None,
-        "benchmark": benchmark,
-        "split": split,
-        "domain": None if request.domain == "ood" else request.domain,
-        "task": request.task,
-        "corpus": request.corpus,
-        "language": None if target is None or target.language == "en" else target.language,
-    }
-    return commands.line("cw", "recommend", query_set, **given) if rule else commands.line("decide", query_set, **given)
+    words = ["cw", "recommend"] if rule else ["decide"]
+    given: dict[str, Any] = {}
+    if target is not None:
+        words.append(target.query_set)
+        given["benchmark"], given["split"] = name_and_split(target.benchmark)
+        if not target.query_set and not target.benchmark:
+            given["file"] = "queries.txt"
+
+    if request.domain != "ood":
+        given["domain"] = request.domain
+    given |= {"task": request.task, "corpus": request.corpus}
+    if target is not None and target.language != "en":
+        given["language"] = target.language
+
+    return commands.line(*words, **given)
 
 
 def distribution(target: Profiled) -> None:
@@ -207,6 +224,7 @@ def expected(recommendation: Recommendation) -> None:
     """The published line, and where these queries lie on it; nothing of it outside its evidence."""
     if recommendation.scope.outside:
         return
+
     st.subheader("The published regression line", anchor=False)
     evidence = principle.differences()
     fit = principle.threshold()

@@ -142,7 +142,7 @@ def table(workspace: Workspace, rows: Sequence[Measured]) -> None:
         lines.append({**line, "Documents": values.get("cw", {}).get("n_documents")})
 
     tables.show(
-        tables.by_column(lines),
+        tables.by_title(lines),
         alt="Measures of the chosen query sets with 95% intervals",
         about={**about, "Q/Doc": frame.DEFINITIONS["q_doc"]},
     )

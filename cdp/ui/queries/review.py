@@ -304,7 +304,7 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
     scores = usable.round_trips(workspace, query_set)
     if scores:
         tables.show(
-            tables.by_column(starmap(_found, scores.items())),
+            tables.by_title(starmap(_found, scores.items())),
             alt="Share of queries that find the document they were written for, by rank",
         )
 

@@ -290,7 +290,7 @@ def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
     """A table of the first failed items; choosing one shows its text and traceback. Return the chosen one."""
     lines = summary.first
     row = tables.pick_row(
-        tables.by_column(map(_failure, lines)),
+        tables.by_title(map(_failure, lines)),
         alt="What failed and why; choose a row to see its text and traceback",
         key=key,
     )

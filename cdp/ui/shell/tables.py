@@ -139,13 +139,13 @@ def show(columns: Mapping[str, Sequence[Any]], **options: Any) -> None:
     _table(columns, **options)
 
 
-def by_column(rows: Iterable[Mapping[str, Any]]) -> dict[str, Sequence[Any]]:
-    """Return rows (title → cell, the same titles in each) as columns for ``show``."""
-    columns: dict[str, Any] = defaultdict(list)
+def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of a table by their titles; every row names all of them."""
+    columns: dict[str, list[Any]] = defaultdict(list)
     for row in rows:
         for title, cell in row.items():
             columns[title].append(cell)
-    return columns
+    return dict(columns)
 
 
 def written(value: T | None, form: Callable[[T], str], missing: str | None = None) -> str | None:

@@ -82,7 +82,7 @@ def agreement(rows: Sequence[Agreement]) -> None:
     """Draw how well each two agree; nothing without two."""
     if rows:
         tables.show(
-            tables.by_column(map(_agreement, rows)),
+            tables.by_title(map(_agreement, rows)),
             alt="Agreement of people with each other and with a model",
             about={"κ weighted": "Cohen's κ with quadratic weights: grades that are far apart count more."},
         )
