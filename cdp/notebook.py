@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
-from itertools import islice, zip_longest
+from itertools import islice, repeat, starmap, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -59,12 +60,23 @@ if TYPE_CHECKING:
 
 def _table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
     """Return an HTML table, the first cell of a row as its heading. All of it is escaped: content is text."""
-    left = "style='text-align:left;vertical-align:top'"
-    lines = [f"<tr>{''.join(f'<th {left}>{escape(name)}</th>' for name in head)}</tr>"] if head else []
+    left = " style='text-align:left;vertical-align:top'"
+    lines = []
+    if head:
+        lines.append(f"<tr>{_tags('th', head, left)}</tr>")
     for first, *others in rows:
-        cells = "".join(f"<td {left}>{escape(text)}</td>" for text in others)
-        lines.append(f"<tr><th {left}>{escape(first)}</th>{cells}</tr>")
+        lines.append(f"<tr>{_tags('th', [first], left)}{_tags('td', others, left)}</tr>")
+
     return f"<table>{''.join(lines)}</table>"
+
+
+def _tags(name: str, texts: Iterable[str], style: str = "") -> str:
+    """Return an HTML element for each text, which is escaped."""
+    return "".join(f"<{name}{style}>{escape(text)}</{name}>" for text in texts)
+
+
+def _heading(title: str) -> str:
+    return f"<p>{_tags('b', [title])}</p>"
 
 
 class Drawn:
@@ -78,14 +90,17 @@ class Drawn:
         return {}
 
     def _lines(self) -> list[tuple[str, str]]:
-        texts = {name: [value] if isinstance(value, str) else value for name, value in self._facts().items()}
-        return [(name, text) for name, listed in texts.items() for text in listed if text]
+        lines = []
+        for name, value in self._facts().items():
+            texts = [value] if isinstance(value, str) else value
+            lines += [(name, text) for text in texts if text]
+        return lines
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name}: {text}" for name, text in self._lines())])
+        return "\n".join([self._title(), *starmap("  {}: {}".format, self._lines())])
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self._title())}</b></p>{_table(self._lines())}"
+        return _heading(self._title()) + _table(self._lines())
 
 
 class ProgressBar:
@@ -185,10 +200,14 @@ class Made(Drawn, ABC):
         return self
 
     def __repr__(self) -> str:
-        return super().__repr__() if self.there else repr(self.job)
+        if not self.there:
+            return repr(self.job)
+        return super().__repr__()
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() if self.there or self.job is None else self.job._repr_html_()
+        if self.job is not None and not self.there:
+            return self.job._repr_html_()
+        return super()._repr_html_()
 
 
 class OpenWorkspace(Drawn):
@@ -212,11 +231,13 @@ class OpenWorkspace(Drawn):
         own = settings.keys() & AddOptions.settings().keys()
         options = AddOptions.from_dict({setting: settings.pop(setting) for setting in own})
         reading = ReadOptions.from_dict(settings)
+
         with ProgressBar() as bar:
             added = adding.add(
                 self.folder, path, queries, name=name, options=options, reading=reading,
                 watch=lambda file, done, total: bar.show(file, done / max(1, total)),
             )  # fmt: skip
+
         return DocumentSet(self.folder, added.corpus.id, added)
 
     def demo(self) -> DocumentSet:
@@ -252,7 +273,9 @@ class OpenWorkspace(Drawn):
         values = {"retriever": _named(retriever), "benchmark": name, "split": split, **settings}
         id = jobs.start(self.folder, "evaluation", EvaluationConfig.from_dict(values), api_key=api_key)
         scores = EvaluationScores(self.folder, id, id)
-        return scores.wait() if wait else scores
+        if wait:
+            scores.wait()
+        return scores
 
     def compare(self, *retrievers: Model | str, baseline: Model | str = "") -> Compared:
         """Compare results with a baseline, over the same queries, with tests; all that there are if none is named.
@@ -264,7 +287,7 @@ class OpenWorkspace(Drawn):
         if not rows:
             raise ConfigError("There is no result to compare yet.", hint='Make one: ws.evaluate("bm25", BENCHMARK).')
 
-        against, chosen = _named(baseline) or board.baseline(rows), [_named(one) for one in retrievers]
+        against, chosen = _named(baseline) or board.baseline(rows), list(map(_named, retrievers))
         return Compared(differences.compare(self.folder, against, chosen or None, evaluations=found))
 
     def _title(self) -> str:
@@ -274,9 +297,9 @@ class OpenWorkspace(Drawn):
         return {
             "documents": [f"{m.name}: {counted(m.n_documents, m.unit)}" for m in corpora.list_corpora(self.folder)],
             "queries": [f"{q.name}: {q.n_queries:,}" for q in sets.list_query_sets(self.folder)],
-            "models": [model.title for model in trained.list_models(self.folder)],
-            "benchmarks": [info.name for info in benchmarks.list_benchmarks(self.folder)],
-            "jobs at work": [view.id for view in jobs.list_active(self.folder)],
+            "models": list(map(attrgetter("title"), trained.list_models(self.folder))),
+            "benchmarks": list(map(attrgetter("name"), benchmarks.list_benchmarks(self.folder))),
+            "jobs at work": list(map(attrgetter("id"), jobs.list_active(self.folder))),
         }
 
 
@@ -334,7 +357,9 @@ class DocumentSet(Drawn):
         values = {"corpus": self.id, "method": method, "per_doc": per_doc, "generator": generator, **settings}
         job = jobs.start(self.folder, "synthesis", SynthesisConfig.from_dict(values), api_key=api_key)
         written = WrittenQueries(self.folder, jobs.written_set(jobs.show(self.folder, job, with_size=False)), job)
-        return written.wait() if wait else written
+        if wait:
+            written.wait()
+        return written
 
     def decide(self, *, benchmark: str = "", domain: str = "ood", task: str = "") -> Verdict:
         """Return what is best known: one query per document, paraphrases or different ones, and how many.
@@ -343,8 +368,14 @@ class DocumentSet(Drawn):
         omitted. Own studies come first, then the published results.
         """
         own = self.benchmarks
-        name, split = name_and_split(benchmark or (own[0] if len(own) == 1 else ""))
-        target = target_queries.profile_benchmark(self.folder, name, split=split) if name else None
+        if not benchmark and len(own) == 1:
+            benchmark = own[0]
+
+        target = None
+        if benchmark:
+            name, split = name_and_split(benchmark)
+            target = target_queries.profile_benchmark(self.folder, name, split=split)
+
         answer = deciding.decide(self.folder, corpus=self.id, target=target, domain=domain, task=task)
         return Verdict(self.folder, self.id, answer)
 
@@ -357,16 +388,22 @@ class DocumentSet(Drawn):
         Without judged queries it says what it would take and starts nothing, unless ``start`` is True; ``start=False``
         never starts. ConfigError where it takes longer or costs more than ``minutes`` and ``spend`` allow.
         """
-        last = own_test.last_generator(self.folder, self.id) if "generator" not in settings else {}
-        config = TrialConfig.from_dict({"corpus": self.id, **last, **settings})
-        if not (trial.has_judged(self.folder, self.id) if start is None else start):
+        if "generator" not in settings:
+            settings = {**own_test.last_generator(self.folder, self.id), **settings}
+
+        config = TrialConfig.from_dict({"corpus": self.id, **settings})
+        if start is None:
+            start = trial.has_judged(self.folder, self.id)
+        if not start:
             return DataTest(self, trial.plan(self.folder, config, api_key))
 
         trial.measure(self.folder, config)
         planned = trial.plan(self.folder, config, api_key)
         begun = trial.start(self.folder, config, api_key=api_key, allow_leakage=allow_leakage)
         tested = DataTest(self, planned, (*begun.generations, begun.job_id, *begun.later))
-        return tested.wait() if wait else tested
+        if wait:
+            tested.wait()
+        return tested
 
     def _title(self) -> str:
         return f"{self.manifest.name}: {counted(len(self), self.manifest.unit)}"
@@ -401,7 +438,7 @@ class WrittenQueries(Made):
 
     def _rows(self, documents: int) -> Iterator[tuple[str, str]]:
         for document, texts in sets.page(self.folder, self.id, 0, documents):
-            yield from ((document, text) for text in texts)
+            yield from zip(repeat(document), texts)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the columns document_id and query, a row per query."""
@@ -447,17 +484,18 @@ class WrittenQueries(Made):
         config = TrainingConfig.from_dict({"query_set": self.id, **named, **settings})
 
         begun = training.start(
-            self.folder, config, benchmarks=[name_and_split(name) for name in benchmarks],
+            self.folder, config, benchmarks=list(map(name_and_split, benchmarks)),
             allow_incomplete=allow_incomplete, allow_leakage=allow_leakage,
         )  # fmt: skip
-        for id in (begun.job_id, *begun.evaluations) if wait else ():
-            JobHandle(self.folder, id).wait()
+        if wait:
+            for id in (begun.job_id, *begun.evaluations):
+                JobHandle(self.folder, id).wait()
 
         return Model(self.folder, begun.job_id, begun.job_id)
 
     def export(self, format: str, out: str | Path, *, per_doc: int | None = None) -> list[Path]:
         """Write the set for another program (see docs/INTERCHANGE.md); return the files."""
-        return [Path(path) for path in sets.export(self.folder, self.id, format, out, per_doc=per_doc).paths]
+        return list(map(Path, sets.export(self.folder, self.id, format, out, per_doc=per_doc).paths))
 
     def _title(self) -> str:
         m = self.manifest
@@ -476,11 +514,10 @@ class Previews(Drawn):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the columns method, query and cw."""
-        rows = [
-            (method, query, cw)
-            for method, shown in self.by_method.items()
-            for query, cw in zip(shown.queries, shown.cw, strict=True)
-        ]
+        rows: list[tuple[str, str, int]] = []
+        for method, shown in self.by_method.items():
+            rows += zip(repeat(method, len(shown.cw)), shown.queries, shown.cw, strict=True)
+
         return pd.DataFrame(rows, columns=["method", "query", "cw"])
 
     def _title(self) -> str:
@@ -490,9 +527,9 @@ class Previews(Drawn):
         return {method: [*shown.queries, *shown.problems, shown.error] for method, shown in self.by_method.items()}
 
     def _repr_html_(self) -> str:
-        columns = [[text for text in texts if text] for texts in self._facts().values()]
-        numbered = [[str(number), *row] for number, row in enumerate(zip_longest(*columns, fillvalue=""), 1)]
-        return f"<p><b>{escape(self._title())}</b></p>{_table(numbered, ['', *self.by_method])}"
+        columns = [filter(None, texts) for texts in self._facts().values()]
+        rows = [[str(number), *row] for number, row in enumerate(zip_longest(*columns, fillvalue=""), 1)]
+        return _heading(self._title()) + _table(rows, ["", *self.by_method])
 
 
 class Model(Made):
@@ -585,11 +622,12 @@ class Compared(Drawn):
         """Return the differences from the baseline with their 95% intervals."""
         from cdp.charts.results import GainPoint, gains
 
-        points = [
-            GainPoint(f"{row.retriever}, {row.place}", row.difference, row.low, row.high, row.significant)
-            for row in self.comparison.rows
-            if row.difference is not None and row.low is not None and row.high is not None
-        ]
+        points = []
+        for row in self.comparison.rows:
+            if row.difference is not None and row.low is not None and row.high is not None:
+                name = f"{row.retriever}, {row.place}"
+                points.append(GainPoint(name, row.difference, row.low, row.high, row.significant))
+
         return gains(points, x=f"NDCG@10 against {self.comparison.baseline}, points")
 
     def write(self, format: str = "markdown") -> str:
@@ -601,8 +639,11 @@ class Compared(Drawn):
 
     def _repr_html_(self) -> str:
         table = paper.paper_table(self.comparison)
-        rows = [[name, *(cell.shown("{}", "{}") for cell in cells)] for name, cells in table.rows]
-        return _table(rows, ["NDCG@10", *table.columns]) + "".join(f"<p>{escape(note)}</p>" for note in table.notes)
+        rows = []
+        for name, cells in table.rows:
+            rows.append([name, *(cell.shown("{}", "{}") for cell in cells)])
+
+        return _table(rows, ["NDCG@10", *table.columns]) + _tags("p", table.notes)
 
 
 class Verdict(Drawn):
@@ -617,10 +658,11 @@ class Verdict(Drawn):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return every option, the cheapest first: score, difference to the choice in points, price, training time."""
-        options, _ = advice.list_options(self.folder, self.decision, self.corpus)
-        rows = [
-            (o.name, o.arm and o.arm.mean, o.over and o.over.points, o.price_text, o.training_text) for o in options
-        ]
+        rows = []
+        for o in advice.list_options(self.folder, self.decision, self.corpus)[0]:
+            score, difference = o.arm and o.arm.mean, o.over and o.over.points
+            rows.append((o.name, score, difference, o.price_text, o.training_text))
+
         return pd.DataFrame(rows, columns=["option", "ndcg@10", "to the choice", "price", "training"])
 
     def __repr__(self) -> str:
@@ -628,7 +670,7 @@ class Verdict(Drawn):
 
     def _repr_html_(self) -> str:
         first, *others = self.decision.text.splitlines()
-        return f"<p><b>{escape(first)}</b></p>" + "".join(f"<p>{escape(line)}</p>" for line in others)
+        return _heading(first) + _tags("p", others)
 
 
 class DataTest(Drawn):
@@ -641,8 +683,11 @@ class DataTest(Drawn):
     @property
     def answer(self) -> Verdict:
         """What is best known now: until it has ended, earlier studies or the published results."""
+        if not self.jobs:
+            return self.documents.decide()
+
         splits = self.plan.judged.splits
-        return self.documents.decide(benchmark=f"{splits.benchmark}:{splits.test}" if self.jobs else "")
+        return self.documents.decide(benchmark=f"{splits.benchmark}:{splits.test}")
 
     def wait(self) -> Self:
         """Wait for its jobs; return this object."""
@@ -651,10 +696,15 @@ class DataTest(Drawn):
         return self
 
     def _title(self) -> str:
-        return "Test on your own data" + ("" if self.jobs else ": not started")
+        if not self.jobs:
+            return "Test on your own data: not started"
+        return "Test on your own data"
 
     def _facts(self) -> dict[str, str | Sequence[str]]:
         if self.jobs:
             return {**self.plan.told, "job": [f"{job.id}: {job.view.state}" for job in self.jobs]}
-        missing = "" if self.plan.judged.there else "There are no judged queries for these documents yet."
-        return {**self.plan.told, "next": [missing, "Start it: docs.test(start=True)"]}
+
+        steps = ["Start it: docs.test(start=True)"]
+        if not self.plan.judged.there:
+            steps.insert(0, "There are no judged queries for these documents yet.")
+        return {**self.plan.told, "next": steps}

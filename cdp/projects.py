@@ -9,7 +9,6 @@ import logging
 import shutil
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ class Project:
         """Return the project in a record; WorkspaceError if it is damaged or of another folder."""
         project = replace(checked(cls, values, path), implied=False)
         texts = (project.name, *project.corpora, *project.benchmarks)
-        if not all(storable(text) for text in texts):
+        if not all(map(storable, texts)):
             raise WorkspaceError(f"{path} holds text with NUL or half a character.", hint=HOW_TO_REPAIR)
         for member in (*project.corpora, *project.benchmarks):
             # Commands fill in a project's only benchmark; a stranger's project may name a folder in its place.
@@ -86,9 +85,15 @@ def _read_all(workspace: Workspace) -> list[Project | WorkspaceError]:
         except WorkspaceError as error:
             _log.warning("%s", error)
             read.append(error)
-    return sorted(
-        read, key=lambda item: (item.created, item.id) if isinstance(item, Project) else ("", ""), reverse=True
-    )
+
+    return sorted(read, key=_age, reverse=True)
+
+
+def _age(item: Project | WorkspaceError) -> tuple[str, str]:
+    """Order by creation; what cannot be read is the oldest."""
+    if isinstance(item, Project):
+        return item.created, item.id
+    return "", ""
 
 
 def load(workspace: Workspace, project_id: str) -> Project:
@@ -126,10 +131,16 @@ def create(
 
 def _free_id(workspace: Workspace, name: str, taken: Collection[str]) -> str:
     stem = slug(name, fallback="project")
-    stem = stem if is_name(f"{stem}-999999") else "project"  # letters of four bytes may make it too long for a folder
-    candidates = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    if not is_name(f"{stem}-999999"):  # letters of four bytes may make it too long for a folder
+        stem = "project"
+
     used = RESERVED.union(taken)
-    return next(name for name in candidates if name not in used and not workspace.project(name).exists())
+    free, number = stem, 1
+    while free in used or workspace.project(free).exists():
+        number += 1
+        free = f"{stem}-{number}"
+
+    return free
 
 
 def update(workspace: Workspace, project_id: str, change: Callable[[Project], Project]) -> Project:
@@ -144,12 +155,15 @@ def update(workspace: Workspace, project_id: str, change: Callable[[Project], Pr
 
 def forget(workspace: Workspace, *, corpus: str = "", benchmark: str = "") -> None:
     """Remove a deleted corpus or benchmark from all projects."""
+
+    def without(project: Project) -> Project:
+        corpora = tuple(name for name in project.corpora if name != corpus)
+        benchmarks = tuple(name for name in project.benchmarks if name != benchmark)
+        return replace(project, corpora=corpora, benchmarks=benchmarks)
+
     for project in list_projects(workspace):
         if corpus in project.corpora or benchmark in project.benchmarks:
-            update(workspace, project.id, lambda before: replace(
-                before, corpora=tuple(name for name in before.corpora if name != corpus),
-                benchmarks=tuple(name for name in before.benchmarks if name != benchmark),
-            ))  # fmt: skip
+            update(workspace, project.id, without)
 
 
 def delete(workspace: Workspace, project_id: str) -> None:
@@ -165,8 +179,13 @@ def delete(workspace: Workspace, project_id: str) -> None:
 def default(workspace: Workspace) -> str:
     """Return the id of the command line's default project; empty if there is none."""
     value = read_json_or_none(workspace.projects / DEFAULT)
-    chosen = value.get("project") if isinstance(value, dict) else None
-    return chosen if isinstance(chosen, str) and is_name(chosen) else ""
+    if not isinstance(value, dict):
+        return ""
+
+    chosen = value.get("project")
+    if isinstance(chosen, str) and is_name(chosen):
+        return chosen
+    return ""
 
 
 def set_default(workspace: Workspace, project_id: str) -> None:
@@ -175,5 +194,6 @@ def set_default(workspace: Workspace, project_id: str) -> None:
 
 
 def _write(workspace: Workspace, project: Project) -> None:
-    values = {name: value for name, value in asdict(project).items() if name != "implied"}
+    values = asdict(project)
+    del values["implied"]
     write_json(workspace.project(project.id) / FILE, {"schema": SCHEMA, **values})

@@ -8,19 +8,23 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cdp.base.errors import ConfigError
 from cdp.base.text import interval, size
 from cdp.base.workspace import Workspace
-from cdp.cli.overview import DONE, FAILED
+from cdp.cli.overview import DONE, exit_code
+from cdp.retrievers.sending import Sending
 from cdp.services import completeness, jobs
 from cdp.services.projects import Members
 
 LONGEST_CELL = 60
+
+T = TypeVar("T")
 
 
 def plain(value: Any, **more: Any) -> Any:
@@ -31,7 +35,9 @@ def plain(value: Any, **more: Any) -> Any:
     from pydantic_core import to_jsonable_python
 
     made = to_jsonable_python(value, fallback=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
-    return {**made, **plain(more)} if more else made
+    if more:
+        return {**made, **plain(more)}
+    return made
 
 
 def picked(record: object, names: Sequence[str]) -> dict[str, Any]:
@@ -55,6 +61,7 @@ def shown(answer: Any, columns: Sequence[str] = (), empty: str = "") -> str:
             text = item if isinstance(item, str) else value_cell(item, 4)
             space = "" if text.startswith("\n") else " "
             lines.append(f"{_title(name)}:{space}{text}")
+
     return "\n".join(lines)
 
 
@@ -87,7 +94,14 @@ def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
         return ", ".join(value_cell(v, digits) for v in value)
 
     text = " ".join(str(value).split())
-    return text if whole or len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+    if whole or len(text) <= LONGEST_CELL:
+        return text
+    return f"{text[: LONGEST_CELL - 1]}…"
+
+
+def if_known(value: T | None, words: Callable[[T], str], unknown: str = "") -> str:
+    """Return a value in words, ``unknown`` for None."""
+    return unknown if value is None else words(value)
 
 
 def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, digits: int = 2) -> str:
@@ -101,19 +115,26 @@ def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, 
 
 def _column(rows: Sequence[Any], name: str, digits: int) -> list[str]:
     """Return a column's heading, line and cells, all of one width; numbers stand at the right."""
-    values = [row[name] if isinstance(row, Mapping) else getattr(row, name) for row in rows]
+    read = itemgetter(name) if isinstance(rows[0], Mapping) else attrgetter(name)
+    values = list(map(read, rows))
     cells = [_title(name), *(value_cell(value, digits, whole=name == "id") for value in values)]
 
     width = max(map(len, cells))
-    numeric = all(value is None or isinstance(value, (int, float)) for value in values)
-    align = str.rjust if numeric else str.ljust
-    return [align(cell, width) for cell in (cells[0], "-" * width, *cells[1:])]
+    cells.insert(1, "-" * width)
+    if all(isinstance(value, int | float | None) for value in values):
+        return [cell.rjust(width) for cell in cells]
+    return [cell.ljust(width) for cell in cells]
 
 
 def first_of(n: int, lines: Sequence[str]) -> str:
     """Return ``n``, and below it the first of so many lines with the number of the rest; empty for none."""
-    rest = [f"and {n - len(lines):,} more"] if n > len(lines) else []
-    return "\n  ".join([f"{n:,}", *lines, *rest]) if n else ""
+    if not n:
+        return ""
+
+    told = [f"{n:,}", *lines]
+    if n > len(lines):
+        told.append(f"and {n - len(lines):,} more")
+    return "\n  ".join(told)
 
 
 def failed(summary: Any) -> str:
@@ -142,16 +163,21 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
 
 def job(view: Any) -> str:
     """Return one job: its state, progress, and its failure with the end of the log."""
-    attempt = f", attempt {view.attempt}" if view.attempt > 1 else ""
-    lines = [f"{view.id}: {view.state} ({jobs.activity(view.kind).lower()}{attempt})", jobs.sentence(view)]
+    activity = jobs.activity(view.kind).lower()
+    if view.attempt > 1:
+        activity += f", attempt {view.attempt}"
+
+    lines = [f"{view.id}: {view.state} ({activity})", jobs.sentence(view)]
     if view.active and view.total:
         lines.append(jobs.doing(view))
-    lines.append(" · ".join(part for part in (*view.devices, jobs.where(view), jobs.rate(view)) if part))
+
+    lines.append(" · ".join(filter(None, (*view.devices, jobs.where(view), jobs.rate(view)))))
     message, hint, tail = jobs.failure(view)
     lines += [message, hint, *(f"  | {line}" for line in tail[-10:])]
     if view.size is not None:
         lines.append(f"{size(view.size)} in {view.folder}")
-    return "\n".join(line for line in lines if line)
+
+    return "\n".join(filter(None, lines))
 
 
 def ended(view: Any, outcome: Mapping[str, Any]) -> str:
@@ -167,8 +193,9 @@ def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
     """Return a job's progress as the page words it: how far, how long still, and a training's newest figures."""
     if str(view.state) == "queued":
         return f"{jobs.doing(view)} · {jobs.sentence(view)}"
-    figures = [f"{name} {value}" for name, value in jobs.figures(latest or {})] or [jobs.rate(view)]
-    return " · ".join(part for part in (jobs.doing(view), *figures, jobs.warning(view)) if part)
+
+    figures = [*map(" ".join, jobs.figures(latest or {}))] or [jobs.rate(view)]
+    return " · ".join(filter(None, (jobs.doing(view), *figures, jobs.warning(view))))
 
 
 class ProgressLine:
@@ -189,6 +216,7 @@ class ProgressLine:
         terminal = sys.stderr.isatty()
         if not terminal and phase == self.phase and time.monotonic() - self.said < self.EVERY_S:
             return
+
         self.phase, self.said = phase, time.monotonic()
         text = progress_line(view, self.latest() if view.active else None)
         if terminal:
@@ -233,8 +261,11 @@ class Run:
         """Print the answer, as JSON if asked for, else as text (``shown`` of the view); return exit code 0."""
         if self.json:
             answer = json.dumps(value, ensure_ascii=False, default=plain, indent=2)
+        elif view is None:
+            answer = shown(value, columns, empty)
         else:
-            answer = shown(value if view is None else view, columns, empty)
+            answer = shown(view, columns, empty)
+
         # A file's name may hold bytes that are no text: they are shown as escapes, which JSON reads too.
         printable = answer.encode("utf-8", "backslashreplace").decode("utf-8")
         print(printable, file=sys.stderr if self.piped else sys.stdout)
@@ -245,16 +276,18 @@ class Run:
         if not (self.wait or self.read_input):
             job = jobs.show(self.workspace, job_id, with_size=False)
             self.say({"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs wait {job.id})")
-            note(*(f"also queued: {other}" for other in also))
+            note_queued(also)
             return DONE
+
         job = self._followed([job_id, *also])
         outcome = jobs.outcome(self.workspace, job.id)
         failed = jobs.failed(self.workspace, job.id)
+
         # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is the command's subject.
         value = {"id": job.id, "state": str(job.state), "failed": failed, **outcome}
         self.say(value, ended(job, outcome))
         warn(failed.warning)
-        return max(DONE if job.state == "finished" else FAILED, self.followed(also))
+        return max(exit_code(job.state == "finished"), self.followed(also))
 
     def followed(self, job_ids: Sequence[str]) -> int:
         """Follow jobs to their ends, say on stderr how each ended, and return 1 if one did not finish."""
@@ -263,7 +296,8 @@ class Run:
             job = self._followed(job_ids[i:])
             note(ended(job, jobs.outcome(self.workspace, job_id)))
             warn(jobs.failed(self.workspace, job_id).warning)
-            code = max(code, DONE if job.state == "finished" else FAILED)
+            code = max(code, exit_code(job.state == "finished"))
+
         return code
 
     def _followed(self, job_ids: Sequence[str]) -> Any:
@@ -321,6 +355,16 @@ def note(*lines: str) -> None:
     """Print lines on stderr, so that the answer has stdout to itself."""
     for text in lines:
         print(text, file=sys.stderr, flush=True)
+
+
+def note_queued(job_ids: Iterable[str]) -> None:
+    """Say on stderr which other jobs were queued."""
+    note(*(f"also queued: {job_id}" for job_id in job_ids))
+
+
+def note_sent(sent: Iterable[Sending]) -> None:
+    """Say on stderr what is sent to other machines."""
+    note(*(each.sentence for each in sent))
 
 
 def warn(text: str) -> None:

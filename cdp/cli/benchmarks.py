@@ -10,7 +10,7 @@ from cdp.base.text import counted, size, tally
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.cli import answers
-from cdp.cli.answers import Run, note
+from cdp.cli.answers import Run, if_known, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
 from cdp.evaluation import labelling as labels
@@ -47,21 +47,23 @@ def _remark(info: BenchmarkInfo) -> str:
 def show(run: Run, name: Annotated[str, "a benchmark of the registry or the workspace"]) -> int:
     """One benchmark: size, licence, protocol, source."""
     benchmark = benchmarks.show(run.workspace, name)
-    view: dict[str, Any] = {} if benchmark.entry is None else _entry(benchmark.entry)
+    view: dict[str, Any] = {}
+    if benchmark.entry is not None:
+        view |= _entry(benchmark.entry)
     if benchmark.info is not None:
         view |= _stored(benchmark, benchmark.info)
     return run.say(answers.plain(benchmark, id=benchmark.name), view)
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    documents = "documents not stated" if entry.documents is None else counted(entry.documents, "document")
-    queries = "queries not stated" if entry.queries is None else counted(entry.queries, "query", "queries")
-    text = "size not stated" if entry.text_bytes is None else f"about {size(entry.text_bytes)} of text"
+    documents = if_known(entry.documents, lambda n: counted(n, "document"), "documents not stated")
+    queries = if_known(entry.queries, lambda n: counted(n, "query", "queries"), "queries not stated")
+    text = if_known(entry.text_bytes, lambda n: f"about {size(n)} of text", "size not stated")
 
     return {
         entry.name: entry.title,
         "size": f"{documents}, {queries} ({entry.figures}), {text}",
-        "CW": "not stated" if entry.cw is None else f"{entry.cw:.2f}",
+        "CW": if_known(entry.cw, "{:.2f}".format, "not stated"),
         "language": entry.language,
         "split": entry.split,
         "licence": f"{entry.licence} ({entry.licence_source})",
@@ -71,19 +73,23 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 
 def _stored(benchmark: BenchmarkDetails, info: BenchmarkInfo) -> dict[str, Any]:
-    manifest = benchmark.manifest
+    manifest, entry = benchmark.manifest, benchmark.entry
     assert manifest is not None
-    guessed = "" if manifest.language else " (guessed from its texts; benchmarks add PATH --language CODE sets it)"
-    said = "" if benchmark.entry is None else benchmark.entry.note
+    language = info.language or "not detected, so its words are counted as English"
+    if not manifest.language:
+        language += " (guessed from its texts; benchmarks add PATH --language CODE sets it)"
 
-    return {
+    view = {
         "in the workspace as": f"{info.name}: {counted(info.n_documents, 'document')}, {size(info.bytes)}",
         "judged queries": tally(info.judged, "{} {:,}"),
-        "language": f"{info.language or 'not detected, so its words are counted as English'}{guessed}",
-        **({"licence": info.licence} if benchmark.entry is None else {}),
-        "read at": ", ".join(map(" ".join, manifest.commits.items())),
-        "note": [*filter(None, [said, *manifest.notes, *info.warnings])],
+        "language": language,
     }
+    if entry is None:
+        view["licence"] = info.licence
+
+    view["read at"] = ", ".join(map(" ".join, manifest.commits.items()))
+    notes = [entry.note if entry else "", *manifest.notes, *info.warnings]
+    return {**view, "note": [*filter(None, notes)]}
 
 
 @command("benchmarks download", places=("benchmark",), job=True)
@@ -106,7 +112,7 @@ def add(
 ) -> int:
     """Take a folder or zip in BEIR layout into the workspace."""
     info = benchmarks.add(run.workspace, path, name=name, language=language)
-    joined(run, benchmark=info.name)
+    joined(run, benchmarks=[info.name])
     return run.say(answers.plain(info, id=info.name), _stored(benchmarks.show(run.workspace, info.name), info))
 
 
@@ -158,7 +164,9 @@ def export(
 def judge(run: Run, config: JudgeConfig) -> int:
     """Have a model judge the documents that retrievers find for target queries: a benchmark like any other."""
     planned = judging.plan(run.workspace, config)
-    note(*([planned.log.sentence] if planned.log else []), planned.sentence, *planned.warnings)
+    if planned.log:
+        note(planned.log.sentence)
+    note(planned.sentence, *planned.warnings)
     return run.started(judging.start(run.workspace, config))
 
 

@@ -13,7 +13,7 @@ from cdp.base.text import counted, interval, name_and_split
 from cdp.base.workspace import now, write_bytes
 from cdp.charts.answer_page import answer_page
 from cdp.cli import answers
-from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
+from cdp.cli.answers import Run, note, note_queued, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import STANDARD, count_content_words, language_of, profile
 from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
@@ -120,11 +120,15 @@ def cw_recommend(
 def _rule(name: str, r: Recommendation) -> str:
     """Return what the published rule says, what it rests on, and its limits."""
     sure = "" if r.certain else f" (not certain: {' or '.join(r.possible)})"
-    alone = f"The published rule alone would say {r.level}{sure}. " if r.scope.outside else f"{r.level.upper()}{sure}: "
+    said = f"{r.level.upper()}{sure}: "
+    if r.scope.outside:
+        said = f"The published rule alone would say {r.level}{sure}. "
+
+    low, high = r.interval
     lines = [
-        f"{alone}{r.advice}",
+        f"{said}{r.advice}",
         f"{name}: {counted(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
-        f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
+        f"(95% interval {low:.2f} to {high:.2f})",
     ]
     return "\n".join([*lines, *(f"- {caveat}" for caveat in r.caveats)])
 
@@ -142,20 +146,26 @@ def decide(
     """One query, paraphrases or different queries, how many: what is best known, own studies first."""
     if not (corpus or target.named) and run.scope.project is not None:
         # The project's only corpus and benchmark.
-        corpus = "".join(run.scope.corpora) if len(run.scope.corpora) == 1 else ""
+        if len(run.scope.corpora) == 1:
+            (corpus,) = run.scope.corpora
         if len(run.scope.benchmarks) == 1:
             target = target.replace(benchmark=run.scope.benchmarks[0])
 
     refuse_unless(corpus or target.named, f"Name a corpus, or the task's queries. {NAME_ONE}")
-    profiled = _profiled(run, target) if target.named else None
-    corpus_id = corpora.resolve_corpus(run.workspace, corpus).id if corpus else ""
-    answer = service.decide(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
+    about, profiled, corpus_id = [], None, ""
+    if target.named:
+        profiled = _profiled(run, target)
+        about.append(profiled.name)
+    if corpus:
+        corpus_id = corpora.resolve_corpus(run.workspace, corpus).id
+        about.insert(0, corpus)
 
+    answer = service.decide(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
     if out:
         options, _ = advice.list_options(run.workspace, answer, corpus_id)
-        about = ", ".join(filter(None, [corpus, profiled.name if profiled else ""]))
-        with run.output(out, ".html") as page:
-            write_bytes(Path(page), answer_page(answer, options, when=now(), task=about).encode())
+        page = answer_page(answer, options, when=now(), task=", ".join(about))
+        with run.output(out, ".html") as path:
+            write_bytes(Path(path), page.encode())
 
     return run.say(answer.to_dict(), f"{answer.text}\n{_options(run, answer, corpus_id)}")
 
@@ -165,11 +175,12 @@ def _options(run: Run, answer: Decision, corpus: str) -> str:
     options, writer = advice.list_options(run.workspace, answer, corpus)
     if not options:
         return ""
-    rows = [
-        {"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice": o.over and o.over.figures,
-         "price": o.price_text, "training": o.training_text}
-        for o in options
-    ]  # fmt: skip
+
+    rows = []
+    for o in options:
+        rows.append({"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice": o.over and o.over.figures,
+                     "price": o.price_text, "training": o.training_text})  # fmt: skip
+
     return f"\n{answers.table(rows)}\nPrices: {writer}."
 
 
@@ -205,21 +216,19 @@ def published_show(
 ) -> int:
     """One published table, as printed, with notes where numbers disagree."""
     made = tables.table(table)
-    if made.is_scores and not run.json:
-        columns, rows = tables.wide(made)
-    else:
-        columns, rows = list(made.columns), [dict(row) for row in made.rows]
-
-    lines = [f"{made.info.title}. {made.info.about}", "", answers.table(rows, columns)]
-
+    lines = [f"{made.info.title}. {made.info.about}", ""]
     if made.is_scores:
-        lines += ["", tables.MARKS_HELP]
+        columns, rows = tables.wide(made)
+        lines += [answers.table(rows, columns), "", tables.MARKS_HELP]
+    else:
+        lines.append(answers.table(made.rows, made.columns))
 
     for number, remark in made.related.items():
         texts = (("printed", remark.printed), ("computed", remark.computed))
         beside = "; ".join(f"{word}: {text}" for word, text in texts if text)
         where = "all rows" if number in made.on_all else str(number)
-        lines.append(f"[{where}] {remark.note} ({beside})" if beside else f"[{where}] {remark.note}")
+        line = f"[{where}] {remark.note}"
+        lines.append(f"{line} ({beside})" if beside else line)
 
     value = {"name": made.info.name, "title": made.info.title, "rows": made.rows, "notes": list(made.related.values())}
     return run.say(value, "\n".join(lines))
@@ -267,7 +276,7 @@ def follow_study(run: Run, config: StudyConfig, *, allow_incomplete: bool, allow
         note(plan_text(studies.plan(run.workspace, config)))
     begun = studies.run(run.workspace, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
     warn_incomplete(run.workspace, *config.query_sets)
-    note(*(f"also queued: {job_id}" for job_id in begun.generations))
+    note_queued(begun.generations)
     done = run.started(begun.job_id)
     if run.wait and not run.json:
         print(f"\n{to_markdown(studies.report(run.workspace, begun.job_id))}")
@@ -290,7 +299,7 @@ def study_test(
         note(answers.shown(planned.told))
 
     begun = trial.start(run.workspace, config, allow_leakage=allow_leakage)
-    note(*(f"also queued: {job_id}" for job_id in begun.generations))
+    note_queued(begun.generations)
     done = run.started(begun.job_id, *begun.later)
 
     if run.wait and not run.json:

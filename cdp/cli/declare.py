@@ -15,6 +15,7 @@ import argparse
 import inspect
 import sys
 import types
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -188,18 +189,24 @@ class Command:
         """Return the parser; ``sets`` are settings that ``--set`` gives, so that none of them is required."""
         parser = Parser(prog=self.program, description=f"{self.help}.", allow_abbrev=False)
         for argument in self.arguments.values():
-            (replace(argument, required=False) if argument.name in sets else argument).add_to(parser)
+            if argument.name in sets:
+                argument = replace(argument, required=False)
+            argument.add_to(parser)
+
         return parser
 
     def read(self, words: Sequence[str]) -> dict[str, Any]:
         """Return what was typed, by name. UsageError for what the command does not take."""
         sets = {pair.partition("=")[0].strip() for flag, pair in pairwise(words) if flag == "--set"}
         parsed, unknown = self.parser(sets).parse_known_args(words)
-        if unknown:
-            near = nearest(unknown[0].partition("=")[0], [a.flag for a in self.arguments.values() if not a.word])
-            meant = f" Did you mean {near}?" if near else ""
-            raise UsageError(f"{unknown[0]!r} is not known here.{meant}", self.program)
-        return vars(parsed)
+        if not unknown:
+            return vars(parsed)
+
+        message = f"{unknown[0]!r} is not known here."
+        near = nearest(unknown[0].partition("=")[0], [a.flag for a in self.arguments.values() if not a.word])
+        if near:
+            message += f" Did you mean {near}?"
+        raise UsageError(message, self.program)
 
     def bind(self, run: Run, given: dict[str, Any]) -> dict[str, Any]:
         """Return the function's arguments: settings checked, ``-`` read, what is left out filled from the project."""
@@ -257,12 +264,17 @@ def all_commands() -> dict[str, Command]:
     listed: dict[str, Command] = {}
     for first in first_words():
         listed |= {words: made for words, made in _module(first).items() if words.partition(" ")[0] == first}
+
     return listed
 
 
 def first_words() -> dict[str, str]:
     """Return the first words of all commands, each with what it is about."""
-    return {word: text for words in SECTIONS.values() for word, text in words.items()}
+    listed: dict[str, str] = {}
+    for words in SECTIONS.values():
+        listed |= words
+
+    return listed
 
 
 def execute(words: list[str]) -> int:
@@ -303,7 +315,9 @@ class UsageError(ConfigError):
 
     def __init__(self, message: str, program: str = PROGRAM) -> None:
         sentence = " ".join(message.split())
-        super().__init__(f"{sentence}{'' if sentence.endswith(('.', '?')) else '.'} See: {program} --help")
+        if not sentence.endswith((".", "?")):
+            sentence += "."
+        super().__init__(f"{sentence} See: {program} --help")
 
 
 class Parser(argparse.ArgumentParser):
@@ -315,7 +329,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         # argparse has no public place for the text of this refusal, and checks the default of a word left out too.
         if action.choices is not None and value is not argparse.SUPPRESS and value not in action.choices:
-            offered = offer(str(value), [str(choice) for choice in action.choices])
+            offered = offer(str(value), list(map(str, action.choices)))
             raise argparse.ArgumentError(action, f"{value!r} is not known. {offered}")
 
 
@@ -337,7 +351,8 @@ def find(words: list[str]) -> tuple[Command, list[str]] | int:
     if not rest or rest[0] in ("-h", "--help"):
         width = max(map(len, group))
         print(f"usage: {program} COMMAND …\n\n{first_words()[first]}\n")
-        print("\n".join(f"  {name:<{width}}  {made.help}" for name, made in group.items()))
+        for name, made in group.items():
+            print(f"  {name:<{width}}  {made.help}")
         return DONE if rest else BAD_INPUT
 
     if rest[0].startswith("-"):
@@ -364,29 +379,35 @@ def _is_config(hint: Any) -> bool:
 
 def _of_type(name: str, hint: Any, word: bool = False, required: bool = False) -> Argument:
     """Return the argument that a parameter of this type is."""
-    kind, marks = (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
+    kind: Any = hint
+    marks: tuple[Any, ...] = ()
+    if get_origin(hint) is Annotated:
+        kind, marks = hint.__origin__, hint.__metadata__
     if get_origin(kind) in (Union, types.UnionType):
         kind = next(part for part in get_args(kind) if part is not type(None))
 
-    help_text, metavar = [*(mark for mark in marks if isinstance(mark, str)), "", ""][:2]
-    choices: Sequence[str] = get_args(kind) if get_origin(kind) is Literal else ()
-    choices = next((mark for mark in marks if isinstance(mark, Sequence) and not isinstance(mark, str)), choices)
+    choices: Sequence[str] = ()
+    if get_origin(kind) is Literal:
+        choices = get_args(kind)
 
+    texts: list[str] = []
+    reads = None
+    for mark in marks:
+        if isinstance(mark, str):
+            texts.append(mark)
+        elif isinstance(mark, Reads):
+            reads = mark
+        elif isinstance(mark, Sequence):
+            choices = mark
+
+    help_text, metavar = [*texts, "", ""][:2]
     many = get_origin(kind) in (list, dict)
     if many:
         kind = get_args(kind)[0]
+    if kind not in (int, float, bool):
+        kind = str
 
-    return Argument(
-        name,
-        help_text,
-        kind if kind in (int, float, bool) else str,
-        word,
-        many,
-        required,
-        choices,
-        metavar,
-        reads=next((mark for mark in marks if isinstance(mark, Reads)), None),
-    )
+    return Argument(name, help_text, kind, word, many, required, choices, metavar, reads=reads)
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
@@ -411,22 +432,27 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
     """
     from cdp.services import projects
 
-    named = run.project
-    chosen = projects.resolve(run.workspace, named) if named not in ("", projects.ALL) else None
+    named, chosen = run.project, None
     if not named:
         chosen = projects.default(run.workspace)
+    elif named != projects.ALL:
+        chosen = projects.resolve(run.workspace, named)
+
     run.scope = projects.members(run.workspace, chosen.id if chosen else projects.ALL)
     for name in made.project or ():
         if given.get(name) or name in sets:
             continue
         if chosen is None:  # as argparse words it
             raise UsageError(f"the following arguments are required: {made.arguments[name].flag}", made.program)
+
         things = getattr(run.scope, FILLED[name])
         if len(things) != 1:
             there = f"has {len(things)}: {', '.join(things[:5])}" if things else "has none"
             kind = name.replace("_", " ")
             raise ConfigError(f"No {kind} is named, and the project {chosen.name} {there}.", hint="Name one.")
+
         given[name] = str(things[0])
+
     if chosen and not named and not made.project:
         note(f"project {chosen.name}; everything: --project all")
 
@@ -434,11 +460,18 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
 def check_generator(generator: str, method: str, typed: Iterable[str]) -> None:
     """ConfigError for a setting that was typed and that the chosen generator or method does not read."""
     kinds, asked = registry("generator"), registry("method").get(method)
-    chosen = kinds.get(asked.generator if asked is not None and asked.generator in kinds else generator)
-    if name := next((name for name in typed if asked is not None and name in asked.fixed), ""):
-        raise ConfigError(f"{name} has no effect: the method {method} sets its own.", hint=f"Leave {name} out.")
+    if asked is not None:
+        for name in typed:
+            if name in asked.fixed:
+                hint = f"Leave {name} out."
+                raise ConfigError(f"{name} has no effect: the method {method} sets its own.", hint=hint)
+        if asked.generator in kinds:
+            generator = asked.generator
+
+    chosen = kinds.get(generator)
     if chosen is None or chosen.reads is None:
         return
+
     every = {name for kind in kinds.values() for name in kind.reads or ()}
     for name in typed:
         if name in every and name not in chosen.reads:
@@ -459,16 +492,21 @@ def _visible(character: str) -> str:
 
 def completion_script(shell: str) -> str:
     """Return a script for bash, or for zsh by its emulation of bash, that completes words, options and choices."""
-    listed = all_commands()
-    seconds: dict[str, list[str]] = {}
+    seconds: dict[str, list[str]] = defaultdict(list)
     choices, options = [], []
-    for words, made in listed.items():
+    for words, made in all_commands().items():
         first, _, second = words.partition(" ")
         if second:
-            seconds.setdefault(first, []).append(second)
-        shown = [argument for argument in made.arguments.values() if not argument.hidden]
-        options.append(_case(f'"{words}"*', [a.flag for a in shown if not a.word], dashed=True))
-        choices += [_case(f'"{words} "*"{a.flag}"', a.choices) for a in shown if a.choices and not a.word]
+            seconds[first].append(second)
+
+        flags = []
+        for argument in made.arguments.values():
+            if argument.hidden or argument.word:
+                continue
+            flags.append(argument.flag)
+            if argument.choices:
+                choices.append(_case(f'"{words} "*"{argument.flag}"', argument.choices))
+        options.append(_case(f'"{words}"*', flags, dashed=True))
 
     groups = [_case(f'"{first}"', second) for first, second in seconds.items()]
     load = "autoload -Uz bashcompinit && bashcompinit\n" if shell == "zsh" else ""

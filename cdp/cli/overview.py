@@ -6,6 +6,12 @@ from cdp.services.commands import PROGRAM
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
+
+def exit_code(done: bool) -> int:
+    """Return the exit code of a command that did what it was asked for, or failed."""
+    return DONE if done else FAILED
+
+
 # The first words of all commands, under the headings of the dashboard's menu.
 SECTIONS = {
     "Data": {

@@ -6,15 +6,15 @@ import json
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import size, typed_folder
 from cdp.cli import answers
-from cdp.cli.answers import Run, note, refuse_unless
+from cdp.cli.answers import Run, note, note_sent, refuse_unless
 from cdp.cli.declare import command, completion_script
-from cdp.cli.overview import DONE, FAILED
+from cdp.cli.overview import DONE, exit_code
 from cdp.retrievers import sending
 from cdp.services import commands, demo, evaluation, jobs, projects, queries
 from cdp.services import search as searching
@@ -42,45 +42,46 @@ def search(
     if unindexed and index:
         for answer in unindexed:
             sent = sending.for_index(run.workspace, answer.to_index, answered.corpus.id)
-            note(*([s.sentence for s in sent] or [f"indexing with {answer.title}"]))
+            note_sent(sent)
+            if not sent:
+                note(f"indexing with {answer.title}")
+
             config = IndexConfig(retriever=answer.to_index, corpus=answered.corpus.id)
             run.followed([jobs.start(run.workspace, "index", config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
 
     # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
-    if all(answer.problem for answer in answered.answers):
+    problems = [answer.problem for answer in answered.answers]
+    if all(problems):
         raise ConfigError(_problem(answered.answers[0]))
 
-    value = {
-        "query": answered.query,
-        "corpus": answered.corpus.id,
-        "answers": [
-            {
-                "retriever": answer.retriever,
-                "name": answer.title,
-                "hits": answer.hits,
-                "seconds": round(answer.seconds, 4),
-                "problem": answer.problem and {"message": answer.problem.message, "hint": answer.problem.hint},
-            }
-            for answer in answered.answers
-        ],
-    }
-
+    found = list(map(_value, answered.answers))
+    value = {"query": answered.query, "corpus": answered.corpus.id, "answers": found}
     run.say(value, "\n\n".join(map(_hits, answered.answers)))
+    return exit_code(not any(problems))
 
-    failed = any(answer.problem for answer in answered.answers)
-    return FAILED if failed else DONE
+
+def _value(answer: SearchAnswer) -> dict[str, Any]:
+    """Return one retriever's answer for JSON."""
+    return {
+        "retriever": answer.retriever,
+        "name": answer.title,
+        "hits": answer.hits,
+        "seconds": round(answer.seconds, 4),
+        "problem": answer.problem and {"message": answer.problem.message, "hint": answer.problem.hint},
+    }
 
 
 def _hits(answer: SearchAnswer) -> str:
     """Return one retriever's documents, a line each, or why it could not answer."""
     if answer.problem is not None:
         return f"{answer.title}: {_problem(answer)}"
-    rows = [
-        {"rank": hit.rank, "score": f"{hit.score:.3f}", "id": hit.id,
-         "document": f"{hit.title} · {hit.text}".strip(" ·")}
-        for hit in answer.hits
-    ]  # fmt: skip
+
+    rows = []
+    for hit in answer.hits:
+        document = f"{hit.title} · {hit.text}".strip(" ·")
+        rows.append({"rank": hit.rank, "score": f"{hit.score:.3f}", "id": hit.id, "document": document})
+
     head = f"{answer.title} ({1000 * answer.seconds:.0f} ms)"
     return f"{head}\n{answers.table(rows, empty='No document shares a word with the query.')}"
 
@@ -142,7 +143,9 @@ def demo_(run: Run) -> int:
     project = projects.project_of(run.workspace, "corpus", corpus)
     sets = [query_set.id for query_set in queries.list_query_sets(run.workspace, corpus=corpus)]
     value = {"id": project and project.id, "corpus": corpus, "query_sets": sets, "benchmark": demo.NAME, "loaded": done}
-    return run.say(value, {"loaded": done} if done else "the demo is loaded")
+    if not done:
+        return run.say(value, "the demo is loaded")
+    return run.say(value, {"loaded": done})
 
 
 @command("doctor")
@@ -151,9 +154,7 @@ def doctor(run: Run) -> int:
     checks = check(run.workspace)
     marks = {True: "ok  ", False: "BAD "}
     run.say(checks, "\n".join(f"{marks[c.ok]} {c.name}: {c.text}" for c in checks))
-
-    healthy = all(c.ok for c in checks)
-    return DONE if healthy else FAILED
+    return exit_code(all(c.ok for c in checks))
 
 
 @command("workspace path")
@@ -168,17 +169,14 @@ def workspace_prune(
     *,
     what: Annotated[
         list[str] | None,
-        f"{'; '.join(f'{name}: {about}' for name, about in PRUNABLE.items())}. Repeatable; "
-        f"{', '.join(BY_DEFAULT)} if omitted",
+        f"{'; '.join(map(': '.join, PRUNABLE.items()))}. Repeatable; {', '.join(BY_DEFAULT)} if omitted",
         tuple(PRUNABLE),
     ] = None,
     yes: Annotated[bool, "delete it"] = False,
 ) -> int:
     """List what can be deleted to free disk space; with --yes delete it."""
-    kinds = what or list(BY_DEFAULT)
-    rows = prune(run.workspace, kinds) if yes else prunable(run.workspace, kinds)
-    verb = "deleted" if yes else "can be deleted"
-
+    look, verb = (prune, "deleted") if yes else (prunable, "can be deleted")
+    rows = look(run.workspace, what or list(BY_DEFAULT))
     lines = [f"{row.what}: {len(row.paths):,} {verb}, {size(row.size)} ({PRUNABLE[row.what]})" for row in rows]
     if not yes and any(row.paths for row in rows):
         lines.append("Nothing was changed. Delete with: workspace prune --yes")
@@ -198,7 +196,11 @@ def catalog_query(run: Run, sql: Annotated[str, "the query"]) -> int:
     """Run a read-only SQL query."""
     found = evaluation.query(run.workspace, sql)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    return run.say(rows, answers.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else ""))
+    table = answers.table(rows, found.columns, "no rows")
+    if found.truncated:
+        table += "\n… and more"
+
+    return run.say(rows, table)
 
 
 @command("completion")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from cdp.base.errors import SHOWN_PROBLEMS
@@ -44,8 +45,10 @@ def add(
     )  # fmt: skip
 
     problem = looking.problem(done.corpus)
-    documents = counted(done.corpus.n_documents, done.corpus.unit)
-    before = " (it was here)" if done.existed else ""
+    corpus = f"{done.corpus.id}: {counted(done.corpus.n_documents, done.corpus.unit)}"
+    if done.existed:
+        corpus += " (it was here)"
+
     benchmark = ""
     if done.benchmark is not None:
         benchmark = f"{done.benchmark.name}: queries by split: {answers.value_cell(done.benchmark.judged)}"
@@ -54,7 +57,7 @@ def add(
         "problem": problem,
         "not read": done.not_read if problem else (),
         "project": done.project.id,
-        "corpus": f"{done.corpus.id}: {documents}{before}",
+        "corpus": corpus,
         "benchmark": benchmark,
         "query set": [f"{q.id}: {counted(q.n_queries, 'pair')}" for q in done.query_sets],
         "left out": [f"{reason}: {n:,}" for reason, n in done.left_out.items()],
@@ -101,10 +104,9 @@ def delete(run: Run, id: Id) -> int:
     return run.deleted(project.id, "its corpora and benchmarks stay")
 
 
-def joined(run: Run, *, corpus: str = "", benchmark: str = "") -> None:
-    """Add a new corpus or benchmark to the project that the command is about."""
+def joined(run: Run, **members: Sequence[str]) -> None:
+    """Add new ``corpora`` or ``benchmarks`` to the project that the command is about."""
     if run.scope.project is not None:
-        members = {"corpora": [corpus] if corpus else [], "benchmarks": [benchmark] if benchmark else []}
         projects.add_members(run.workspace, run.scope.project.id, **members)
 
 
@@ -128,7 +130,7 @@ def corpus_add(
     """Read documents from a file or folder and store them once."""
     passwords = _passwords(password)
     added = corpora.add(run.workspace, path, name=name, options=options, passwords=passwords, watch=answers.reading)
-    joined(run, corpus=added.corpus.id)
+    joined(run, corpora=[added.corpus.id])
     more = {"existed": added.existed, "query_set": added.query_set, "stated": added.stated}
 
     return run.say(

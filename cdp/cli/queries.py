@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import (
@@ -15,9 +17,9 @@ from cdp.base.config import (
 from cdp.base.registry import Names
 from cdp.base.text import counted, name_and_split
 from cdp.cli import answers
-from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
+from cdp.cli.answers import Run, note, note_sent, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
-from cdp.cli.overview import DONE, FAILED
+from cdp.cli.overview import DONE, exit_code
 from cdp.corpus import looking
 from cdp.query_sets import ImportOptions, QuerySet, usable
 from cdp.query_sets.exports import EXPORTS
@@ -25,6 +27,7 @@ from cdp.retrievers import sending
 from cdp.services import commands, completeness, jobs, queries, tuning
 from cdp.services import metrics as measuring
 from cdp.services import review as reviewing
+from cdp.services.queries import Preview
 from cdp.synthesis import candidates, pricing
 
 EXAMPLES = 3  # documents whose queries ``queries show`` prints
@@ -47,29 +50,44 @@ def preview(
 ) -> int:
     """Queries of several methods for one document, without storing them."""
     document = doc or looking.page(run.workspace, corpus, 0, 1)[0].id
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    typed = {"per_doc": per_doc, "generator": generator}
-    options: dict[str, Any] = {name: value for name, value in typed.items() if value not in (None, "")} | set
-    check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
+    names = [*filter(None, map(str.strip, methods.split(",")))]
+    options: dict[str, Any] = {**set}
+    if per_doc is not None:
+        options.setdefault("per_doc", per_doc)
+    if generator:
+        options.setdefault("generator", generator)
 
+    check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
     shown = queries.preview(run.workspace, corpus, document, methods=names, **options)
+
     lines = [f"document {document}"]
     for item in shown.values():
-        bleu = "" if item.self_bleu is None else f"Self-BLEU {item.self_bleu:.3f}, "
-        mean = sum(item.cw) / len(item.cw) if item.cw else 0.0
-        lines += ["", f"{item.method} ({bleu}CW {mean:.1f})" if item.queries or not item.error else item.method]
-        numbered = enumerate(zip(item.queries, item.cw, strict=True), 1)
-        lines += [f"{i:3}. [CW {cw:2}] {query}" for i, (query, cw) in numbered]
-        if item.together:
-            lines.append(f"     needs this document and: {', '.join(item.together)}")
-        lines += [f"     note: {problem}" for problem in item.problems]
-        if item.error:
-            lines.append(f"     failed: {item.error}")
+        lines += ["", *_previewed(item)]
 
     run.say({"document_id": document, "methods": shown}, "\n".join(lines))
+    return exit_code(not all(item.error for item in shown.values()))
 
-    failed = all(one.error for one in shown.values())
-    return FAILED if failed else DONE
+
+def _previewed(item: Preview) -> list[str]:
+    """Return what a method wrote for one document, line by line."""
+    title = item.method
+    if item.queries or not item.error:
+        measured = f"CW {fmean(item.cw or [0]):.1f}"
+        if item.self_bleu is not None:
+            measured = f"Self-BLEU {item.self_bleu:.3f}, {measured}"
+        title += f" ({measured})"
+
+    lines = [title]
+    for i, (query, cw) in enumerate(zip(item.queries, item.cw, strict=True), 1):
+        lines.append(f"{i:3}. [CW {cw:2}] {query}")
+
+    if item.together:
+        lines.append(f"     needs this document and: {', '.join(item.together)}")
+    lines += [f"     note: {problem}" for problem in item.problems]
+    if item.error:
+        lines.append(f"     failed: {item.error}")
+
+    return lines
 
 
 @command("queries generate", project=("corpus",), job=True)
@@ -90,16 +108,13 @@ def estimate(run: Run, config: SynthesisConfig) -> int:
     else:
         cost = "nothing"
 
-    tokens = {
-        "input tokens": f"{expected.input_tokens:,} ± {expected.input_margin:,} (95%, of {expected.sampled} documents)",
-        "output tokens": f"about {expected.output_tokens:,}",
-    }
+    view = {"requests": f"{expected.requests:,} for {counted(expected.n_documents, 'document')}"}
+    if expected.requests:
+        sampled = f"95%, of {expected.sampled} documents"
+        view["input tokens"] = f"{expected.input_tokens:,} ± {expected.input_margin:,} ({sampled})"
+        view["output tokens"] = f"about {expected.output_tokens:,}"
 
-    view = {
-        "requests": f"{expected.requests:,} for {counted(expected.n_documents, 'document')}",
-        **(tokens if expected.requests else {}),
-        "cost": cost,
-    }
+    view["cost"] = cost
     return run.say(expected, view)
 
 
@@ -110,8 +125,9 @@ def batch_write(
     """Write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch."""
     with run.output(out) as target:
         done = queries.batch_write(run.workspace, config, target)
-    text = _written(run, done, "request") if done.paths else "Every answer is cached already: there is nothing to ask."
-    return run.say(done, text)
+    if not done.paths:
+        return run.say(done, "Every answer is cached already: there is nothing to ask.")
+    return run.say(done, _written(run, done, counted(done.n, "request")))
 
 
 @command("queries batch-read")
@@ -171,16 +187,15 @@ def export(
         done = queries.export(run.workspace, query_set.id, format, target, per_doc=per_doc, model=model)
 
     warn(done.note)
-    text = _written(run, done, "request" if form.write is None else "query")
+    n = counted(done.n, "request") if form.write is None else counted(done.n, "query", "queries")
+    return run.say(answers.plain(done, id=query_set.id), _written(run, done, n))
 
-    return run.say(answers.plain(done, id=query_set.id), text)
 
-
-def _written(run: Run, done: Any, what: str) -> str:
-    lines = [counted(done.n, what, "queries" if what == "query" else "")]
-    if not run.piped:
-        lines += [f"  {path}" for path in done.paths]
-    return "\n".join(lines)
+def _written(run: Run, done: Any, n: str) -> str:
+    """Return how much was written, and where unless that is standard output."""
+    if run.piped:
+        return n
+    return "\n".join([n, *(f"  {path}" for path in done.paths)])
 
 
 # the sets
@@ -191,11 +206,16 @@ def list_(run: Run, *, corpus: Annotated[str, "only of this corpus"] = "") -> in
     """The query sets."""
     rows = []
     sets = run.scope.keep("query_set", queries.list_query_sets(run.workspace, corpus=corpus))
-    for item in (completeness.check(run.workspace, q) for q in sets):
+    for query_set in sets:
+        item = completeness.check(run.workspace, query_set)
         unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'deleted'})"
-        rows.append(answers.plain(item.query_set, state=item.label, unfinished_job=unfinished))
+        rows.append(answers.plain(query_set, state=item.label, unfinished_job=unfinished))
+
     columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
-    columns += [c for c in ("model", "licence", "state", "unfinished_job") if any(row[c] for row in rows)]
+    for column in ("model", "licence", "state", "unfinished_job"):
+        if any(map(itemgetter(column), rows)):
+            columns.append(column)
+
     note(*usable.q_doc_notes(run.workspace, sets))
     return run.say(rows, columns=columns, empty="No query set yet: queries generate --corpus ID")
 
@@ -204,26 +224,23 @@ def list_(run: Run, *, corpus: Annotated[str, "only of this corpus"] = "") -> in
 def show(run: Run, id: Id) -> int:
     """One query set: where it is from, its first queries, and what is missing and why."""
     q = queries.show(run.workspace, id)
-    state = completeness.check(run.workspace, q)
-    failed = queries.failures(run.workspace, q.id)
-    examples = queries.page(run.workspace, q.id, 0, EXAMPLES)
-    value = answers.plain(
-        q,
-        state=state.label,
-        note=state.note,
-        job_state=state.job_state,
-        examples=[{"document_id": name, "queries": texts} for name, texts in examples],
-        failures={"n": failed.n, "first": failed.first},
-    )
-
-    failures = [f"{line.get('document_id') or line.get('line')}: {line['reason']}" for line in failed.first]
     note(*usable.q_doc_notes(run.workspace, [q]))
-    names = ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note")
-    view = _set(q) | {"shared": usable.shared(q)} | {name: value[name] for name in names}
-    view["without queries or with too few, or rejected"] = answers.first_of(failed.n, failures)
-    for document, texts in examples:
+    state = completeness.check(run.workspace, q)
+    value = answers.plain(q, state=state.label, note=state.note, job_state=state.job_state)
+    view = _set(q) | {"shared": usable.shared(q)}
+    for name in ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note"):
+        view[name] = value[name]
+
+    failed = queries.failures(run.workspace, q.id)
+    reasons = [f"{line.get('document_id') or line.get('line')}: {line['reason']}" for line in failed.first]
+    view["without queries or with too few, or rejected"] = answers.first_of(failed.n, reasons)
+
+    value["examples"] = []
+    for document, texts in queries.page(run.workspace, q.id, 0, EXAMPLES):
+        value["examples"].append({"document_id": document, "queries": texts})
         view[f"\n{document}"] = "".join(f"\n{i:3}. {query}" for i, query in enumerate(texts, 1))
 
+    value["failures"] = {"n": failed.n, "first": failed.first}
     return run.say(value, view)
 
 
@@ -239,7 +256,9 @@ def delete(run: Run, id: Id) -> int:
 def best(run: Run, id: Id, *, keep: Annotated[int, "queries to keep, over all documents"], name: Name = "") -> int:
     """Keep the best queries by mean token log-probability (InPars' filter), as a new set."""
     q, without = queries.best(run.workspace, id, keep, name=name)
-    warn(f"{without:,} queries have no log-probability and took no part." if without else "")
+    if without:
+        warn(f"{without:,} queries have no log-probability and took no part.")
+
     return run.say(answers.plain(q, without_logprob=without), _set(q))
 
 
@@ -252,7 +271,7 @@ def leave_out(
     name: Annotated[str, "the copy's name"] = "",
 ) -> int:
     """A copy of a query set without the queries that a benchmark judges."""
-    q, n = queries.leave_out(run.workspace, id, [name_and_split(word) for word in judged_by], called=name)
+    q, n = queries.leave_out(run.workspace, id, list(map(name_and_split, judged_by)), called=name)
     return run.say(answers.plain(q, left_out=n), {**_set(q), "left out": n})
 
 
@@ -275,7 +294,7 @@ def filter_(run: Run, config: FilterConfig) -> int:
 def mine(run: Run, config: MiningConfig) -> int:
     """A copy of a set with hard negatives for its queries, which a retriever ranks high."""
     warn_incomplete(run.workspace, config.query_set)
-    note(*(sent.sentence for sent in sending.for_mining(run.workspace, config)))
+    note_sent(sending.for_mining(run.workspace, config))
     return run.started(jobs.start(run.workspace, "mining", config))
 
 
@@ -333,9 +352,11 @@ def metrics(
     measured = measuring.quick(run.workspace, config.query_set, human=people, per_doc=config.per_doc)
     warn_incomplete(run.workspace, config.query_set)
 
-    reference = queries.show(run.workspace, people) if people else None
-    if reference is not None and reference.kind != "human":
-        warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
+    if people:
+        reference = queries.show(run.workspace, people)
+        if reference.kind != "human":
+            by = reference.written_by
+            warn(f"{reference.name} stands for human queries, and is not known to be: written by {by}.")
 
     if measured.n_failed:
         first = measured.failed[0]
@@ -385,32 +406,28 @@ def _tuned(found: dict[str, Any]) -> str:
     """Return the candidates, nearest to the target first, then the choice and why."""
     scorer, config = found["scorer"], PromptTuningConfig.from_dict(found["config"])
     ratio = "CE" if scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
-
     named = {scorer["measure"]: ratio, "self_bleu": "Self-BLEU", "dist_sim": "Dist-Sim", "len_sim": "Len-Sim",
              "cw": "CW"}  # fmt: skip
+
     rows = []
     for record in found["candidates"]:
-        values = {v["name"]: v["value"] for v in record.get("measures", ())}
         chosen = "→" if record["name"] == found["choice"] else " "
-        inside, cost = record.get("inside"), record.get("corpus_cost")
-
-        row = {"prompt": f"{chosen} {record['name']}", "distance": record.get("distance")}
-        row["meets it"] = None if inside is None else f"{inside:.0%}"
-        row |= {title: values.get(name) for name, title in named.items()}
-        row["corpus"] = None if cost is None else f"${cost:.2f}"
+        row = dict.fromkeys(("prompt", "distance", "meets it", *named.values(), "corpus", "queries", "note"))
+        row |= {"prompt": f"{chosen} {record['name']}", "distance": record.get("distance")}
         row |= {"queries": record.get("query_set", ""), "note": record.get("error", "")}
+        if record.get("inside") is not None:
+            row["meets it"] = f"{record['inside']:.0%}"
+        if record.get("corpus_cost") is not None:
+            row["corpus"] = f"${record['corpus_cost']:.2f}"
+
+        for value in record.get("measures", ()):
+            if value["name"] in named:
+                row[named[value["name"]]] = value["value"]
         rows.append(row)
 
     wanted = "different" if config.target == "ood" else "alike"
-    lines = [
-        f"target: {wanted} queries, on {config.documents:,} documents",
-        "",
-        answers.table(rows, digits=3),
-        "",
-    ]
-
+    lines = [f"target: {wanted} queries, on {config.documents:,} documents", "", answers.table(rows, digits=3), ""]
     lines.append(f"Chosen: {found['choice']}. {found['why']}")
-
     if scorer["note"]:
         lines.append(f"CE is stood in for by {scorer['model']}: {scorer['note']}")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cdp.base.config import EvaluationConfig, ResultImportConfig, TrainingConfig
 from cdp.base.text import counted, duration, interval, name_and_split, p_value, signed, size
 from cdp.cli import answers
-from cdp.cli.answers import Run, note, warn, warn_incomplete
+from cdp.cli.answers import Run, if_known, note_sent, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.results import board, differences, paper
 from cdp.results import models as trained_models
@@ -25,7 +25,7 @@ from cdp.training.plan import TrainingPlan
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
 def evaluate(run: Run, config: EvaluationConfig) -> int:
     """Evaluate a retriever on a benchmark."""
-    note(*(sent.sentence for sent in sending.for_evaluation(run.workspace, config)))
+    note_sent(sending.for_evaluation(run.workspace, config))
     return run.started(jobs.start(run.workspace, "evaluation", config))
 
 
@@ -54,8 +54,8 @@ def _cells(row: ResultRow) -> dict[str, Any]:
         "judged per": row.judged_per,
         "recipe": row.retriever,
         "seeds": row.seeds if row.trained else "",
-        "index": "" if row.index_bytes is None else size(row.index_bytes),
-        "ms per query": "" if row.query_ms is None else f"{row.query_ms:.3g}",
+        "index": if_known(row.index_bytes, size),
+        "ms per query": if_known(row.query_ms, "{:.3g}".format),
         "benchmark": row.place,
         "read with": ", ".join(row.words),
         "start": row.start,
@@ -79,14 +79,14 @@ def compare(
     # Holm's correction counts the runs of the project alone.
     own = board.list_evaluations(run.workspace, run.scope)
     comparison = differences.compare(run.workspace, baseline, retriever, evaluations=own)
-    comparison = comparison.on(benchmark) if benchmark else comparison
-    run.json = run.json or format == "json"
+    if benchmark:
+        comparison = comparison.on(benchmark)
 
+    run.json = run.json or format == "json"
     if not run.json and format != "table":
         return run.say(None, paper.write(comparison, format).removesuffix("\n"))
 
     remarks = board.remarks(comparison.rows)
-
     if comparison.left_out and retriever is None:
         left = counted(comparison.left_out, "training")
         remarks.append(f"{left} of studies left out: --retriever NAME compares them, results list names them.")
@@ -97,13 +97,16 @@ def compare(
 def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
     """Return the table of a paper, then each difference with its tests, and the remarks."""
     table = paper.paper_table(comparison)
-    heads = ("NDCG@10", *table.columns)
-    scores = [dict(zip(heads, (name, *map(TableCell.shown, cells)), strict=True)) for name, cells in table.rows]
-    parts = [answers.table(scores, heads, "no results to compare")]
+    heads, scores = ("NDCG@10", *table.columns), []
+    for name, cells in table.rows:
+        scores.append(dict(zip(heads, (name, *map(TableCell.shown, cells)), strict=True)))
 
+    parts = [answers.table(scores, heads, "no results to compare")]
     rows = [_difference(row) for row in comparison.rows if row.difference is not None]
     if rows:
-        columns = [*rows[0]] if any(row.marks for row in comparison.rows) else [*rows[0]][:-1]
+        columns = [*rows[0]]
+        if not any(row.marks for row in comparison.rows):
+            columns.remove("marks")
         parts.append(f"Differences from {comparison.baseline}:\n{answers.table(rows, columns)}")
 
     if table.notes:
@@ -115,15 +118,20 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
 
 
 def _difference(row: ResultRow) -> dict[str, Any]:
-    """Return the cells of a difference; the last, its marks, stand in a table where a row has any."""
+    """Return the cells of a difference; its marks stand in a table where a row has any."""
     assert row.difference is not None
-    dagger = "†" if row.significant else ""
+    difference, between = signed(row.difference), interval((row.low, row.high), sign=True)
+    if row.significant:
+        difference += "†"
+    if row.withheld:
+        between = "withheld"
+
     return {
         "benchmark": row.place,
         "retriever": row.retriever,
         "NDCG@10": row.score,
-        "difference": f"{signed(row.difference)}{dagger}",
-        "95% interval": "withheld" if row.withheld else interval((row.low, row.high), sign=True),
+        "difference": difference,
+        "95% interval": between,
         "p (t)": p_value(row.p_t),
         "p (seeds)": p_value(row.p_seeds),
         "p (Holm)": p_value(row.p_holm),
@@ -172,7 +180,7 @@ def train(
     begun = training.start(
         run.workspace,
         config,
-        benchmarks=[name_and_split(text) for text in evaluate or ()],
+        benchmarks=list(map(name_and_split, evaluate or ())),
         allow_incomplete=allow_incomplete,
         allow_leakage=allow_leakage,
     )
@@ -185,7 +193,7 @@ def _plan(plan: TrainingPlan) -> dict[str, Any]:
     return {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
         "steps": f"{plan.steps:,} of {plan.settings.loop.batch_size} pairs",
-        "time": "unknown" if plan.seconds is None else f"{duration(plan.seconds)} without evaluations",
+        "time": if_known(plan.seconds, lambda seconds: f"{duration(seconds)} without evaluations", "unknown"),
         **{f"licence, {what}": text for what, text in plan.licences.items()},
         "note": plan.notes,
     }
@@ -226,7 +234,7 @@ def models_show(run: Run, retriever: Trained) -> int:
         "bytes": size(model.bytes),
         "files": [f"{path}: {size(n)}" for path, n in model.files],
         "scores": [" ".join([f"{s.benchmark}: NDCG@10 {s.ndcg:.2f}", *s.badges]) for s in model.scores],
-        "faults": [fault.sentence.replace("**", "") for fault in model.faults],
+        "faults": [fault.text for fault in model.faults],
     }
     return run.say(value, view)
 
@@ -247,7 +255,7 @@ def models_push(
     allowed = {"allow_leakage": allow_leakage, "allow_incomplete": allow_incomplete}
     model, where = models.push(run.workspace, retriever, repository, public=public, **allowed)
     for fault in model.faults:
-        warn(fault.sentence.replace("**", ""))
+        warn(fault.text)
 
     return run.say(where, where)
 

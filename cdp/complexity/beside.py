@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,12 @@ def rarity(texts: Sequence[str], language: str = "en") -> NDArray[np.float64]:
     is a mean, so that longer queries have no more of it.
     """
     words = content_words_of(texts, language)
-    having = Counter(word for of_text in words for word in of_text)
+    having = Counter(chain.from_iterable(words))
     bits = {word: np.log2(len(words) / n) for word, n in having.items()}
-    return np.array([np.mean([bits[w] for w in of_text]) if of_text else 0.0 for of_text in words], dtype=np.float64)
+
+    means = np.zeros(len(words))
+    for i, of_text in enumerate(words):
+        if of_text:
+            means[i] = np.mean([bits[word] for word in of_text])
+
+    return means

@@ -124,7 +124,9 @@ def _own(path: Path) -> frozenset[str]:
 
 def stopword_variants(language: str) -> tuple[str, ...]:
     """The lists that can be chosen for a language, the standard one first."""
-    return (STANDARD, QUESTION_WORDS_KEPT) if language in variants_with_question_words() else (STANDARD,)
+    if language in variants_with_question_words():
+        return STANDARD, QUESTION_WORDS_KEPT
+    return (STANDARD,)
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -47,11 +47,12 @@ _WORDS = {script: re.compile(f"[{_SCRIPTS[script]}\u0300-\u036f'’]+") for scri
 
 def _listed_by(languages: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """For each function word the languages that have it."""
-    by_word: dict[str, list[str]] = {}
+    by_word: dict[str, list[str]] = defaultdict(list)
     for language, words in languages.items():
         for word in set(words):
-            by_word.setdefault(word, []).append(language)
-    return by_word
+            by_word[word].append(language)
+
+    return dict(by_word)
 
 
 _LISTED_BY = {script: _listed_by(languages) for script, languages in FUNCTION_WORDS.items()}
@@ -82,6 +83,8 @@ MIN_HIRAGANA_SHARE = 0.08
 MIN_KATAKANA_SHARE = 0.5
 
 _EAST_ASIAN = ("Han", "Hiragana", "Katakana")
+# Scripts as ``main_script`` names them.
+_MAIN_SCRIPTS = {"East Asian", *_SCRIPTS}.difference(_EAST_ASIAN)
 
 MIN_FUNCTION_WORD_SHARE = 0.08
 # The best language needs this share of the words from its list, and this many times the score of the next. A word's
@@ -94,27 +97,31 @@ def guess_language(text: str) -> str:
     if text.isascii():  # as most are
         words = text.encode("ascii").translate(_WORDS_OF_ASCII)
         letters = len(words) - words.count(b" ") - words.count(b"'")
-        return _by_function_words(words.decode().split(), "Latin") if letters >= MIN_LETTERS else UNKNOWN
+        if letters < MIN_LETTERS:
+            return UNKNOWN
+        return _by_function_words(words.decode().split(), "Latin")
 
-    by_script = Counter({"Latin": len(_NO_ASCII_LETTERS.sub("", text))})
+    counts = Counter({"Latin": len(_NO_ASCII_LETTERS.sub("", text))})
     for letter, n in Counter(_ASCII.sub("", text)).items():
-        by_script[_script_of(letter)] += n
+        counts[_script_of(letter)] += n
 
-    counts = {script: by_script[script] for script in _LETTERS if by_script[script]}
-    syllabic = sum(counts.get(script, 0) for script in _EAST_ASIAN)
-    weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in _EAST_ASIAN}
+    syllabic = counts["Han"] + counts["Hiragana"] + counts["Katakana"]
+    weights = {script: counts[script] for script in _MAIN_SCRIPTS}
+    weights["Hangul"] *= SYLLABIC_WEIGHT
     weights["East Asian"] = SYLLABIC_WEIGHT * syllabic
 
-    script = max(weights, key=lambda s: weights[s])
+    script = max(weights, key=weights.__getitem__)
     if 2 * weights[script] <= sum(weights.values()):
         return UNKNOWN
 
-    enough = MIN_SYLLABLES * SYLLABIC_WEIGHT if script in ("East Asian", "Hangul") else MIN_LETTERS
+    enough = MIN_LETTERS
+    if script in ("East Asian", "Hangul"):
+        enough = MIN_SYLLABLES * SYLLABIC_WEIGHT
     if weights[script] < enough:
         return UNKNOWN
 
     if script == "East Asian":
-        hiragana, katakana = counts.get("Hiragana", 0), counts.get("Katakana", 0)
+        hiragana, katakana = counts["Hiragana"], counts["Katakana"]
         japanese = hiragana >= MIN_HIRAGANA_SHARE * syllabic or katakana >= MIN_KATAKANA_SHARE * syllabic
         return "ja" if japanese else "zh"
 
@@ -139,14 +146,19 @@ LEAD_OVER_OWN = 3.0
 def language_beside(code: str, text: str) -> str:
     """Return the language of a text in a set in the language ``code``: another one of its script where function words
     leave little doubt, else ``code``."""
-    script = _SCRIPT_OF_LANGUAGE.get(code, "")
-    found = _words_of(text, script) if script else []
-    if not found or _FOREIGN[code].isdisjoint(found):
+    script = _SCRIPT_OF_LANGUAGE.get(code)
+    if script is None:
+        return code
+
+    found = _words_of(text, script)
+    if _FOREIGN[code].isdisjoint(found):
         return code
 
     scores = _scores(found, script)
     other = _by_function_words(found, script)
-    return other if other != UNKNOWN and scores[other] >= LEAD_OVER_OWN * scores[code] else code
+    if other == UNKNOWN or scores[other] < LEAD_OVER_OWN * scores[code]:
+        return code
+    return other
 
 
 @lru_cache(maxsize=1 << 14)
@@ -159,16 +171,18 @@ def main_script(text: str) -> str:
     """The script that more than half of the letters of a text are in, Han and kana as one; empty where none is."""
     if text.isascii():
         return "Latin" if any(map(str.isalpha, text)) else ""
-    counts = {script: script_letters(text, script) for script in (*_LETTERS, "East Asian")}
-    for part in _EAST_ASIAN:
-        del counts[part]
-    script = max(counts, key=lambda name: counts[name])
+
+    counts = {script: script_letters(text, script) for script in _MAIN_SCRIPTS}
+    script = max(counts, key=counts.__getitem__)
     return script if 2 * counts[script] > sum(counts.values()) else ""
 
 
 def script_letters(text: str, script: str) -> int:
     """How many letters of a script, as ``main_script`` names it, a text has; 0 for no script."""
-    parts = _EAST_ASIAN if script == "East Asian" else (script,) if script else ()
+    if not script:
+        return 0
+
+    parts = _EAST_ASIAN if script == "East Asian" else (script,)
     return sum(len(_LETTERS[part].findall(text)) for part in parts)
 
 

@@ -250,18 +250,17 @@ def language_of(code: str) -> Language:
     if code in LANGUAGES:
         return LANGUAGES[code]
 
-    caution = (
-        f"; {WITHOUT_SPACES[code]} is written without spaces, so these are phrases and CW is far too low"
-        if code in WITHOUT_SPACES
-        else "; not one of the paper's languages"
-    )
+    caution, stopwords = "not one of the paper's languages", "Stopwords ISO, as installed"
+    if code in WITHOUT_SPACES:
+        caution = f"{WITHOUT_SPACES[code]} is written without spaces, so these are phrases and CW is far too low"
+    if code in WITHOUT_LIST:
+        stopwords = "none is known, so every word counts and CW is too high"
 
-    listed = "Stopwords ISO, as installed"
     return Language(
         code,
         WITHOUT_SPACES.get(code) or WITHOUT_LIST.get(code) or code,
-        "runs of letters, digits and combining marks" + caution,
-        "none is known, so every word counts and CW is too high" if code in WITHOUT_LIST else listed,
+        f"runs of letters, digits and combining marks; {caution}",
+        stopwords,
         marked_words,
         as_in_paper=False,
     )

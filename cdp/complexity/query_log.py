@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cdp.base.workspace import shuffle_key
 from cdp.complexity.content_words import count_content_words
@@ -32,10 +33,14 @@ class QueryLog:
     @property
     def sentence(self) -> str:
         """``1,204 lines: 1,021 different queries, 183 repeated, 2 with hints of personal data.``"""
-        more = [f"{self.repeated:,} repeated"] if self.repeated else []
-        more += [f"{self.unusable:,} empty or too long"] if self.unusable else []
-        more += [f"{len(self.personal):,} with hints of personal data"] if self.personal else []
-        return f"{self.lines:,} lines: {', '.join([f'{len(self.queries):,} different queries', *more])}."
+        parts = [f"{len(self.queries):,} different queries"]
+        others = {"repeated": self.repeated, "empty or too long": self.unusable,
+                  "with hints of personal data": len(self.personal)}  # fmt: skip
+        for what, n in others.items():
+            if n:
+                parts.append(f"{n:,} {what}")
+
+        return f"{self.lines:,} lines: {', '.join(parts)}."
 
 
 def distinct(texts: Iterable[str]) -> QueryLog:
@@ -79,9 +84,10 @@ def sample(queries: Sequence[str], n: int, *, language: str = "en", seed: int = 
     """
     if n >= len(queries):
         return list(queries)
+
     cw = count_content_words(queries, language)
-    drawn = [shuffle_key(seed, query) for query in queries]
+    drawn = list(map(partial(shuffle_key, seed), queries))
     order = sorted(range(len(queries)), key=lambda i: (cw[i], len(queries[i].split()), drawn[i]))
     start = int.from_bytes(shuffle_key(f"start {seed}")[:4]) / 2**32
     chosen = {order[int((i + start) * len(queries) / n)] for i in range(n)}
-    return [query for i, query in enumerate(queries) if i in chosen]
+    return [queries[i] for i in sorted(chosen)]

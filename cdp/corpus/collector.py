@@ -96,28 +96,26 @@ class CheckedRow(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Checked rows as columns. ``places`` are their files and lines, ``words`` and ``characters`` those of their texts,
-    and ``queries`` is {number of a row: what came with it}."""
+    """Checked rows as columns. ``numbers``, of shape (3, n), are their places (files and lines), and the characters and
+    words of their texts. ``queries`` is {number of a row: what came with it}."""
 
     ids: pa.StringArray
     titles: pa.StringArray
     texts: pa.StringArray
-    words: NDArray[np.int64]
-    characters: NDArray[np.int64]
-    places: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     queries: Mapping[int, list[str]]
 
     def slice(self, start: int, stop: int) -> Columns:
         """Return some of rows that came without queries."""
-        ids, titles, texts, words, characters, places = (column[start:stop] for column in self[:-1])
-        return Columns(ids, titles, texts, words, characters, places, {})
+        ids, titles, texts = (column[start:stop] for column in self[:3])
+        return Columns(ids, titles, texts, self.numbers[:, start:stop], {})
 
     @classmethod
     def of(cls, rows: Sequence[CheckedRow]) -> Columns:
         ids, titles, texts = (arrow_texts(values) for values in list(zip(*rows, strict=True))[:3])
-        places = np.array([place(row.file, row.line or 0) for row in rows], np.int64)
-        queries = {i: row.queries for i, row in enumerate(rows) if row.queries}
-        return cls(ids, titles, texts, word_counts(texts), lengths(texts), places, queries)
+        places = [place(row.file, row.line or 0) for row in rows]
+        numbers = np.array([places, lengths(texts), word_counts(texts)], np.int64)
+        return cls(ids, titles, texts, numbers, {i: row.queries for i, row in enumerate(rows) if row.queries})
 
     @classmethod
     def joined(cls, parts: Sequence[Columns]) -> Columns:
@@ -130,10 +128,9 @@ class Columns(NamedTuple):
             queries.update((begin + i, found) for i, found in part.queries.items())
             begin += len(part.ids)
 
-        columns = list(zip(*parts, strict=True))
-        ids, titles, texts = map(pa.concat_arrays, columns[:3])
-        words, characters, places = map(np.concatenate, columns[3:-1])
-        return cls(ids, titles, texts, words, characters, places, queries)
+        *columns, numbers, _ = zip(*parts, strict=True)
+        ids, titles, texts = map(pa.concat_arrays, columns)
+        return cls(ids, titles, texts, np.concatenate(numbers, axis=1), queries)
 
 
 def place(file: int, line: Any) -> Any:
@@ -184,7 +181,7 @@ class Collector:
         if self._rows:
             self._parts.append(Columns.of(self._rows))
             self._rows = []
-        totals = np.cumsum(lengths(columns.titles) + columns.characters)
+        totals = np.cumsum(lengths(columns.titles) + columns.numbers[1])
         at = done = 0
         while at < len(totals):
             full = int(np.searchsorted(totals, done + ROW_GROUP_CHARACTERS - self._n_characters)) + 1
@@ -220,9 +217,10 @@ class Collector:
         batch = Columns.joined(parts)
         ids = batch.ids.to_pylist()
         contents = _content_hashes(batch.titles, batch.texts)
-        repeated = self._seen.add(ids, batch.places, contents)
+        places = batch.numbers[0]
+        repeated = self._seen.add(ids, places, contents)
 
-        documents, counts = list(batch[:3]), np.array([batch.characters, batch.words], np.uint32)
+        documents, counts = list(batch[:3]), batch.numbers[1:].astype(np.uint32)
         if repeated:
             fresh = np.delete(np.arange(len(ids)), list(repeated))
             rows = pa.Array.from_buffers(pa.int64(), len(fresh), [None, pa.py_buffer(fresh)])
@@ -242,7 +240,7 @@ class Collector:
         for i, earlier in sorted(repeated.items()):
             same, queries = earlier.content == contents[i], batch.queries.get(i, [])
             shown = excerpt(f"{ids[i]} | {batch.texts[i].as_py()[:EXCERPT_CHARACTERS]}")
-            rejected.append(self._duplicate(int(batch.places[i]), shown, earlier, same, bool(queries)))
+            rejected.append(self._duplicate(int(places[i]), shown, earlier, same, bool(queries)))
             if same and queries:
                 self.queries.setdefault(ids[i], []).extend(queries)
         return rejected

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
 from cdp.base.errors import InputError
@@ -515,7 +516,8 @@ class _Reading:
             else:
                 ids = arrow_texts([f"{prefix}{at}" for at in range(number, number + n)])
             titles = pc.fill_null(titles, arrow_texts([""])[0])
-            taken = Columns(ids, titles, texts, words, lengths(texts), place(file, chunk.lines), {})
+            numbers = np.array([place(file, chunk.lines), lengths(texts), words])
+            taken = Columns(ids, titles, texts, numbers, {})
 
         begin = 0
         for at in (*odd, n):

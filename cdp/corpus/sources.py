@@ -96,7 +96,7 @@ def _first_fault(source: Source, encoding: str, blocks: int = sys.maxsize) -> _F
             pending = len(decoder.getstate()[0])
 
             try:
-                _decode(decoder, block, encoding == "utf-8" and not pending)
+                decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 at = error.start - pending
                 what = f"byte 0x{error.object[error.start]:02X} at offset {offset + at:,} does not fit"
@@ -112,19 +112,6 @@ def _first_fault(source: Source, encoding: str, blocks: int = sys.maxsize) -> _F
             line += block.count(b"\n")
 
     return None
-
-
-def _decode(decoder: codecs.IncrementalDecoder, block: bytes, of_utf8: bool) -> None:
-    """Decode a block, the last if it is empty. Of whole characters of UTF-8 only the last three bytes."""
-    end = len(block)
-    while end > max(0, len(block) - 3) and block[end - 1] >= 0x80:
-        end -= 1
-    if of_utf8 and end and is_utf8(block[:end]):
-        with suppress(UnicodeDecodeError):
-            decoder.decode(block[end:])
-            return
-        decoder.reset()
-    decoder.decode(block, final=not block)
 
 
 def is_utf8(block: bytes) -> bool:

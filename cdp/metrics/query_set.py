@@ -6,12 +6,11 @@ are nested: the first M of them are the set at Q/Doc = M, so one pass gives Self
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 import numpy as np
@@ -159,7 +158,7 @@ def measure_query_set(
     has), and every measure at the full number. A document that cannot be measured goes to ``failures``.
     """
     failures, human_of = failures or Failures(), human or {}
-    functions = {name: measure.of_document for name, measure in MEASURES.items() if measure.of_document}
+    functions = _functions()
     if human is not None:
         functions = {"len_sim": lambda queries, known: document_len_sim(queries, known) if known else _NAN, **functions}
 
@@ -182,8 +181,8 @@ def measure_query_set(
 
     failures.close()
 
-    sizes = np.array([len(cw) for cw in counts], dtype=np.int64)
-    sums = np.array([cw.sum() for cw in counts], dtype=np.float64)
+    sizes = np.fromiter(map(len, counts), dtype=np.int64)
+    sums = np.fromiter(map(np.sum, counts), dtype=np.float64)
     most = int(sizes.max(initial=0))
     columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(DEPTHS) + 1 + len(functions)).T
     facts: dict[str, Any] = {"seed": seed, "sampled_from": sampled_from}
@@ -197,14 +196,21 @@ def measure_query_set(
             values.append(aggregate("self_bleu", column, n_queries=n, per_doc=depth, reason=reason, **facts))
 
     per_document = dict(zip(("self_bleu", *functions), columns[len(DEPTHS) :], strict=True))
-    reasons = {name: f"{MEASURES[name].title} is not defined." for name in functions}
-    reasons |= {"self_bleu": reason, "len_sim": "No document has human queries."}
-    values += [aggregate(name, column, reason=reasons[name], **whole) for name, column in per_document.items()]
+    reasons = {"self_bleu": reason, "len_sim": "No document has human queries."}
+    for name, column in per_document.items():
+        undefined = reasons.get(name, f"{MEASURES[name].title} is not defined.")
+        values.append(aggregate(name, column, reason=undefined, **whole))
+
     values.append(mean_over_queries("cw", sums, sizes, reason=NO_QUERY, **whole))
     per_document["cw"] = sums / np.maximum(sizes, 1)
     cw = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
 
     return QuerySetMeasures(values, ids, per_document, cw, n_empty, failures.n)
+
+
+def _functions() -> dict[str, Callable[[Sequence[str], Sequence[str]], float]]:
+    """The measures that are computed document by document, from outside this package."""
+    return {name: measure.of_document for name, measure in MEASURES.items() if measure.of_document}
 
 
 def _counted(
@@ -213,8 +219,9 @@ def _counted(
     """The content words of each document's queries, None where they cannot be counted."""
 
     def together(queries_of: list[list[str]]) -> list[NDArray[np.int64]]:
-        counted = count_content_words((query for queries in queries_of for query in queries), language)
-        return np.split(counted, np.cumsum([len(queries) for queries in queries_of])[:-1])
+        counted = count_content_words(chain.from_iterable(queries_of), language)
+        ends = list(accumulate(map(len, queries_of)))
+        return np.split(counted, ends[:-1])
 
     names = [name for name, _ in documents]
     return failures.batch(together, [queries for _, queries in documents], names.__getitem__, "\n".join)
@@ -222,10 +229,16 @@ def _counted(
 
 def _nested_self_bleu(queries: Sequence[str]) -> list[float]:
     """Self-BLEU of the first M queries for each M of ``DEPTHS``, then of all; NaN for fewer than two."""
-    cut = [tokens(query) for query in queries]
-    depths = [min(depth, len(cut)) for depth in (*DEPTHS, len(cut))]
-    at = {n: sum(bleu_against_others(cut[:n])) / n if n > 1 else _NAN for n in set(depths)}
-    return [at[depth] for depth in depths]
+    cut = list(map(tokens, queries))
+    found = {0: _NAN, 1: _NAN}
+    values = []
+    for depth in (*DEPTHS, len(cut)):
+        n = min(depth, len(cut))
+        if n not in found:
+            found[n] = sum(bleu_against_others(cut[:n])) / n
+        values.append(found[n])
+
+    return values
 
 
 # The measures of a query set that need no model, kept beside it until it changes.
@@ -286,17 +299,20 @@ def quick(
     """
     language = load_manifest(workspace, query_set.corpus_id).counted_language
     reference = query_sets.state(workspace, human) if human else ""
-    plugged_in = sorted(name for name, measure in MEASURES.items() if measure.of_document)
     content = query_sets.state(workspace, query_set)
-    first = [] if per_doc is None else [str(per_doc)]
-    key = sha256_text(VERSION, content, reference, language, *plugged_in, *first)[:16]
+    measured_on = [VERSION, content, reference, language, *sorted(_functions())]
+    if per_doc is not None:
+        measured_on.append(str(per_doc))
 
+    key = sha256_text(*measured_on)[:16]
     path = query_sets.files(workspace, query_set.id).measures / f"{key}.json"
     with suppress(WorkspaceError):  # none yet, or damaged
         return ANSWERS.get(path, "quick", lambda: checked(QuickMeasures, read_json(path), path))
 
     failures = failures or Failures()
-    known = {line.document_id: line.queries for line in query_sets.read_queries(workspace, human.id)} if human else None
+    known: dict[str, Sequence[str]] | None = None
+    if human:
+        known = {line.document_id: line.queries for line in query_sets.read_queries(workspace, human.id)}
 
     def documents() -> Iterator[IdWithQueries]:
         for done, line in enumerate(query_sets.read_queries(workspace, query_set.id)):
@@ -309,18 +325,25 @@ def quick(
         raise InputError(f"The query set {query_set.id} has no queries yet.", hint="Generate or import some first.")
 
     most = max(value.per_doc for value in measured.values)
-    of_each = zip(measured.document_ids, measured.per_document["self_bleu"].tolist(), strict=True)
+    by_per_doc = {}
+    for value in measured.values:
+        if value.name == "self_bleu" and value.value is not None:
+            by_per_doc[value.per_doc] = value.value
+
+    of_each = measured.per_document["self_bleu"]
+    defined = of_each.astype(object)
+    defined[np.isnan(of_each)] = None
     found = QuickMeasures(
         query_set=query_set.id,
         language=language,
         kept=path.name,
         measures=[value for value in measured.values if value.per_doc == most],
-        by_per_doc={v.per_doc: v.value for v in measured.values if v.name == "self_bleu" and v.value is not None},
+        by_per_doc=by_per_doc,
         cw=profile(measured.cw),
-        documents={name: None if math.isnan(value) else value for name, value in of_each},
+        documents=dict(zip(measured.document_ids, defined.tolist(), strict=True)),
         n_empty=measured.n_empty,
         n_failed=measured.n_failed,
-        failed=[{name: line[name] for name in ("id", "reason")} for line in failures.first],
+        failed=[{"id": line["id"], "reason": line["reason"]} for line in failures.first],
         query_set_hash=content,
         method=query_set.method or query_set.kind,
         human=human.id if human else "",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,10 +98,10 @@ def load_encoder(
     def encode(texts: list[str]) -> NDArray[np.float64]:
         if not texts:
             return np.zeros((0, 1))
-        clean = [_encodable(text) for text in texts]
-        return unit_vectors(
-            model.encode_query(clean, prompt=prompt, batch_size=batch_size, show_progress_bar=False), len(texts)
-        )
+
+        clean = list(map(_encodable, texts))
+        vectors = model.encode_query(clean, prompt=prompt, batch_size=batch_size, show_progress_bar=False)
+        return unit_vectors(vectors, len(texts))
 
     return encode
 
@@ -108,17 +109,19 @@ def load_encoder(
 def _bi_encoder(workspace: Workspace, threshold: float | None, batch_size: int, note: str = "") -> PairScorer:
     """The cosine of two embeddings in place of a cross-encoder's score."""
     encode = load_encoder(STAND_IN_MODEL, workspace, batch_size=batch_size)
+    if threshold is None:
+        threshold = CALIBRATED_THRESHOLD
 
     def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        rows: dict[str, int] = {}
-        for pair in pairs:
-            for text in pair:
-                rows.setdefault(text, len(rows))
-        vectors = encode(list(rows))
-        left, right = ([rows[pair[side]] for pair in pairs] for side in (0, 1))
-        return np.einsum("ij,ij->i", vectors[left], vectors[right]) if len(pairs) else np.zeros(0)
+        if not len(pairs):
+            return np.zeros(0)
 
-    return PairScorer(STAND_IN, STAND_IN_MODEL, CALIBRATED_THRESHOLD if threshold is None else threshold, score, note)
+        rows: dict[str, int] = {}
+        at = [rows.setdefault(text, len(rows)) for text in chain.from_iterable(pairs)]
+        vectors = encode(list(rows))
+        return np.einsum("ij,ij->i", vectors[at[::2]], vectors[at[1::2]])
+
+    return PairScorer(STAND_IN, STAND_IN_MODEL, threshold, score, note)
 
 
 def _cross_encoder(
@@ -140,7 +143,7 @@ def _cross_encoder(
 
     def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
         scores = model.predict(
-            [(_encodable(a), _encodable(b)) for a, b in pairs],
+            [tuple(map(_encodable, pair)) for pair in pairs],
             batch_size=batch_size,
             show_progress_bar=False,
             activation_fn=torch.nn.Identity() if logits else torch.nn.Sigmoid(),

@@ -25,6 +25,11 @@ class Fault:
     kind: str
     sentence: str
 
+    @property
+    def text(self) -> str:
+        """The sentence without Markdown."""
+        return self.sentence.replace("**", "")
+
 
 @dataclass(frozen=True)
 class Score:

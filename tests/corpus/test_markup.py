@@ -83,6 +83,15 @@ TEXTS = {
     ),
     "readings": ("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字<rt>じ</rt></ruby></p>", "漢字"),
     "controls": ("<p>Pay at the desk.</p><button>Log in</button><select><option>EN</select>", "Pay at the desk."),
+    "notes": (
+        "<p>The fee<a role='doc-noteref'>1</a> is low.</p><p>Since May. <a role='doc-backlink'>↩︎</a></p>",
+        "The fee¹ is low.\n\nSince May.",
+    ),
+    "limits of a sum": (
+        "<p>It is <math><munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>"
+        "<mi>i</mi></math>.</p>",
+        "It is ∑_(i=1)^n i .",
+    ),
     "quotation marks": ("<p>She said <q>no</q>.</p>", "She said “no”."),
 }  # fmt: skip
 

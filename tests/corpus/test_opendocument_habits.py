@@ -79,6 +79,11 @@ BOX = frame(f"<draw:text-box>{p('In a box.')}</draw:text-box>")
 HIDDEN = f'<text:section text:display="none">{p("Inside.")}</text:section>'
 DELETED = f"<text:tracked-changes><text:deletion>{p('Old.')}</text:deletion></text:tracked-changes>"
 CONTENTS = f"<text:table-of-content><text:index-body>{p('Scope 3')}</text:index-body></text:table-of-content>"
+ENTRY = "<text:index-title-template>Word, page</text:index-title-template>"
+INDEX = (
+    f"<text:alphabetical-index><text:alphabetical-index-source>{ENTRY}</text:alphabetical-index-source>"
+    f"<text:index-body>{p('harbour, 1')}</text:index-body></text:alphabetical-index>"
+)
 NESTED = f"<text:list><text:list-item>{p('b')}</text:list-item></text:list>"
 
 
@@ -97,6 +102,7 @@ NESTED = f"<text:list><text:list-item>{p('b')}</text:list-item></text:list>"
         (HIDDEN + p("Out."), ["Out."]),
         (DELETED + p("New."), ["New."]),
         (CONTENTS + p("Text."), ["Text."]),
+        (INDEX, ["harbour, 1"]),
         (f"<text:list><text:list-item>{p('a')}{NESTED}</text:list-item></text:list>", ["a", "b"]),
         (p("Name: <text:placeholder>&lt;Your name&gt;</text:placeholder>"), ["Name:"]),
     ],
@@ -123,6 +129,8 @@ def row(*cells: str) -> str:
 EMPTY = '<table:table-cell table:number-columns-repeated="2"/>'
 INNER = f"<table:table>{row('x', '1')}{row('y', '2')}</table:table>"
 COVERED = "<table:covered-table-cell/>"
+ACROSS = f'<table:table-cell table:number-columns-spanned="2">{p("Both")}</table:table-cell>'
+DOWN = f'<table:table-cell table:number-rows-spanned="2">{p("Both")}</table:table-cell>'
 
 
 @pytest.mark.parametrize(
@@ -131,7 +139,11 @@ COVERED = "<table:covered-table-cell/>"
         (row("Team", "Won", "Lost") + row("Quay", "3", "3") + row("Mill", "", "2"),
          "Team | Won | Lost\nQuay | 3 | 3\nMill |  | 2"),
         (row("a", "b", "c", "d") + row("e", EMPTY, "f"), "a | b | c | d\ne |  |  | f"),
-        (row("a", "b", "c") + row("Both", COVERED, "5"), "a | b | c\nBoth |  | 5"),
+        # Pandoc writes no covered cells.
+        (row("a", "b", "c") + row(ACROSS, COVERED, "5"), "a | b | c\nBoth |  | 5"),
+        (row("a", "b", "c") + row(ACROSS, "5"), "a | b | c\nBoth |  | 5"),
+        (row("a", "b") + row(DOWN, "5") + row(COVERED, "6"), "a | b\nBoth | 5\n| 6"),
+        (row("a", "b") + row(DOWN, "5") + row("6"), "a | b\nBoth | 5\n| 6"),
         (row("Size", f"<table:table-cell>{INNER}</table:table-cell>"), "Size | x, 1; y, 2"),
     ],
 )  # fmt: skip

@@ -272,29 +272,57 @@ def test_words_of_a_narrow_table_stand_in_their_columns(gap: float, tmp_path: Pa
         assert text_of(found).split("\n")[2:] == [" | ".join(row) for row in rows]
 
 
+def test_a_row_of_the_longest_texts_stays_one_and_marks_of_items_are_no_cells(tmp_path: Path) -> None:
+    """The words of the first stand evenly, as in a justified line. The second touch what they mark."""
+    page = canvas(tmp_path / "a.pdf")
+    rows = [("Ship", "Built", "Crew"), ("Anna", "1920", "4"), ("Petrel", "193111", "Twelve"), ("Elma", "1999", "7")]
+    widths = [page.stringWidth(text, "Helvetica", 10) + 15 for text in rows[2]]
+    for n, row in enumerate(rows):
+        for at, text in enumerate(row):
+            page.drawString(60 + sum(widths[:at]), 720 - 14 * n, text)
+    for n, line in enumerate(["Ropes and hooks,", "lamps for the quay,", "nets and sails."]):
+        page.drawRightString(70, 600 - 14 * n, f"{n + 1}.")
+        page.drawString(70, 600 - 14 * n, line)
+    page.save()
+    with read_documents(tmp_path / "a.pdf", ReadOptions(passages=0)) as found:
+        table, items = text_of(found).split("\n\n")
+    assert table.split("\n") == [" | ".join(row) for row in rows]
+    assert "|" not in items
+
+
 @pytest.mark.parametrize("turn", [0, 90])
-@pytest.mark.parametrize("ruled", ["between the cells", "across the letters"])
-def test_cells_that_touch_are_parted_by_the_lines_between_them(ruled: str, turn: int, tmp_path: Path) -> None:
-    """Their words would be glued. A line that crosses letters of one row is no border of cells."""
+@pytest.mark.parametrize("ruled", ["between the cells", "not at all", "across the letters"])
+def test_cells_that_touch_are_parted(ruled: str, turn: int, tmp_path: Path) -> None:
+    """By the lines between them, else where texts of their own begin. A line that crosses letters of one row is no
+    border of cells."""
     page = canvas(tmp_path / "a.pdf", (HEIGHT, WIDTH) if turn else (WIDTH, HEIGHT))
     page.setPageRotation(turn)
     if turn:
         page.translate(HEIGHT, 0)
         page.rotate(90)
 
-    rows = [("Dune field", "1250", "north"), ("Fen", "7", "south"), ("Moor", "12345", "the east"), ("Heath", "88", "w")]
+    rows = [
+        ("Dune field", "1250", "north"),
+        ("Fen", "7", "south"),
+        ("Moor", "12345", "the east"),
+        ("Heath", "88", "west"),
+    ]
     for n, (name, count, side) in enumerate(rows):
         y = 700 - 14 * n
-        page.drawRightString(150, y, name)
-        page.drawString(150, y, count)
+        if ruled == "across the letters":
+            page.drawString(150 - page.stringWidth(name, "Helvetica", 10), y, name + count)
+        else:
+            page.drawRightString(150, y, name)
+            page.drawString(150, y, count)
         page.drawString(260, y, side)
-        for x in (90, 150 if ruled == "between the cells" else 153, 230, 330):
+        borders = {"between the cells": (90, 150, 230, 330), "across the letters": (90, 153, 230, 330)}
+        for x in borders.get(ruled, ()):
             page.line(x, y - 4, x, y + 10)
     page.save()
 
     with read_documents(tmp_path / "a.pdf", ReadOptions(passages=0)) as found:
-        if ruled == "between the cells":
-            parted = "Dune field | 1250 | north\nFen | 7 | south\nMoor | 12345 | the east\nHeath | 88 | w"
+        if ruled != "across the letters":
+            parted = "Dune field | 1250 | north\nFen | 7 | south\nMoor | 12345 | the east\nHeath | 88 | west"
             assert text_of(found) == parted
         else:
             assert "Moor12345 | the east" in text_of(found)

@@ -114,6 +114,21 @@ def test_a_sheet_is_a_table_and_what_is_hidden_is_counted(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_hidden_rows_and_columns_are_left_out_and_counted(tmp_path: Path) -> None:
+    def fill(workbook: Any) -> None:
+        sheet = workbook.active
+        for row in (["Ship", "Code", "Crew"], ["Anna", "x1", 4], ["Sold", "x2", 5], ["Berta", "x3", 7]):
+            sheet.append(row)
+        sheet.row_dimensions[3].hidden = True
+        sheet.column_dimensions["B"].hidden = True
+        sheet.column_dimensions.group("D", "XFD", hidden=True)
+
+    found, report = blocks(book(tmp_path / "a.xlsx", fill))
+    assert found[1:] == [Block("Ship | Crew\nAnna | 4\nBerta | 7", 0, 1, 1)]
+    assert report.removed == {"hidden rows and columns": 6}
+
+
+@pytest.mark.slow
 def test_formulas_without_results_are_said(tmp_path: Path) -> None:
     _, report = blocks(book(tmp_path / "a.xlsx", lambda workbook: workbook.active.append(["Sum", "=1+1"])))
     assert report.notes == ["1 formula without a result: save it in a spreadsheet program"]

@@ -58,6 +58,7 @@ def inserted(text: str) -> str:
     return f'<w:ins w:id="2">{run(text)}</w:ins>'
 
 
+CHOICES = '<w:ddList><w:result w:val="1"/><w:listEntry w:val="Red"/><w:listEntry w:val="Green"/></w:ddList>'
 MARK = "<w:rPr><w:del w:id='9'/></w:rPr>"
 BOX = f"<wps:txbx><w:txbxContent>{paragraph('In the box.')}</w:txbxContent></wps:txbx>"
 OLD_BOX = f"<v:textbox><w:txbxContent>{paragraph('In the box.')}</w:txbxContent></v:textbox>"
@@ -113,6 +114,19 @@ FIELD = (
             ["Beforehand.", "In the box."],
         ),
         (paragraph("Old.", f"<w:r><w:pict><v:shape>{OLD_BOX}</v:shape></w:pict></w:r>"), ["Old.", "In the box."]),
+        (
+            paragraph("Old.", '<w:r><w:pict><v:shape><v:textpath string="Word art"/></v:shape></w:pict></w:r>'),
+            ["Old.", "Word art"],
+        ),
+        # The choices of an old form.
+        (
+            paragraph("Paint: ", f"<w:r><w:fldChar><w:ffData>{CHOICES}</w:ffData></w:fldChar></w:r>"),
+            ["Paint: Green"],
+        ),
+        # Hidden by the style, and a hidden row.
+        (paragraph("Top of Form", style="Unseen") + paragraph("Seen."), ["Seen."]),
+        (paragraph("Seen.", run(" Hidden.", '<w:rStyle w:val="Unseen"/>')), ["Seen."]),
+        (grid(row("a", "b"), row("c", "d", properties="<w:hidden/>"), row("e", "f")), ["a | b\ne | f"]),
         # Headings by the name of the style, by one that it is based on, and by their level.
         (paragraph("Scope", style="berschrift1") + paragraph("Text."), ["# Scope", "Text."]),
         (paragraph("Scope", style="Kapitel"), ["# Scope"]),

@@ -22,7 +22,7 @@ from cdp.base.registry import Registered, Registry
 from cdp.base.text import PhaseProgress, counted, silent
 from cdp.corpus.documents import UNSPACED_LETTERS
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.passages import Block
+from cdp.corpus.passages import Block as Block
 from cdp.corpus.sources import Source
 
 
@@ -200,19 +200,3 @@ def format_of(source: Source, options: ReadOptions) -> FileFormat:
         hint=f"Known endings: {', '.join(file_suffixes())}, .zip; or set the format.",
         file=source.name,
     )
-
-
-__all__ = [
-    "READERS",
-    "BadRow",
-    "Block",
-    "Chunk",
-    "DocumentFormat",
-    "FileFormat",
-    "Item",
-    "Report",
-    "Row",
-    "RowFormat",
-    "file_suffixes",
-    "format_of",
-]  # fmt: skip

@@ -31,10 +31,10 @@ _STARTS = frozenset(
 _ENDINGS = ("est", "ness", "less", "ment", "ward", "wards", "ways", "ability")
 
 # Scripts whose lines are joined without a space, with their punctuation.
-_EAST_ASIAN = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef"
-_SEAM = re.compile(f"(?<=[{UNSPACED_LETTERS}{_EAST_ASIAN}])\r(?=[{UNSPACED_LETTERS}{_EAST_ASIAN}])")
-_GAP = re.compile(f"(?<=[{_EAST_ASIAN}]) (?=[{_EAST_ASIAN}])")
-_EAST_ASIAN_CHARACTER = re.compile(f"[{_EAST_ASIAN}]")
+EAST_ASIAN = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef"
+_SEAM = re.compile(f"(?<=[{UNSPACED_LETTERS}{EAST_ASIAN}])\r(?=[{UNSPACED_LETTERS}{EAST_ASIAN}])")
+_GAP = re.compile(f"(?<=[{EAST_ASIAN}]) (?=[{EAST_ASIAN}])")
+_EAST_ASIAN_CHARACTER = re.compile(f"[{EAST_ASIAN}]")
 
 # Letters and their marks, without the digits and the punctuation of these scripts.
 _RTL = (

@@ -10,6 +10,7 @@ from typing import Any
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
 from cdp.corpus.readers.packages import (
+    WORD_ART,
     Flow,
     Kind,
     Package,
@@ -21,18 +22,16 @@ from cdp.corpus.readers.packages import (
     child,
     child_of,
     graphics,
-    is_hidden,
+    is_on,
     name,
     prune,
     within,
 )
 from cdp.corpus.readers.walk import blocks, formula
 
-# Parts that hold text, by their place in the package of every writer.
 PARTS = {
     r"/document\d*\.xml$": "text", r"/footnotes\d*\.xml$": "footnotes", r"/endnotes\d*\.xml$": "endnotes",
-    r"/comments\d*\.xml$": Kind.COMMENTS, r"/(header|footer)\d*\.xml$": Kind.HEADERS,
-    r"/charts/chart\d*\.xml$": "charts", r"/diagrams/data\d*\.xml$": "SmartArt",
+    r"/(header|footer)\d*\.xml$": Kind.HEADERS,
 }  # fmt: skip
 UNREAD = "it holds other documents (altChunk), which are not read"
 NOTES = {"w:footnoteReference": "footnotes", "w:endnoteReference": "endnotes"}
@@ -54,14 +53,17 @@ class _Word(Flow):
     def __init__(self, package: Package, report: Report) -> None:
         super().__init__(report)
         self.package = package
-        self.part = package.of_kind("officeDocument")[0]
+        self.part = package.main
         # {id: (name, level of outline or 0, style it is based on)}. Names of built-in styles are always English.
         self.styles: dict[str, tuple[str, int, str]] = {}
+        self.hidden: set[str] = set()  # styles of text that is not shown
 
         for style in (style for root in self._related("styles") for style in within(root, "w:style")):
             level = _value(style, "w:pPr", "w:outlineLvl")
             of = (_value(style, "w:name").lower(), int(level) + 1 if level.isdigit() else 0, _value(style, "w:basedOn"))
             self.styles[attribute(style, "w:styleId")] = of
+            if is_on(style, "w:rPr", "w:vanish"):
+                self.hidden.add(attribute(style, "w:styleId"))
 
         self.notes = {
             (kind, attribute(note, "w:id")): note
@@ -82,9 +84,6 @@ class _Word(Flow):
         yield from blocks(page, self.report)
         for note in self.notes.values():
             self.report.remove(all_text(note), "notes without a mark")
-        for kind, removed in (("comments", Kind.COMMENTS), ("header", Kind.HEADERS), ("footer", Kind.HEADERS)):
-            for root in self._related(kind):
-                self.report.remove(all_text(root), removed)
 
     def _left_out(self, item: Any, kind: str) -> str | None:
         if kind in ("w:del", "w:moveFrom") and name(item.getparent()) not in ("w:rPr", "w:trPr"):
@@ -97,7 +96,11 @@ class _Word(Flow):
         gallery = _value(item, "w:sdtPr", "w:docPartObj", "w:docPartGallery") if kind == "w:sdt" else ""
         if gallery == "Table of Contents" or (kind == "w:p" and re.fullmatch(r"toc \d", self._style(item)[0])):
             return Kind.CONTENTS
-        if kind == "w:r" and is_hidden(item):
+        if kind == "w:r" and (is_on(item, "w:rPr", "w:vanish") or _value(item, "w:rPr", "w:rStyle") in self.hidden):
+            return Kind.HIDDEN
+        if kind == "w:p" and _value(item, "w:pPr", "w:pStyle") in self.hidden:
+            return Kind.HIDDEN
+        if kind == "w:tr" and is_on(item, "w:trPr", "w:hidden"):
             return Kind.HIDDEN
 
         if name(item.getparent()) == "w:tc" and kind != "w:tcPr":
@@ -142,12 +145,21 @@ class _Word(Flow):
             case "w:sym":
                 add(parent, character(int(attribute(item, "w:char", "0"), 16)))
 
+            case "w:ddList":  # of a form of before 2007
+                chosen = _number(item, "w:result", default=_number(item, "w:default"))
+                entries = [attribute(entry, "w:val") for entry in within(item, "w:listEntry")]
+                add(parent, "".join(entries[chosen : chosen + 1]))
+            case "w:checkBox" if is_on(item, "w:checked"):
+                add(parent, "☒")
+
             case "m:oMath":
                 add(parent, f" {formula(item)} ")
             case "w:r" if _value(item, "w:rPr", "w:vertAlign") == "superscript":
                 self.into(child_of(parent, "sup"), item)
             case "w:txbxContent":
                 self.apart(item)
+            case _ if kind == WORD_ART:
+                box(self.below).text = item.get("string")
             case "c:chart" | "dgm:relIds":
                 self.below += graphics(item, self.package, self.part)
             case "w:footnoteReference" | "w:endnoteReference":
@@ -160,13 +172,13 @@ class _Word(Flow):
             case _:
                 self.into(parent, item)
 
-    def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
-        yield from [(None, 1)] * _number(row, "w:trPr", "w:gridBefore")
-        for cell, _ in super().cells(row):
-            yield cell, _number(cell, "w:tcPr", "w:gridSpan", default=1)
+    def cells(self, row: Any) -> Iterator[tuple[Any, int, int]]:
+        yield from [(None, 1, 1)] * _number(row, "w:trPr", "w:gridBefore")
+        for cell, _, _ in super().cells(row):
+            yield cell, _number(cell, "w:tcPr", "w:gridSpan", default=1), 1
 
     def heads(self, row: Any) -> bool:
-        return child(row, "w:trPr", "w:tblHeader") is not None
+        return is_on(row, "w:trPr", "w:tblHeader")
 
 
 def _value(element: Any, *path: str) -> str:

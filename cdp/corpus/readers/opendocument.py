@@ -19,7 +19,9 @@ from cdp.corpus.readers.packages import (
     all_text,
     attribute,
     box,
+    child,
     child_of,
+    declared_title,
     name,
     prune,
     within,
@@ -28,10 +30,11 @@ from cdp.corpus.readers.walk import blocks, formula
 
 REMOVED = {
     "text:tracked-changes": Kind.DELETED, "office:annotation": Kind.COMMENTS, "text:ruby-text": "phonetic guides",
-    "text:placeholder": Kind.TEMPLATE, "text:table-of-content": Kind.CONTENTS, **dict.fromkeys(ABOUT, ""),
+    "text:placeholder": Kind.TEMPLATE, "text:table-of-content": Kind.CONTENTS, **dict.fromkeys(ABOUT, Kind.ABOUT),
 }  # fmt: skip
 # The most cells that the empty margin of a table can stand for.
 MAX_REPEATS = 1_000
+COUNTS = ("columns-repeated", "columns-spanned", "rows-spanned")
 
 
 def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
@@ -47,8 +50,8 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
     content = package.xml("content.xml")
     roots = [root for root in (package.xml("styles.xml"), content) if root is not None]
     flow = _OpenDocument(package, report, roots)
-    for body in within(content, "office:body"):
-        report.count(all_text(body, flow.hidden))
+    body = child(content, "office:body")
+    report.count(all_text(body, flow.hidden))
     for part in package.names:
         if part.endswith("/content.xml"):
             report.count(_object_text(package.xml(part)), "formulas and charts")
@@ -57,11 +60,9 @@ def odt_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
         report.remove(all_text(master), Kind.HEADERS)
 
     page = box([])
-    flow.into(page, prune(content, flow.left_out, report))
+    flow.into(page, prune(body, flow.left_out, report))
     yield from blocks(page, report)
-    meta = package.xml("meta.xml")
-    title = "" if meta is None else meta.findtext(".//{http://purl.org/dc/elements/1.1/}title")
-    report.title = report.title or " ".join((title or "").split())
+    report.title = report.title or declared_title(package.xml("meta.xml"))
 
 
 def _object_text(root: Any) -> str:
@@ -91,7 +92,7 @@ class _OpenDocument(Flow):
         covered = item.getparent() is not None and name(item.getparent()) == "table:covered-table-cell"
         if covered or attribute(item, "text:display") == "none" or attribute(item, "text:style-name") in self.hidden:
             return Kind.HIDDEN
-        return REMOVED.get(kind)
+        return Kind.TEMPLATE if kind.endswith("-source") else REMOVED.get(kind)  # as of the entries of an index
 
     def into(self, parent: Any, element: Any) -> None:
         add(parent, element.text or "")
@@ -138,10 +139,11 @@ class _OpenDocument(Flow):
         href = next((value for key, value in item.attrib.items() if key.endswith("}href")), "")
         return self.package.xml(posixpath.normpath(posixpath.join(href, "content.xml")))
 
-    def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
-        for cell, columns in super().cells(row):
-            times = int(attribute(cell, "table:number-columns-repeated", "1"))
-            yield from [(cell, columns)] * min(times, MAX_REPEATS)
+    def cells(self, row: Any) -> Iterator[tuple[Any, int, int]]:
+        # Not all programs write the cells that another covers: what it spans says it.
+        for cell, _, _ in super().cells(row):
+            times, across, down = (int(attribute(cell, f"table:number-{count}", "1")) for count in COUNTS)
+            yield from [(cell, across, down)] * min(times, MAX_REPEATS)
 
     def heads(self, row: Any) -> bool:
         return name(row.getparent()) == "table:table-header-rows"

@@ -28,6 +28,14 @@ class Kind(StrEnum):
     COPIES = "copies for older programs"
     TEMPLATE = "template text"
     CONTENTS = "table of contents"
+    ABOUT = "about the document"
+
+
+# Parts that formats have in common, by their place in the package of every writer.
+PARTS = {
+    r"/comments?\d*\.xml$|/comments/[^/]+\.xml$": Kind.COMMENTS, r"/charts/chart[^/]*\.xml$": "charts",
+    r"/diagrams/data\d*\.xml$": "SmartArt",
+}  # fmt: skip
 
 
 # Namespaces by the prefix that the standard and all writers use; those of strict files lie elsewhere.
@@ -87,33 +95,36 @@ class Package:
 
     def __init__(self, path: Path) -> None:
         self._zip = zipfile.ZipFile(path)
-        self.names = self._zip.namelist()
+        self.names = self._zip.NameToInfo
+        self.main = next(iter(self.of_kind("officeDocument")), "")
 
     def xml(self, part: str) -> Any:
         """Return the root of a part, None where there is none. Entities are not resolved: they could name files."""
         from lxml import etree
 
-        if part not in self._zip.NameToInfo:
+        if part not in self.names:
             return None
         parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
-        with self._opened(part) as stream:
+        with self.opened(part) as stream:
             return etree.parse(stream, parser).getroot()
 
-    def each(self, part: str, wanted: str) -> Iterator[Any]:
-        """Yield the elements of this local name in a part that is too long to hold, each to be read at once."""
+    def each(self, part: str, *wanted: str) -> Iterator[Any]:
+        """Yield the elements of these local names in a part that is too long to hold, each to be read at once."""
         from lxml import etree
 
-        if part not in self._zip.NameToInfo:
+        if part not in self.names:
             return
-        with self._opened(part) as stream:
-            for _, element in etree.iterparse(stream, tag=f"{{*}}{wanted}", resolve_entities=False, no_network=True):
+        with self.opened(part) as stream:
+            tags = [f"{{*}}{tag}" for tag in wanted]
+            for _, element in etree.iterparse(stream, tag=tags, resolve_entities=False, no_network=True):
                 yield element
                 element.clear()
                 while (before := element.getprevious()) is not None:
                     element.getparent().remove(before)
 
-    def _opened(self, part: str) -> IO[bytes]:
-        if self._zip.NameToInfo[part].file_size > MAX_PART:
+    def opened(self, part: str) -> IO[bytes]:
+        """Return what a part is read from. KeyError where there is none; RefusedValueError for one that is too long."""
+        if self.names[part].file_size > MAX_PART:
             raise RefusedValueError("too long", f"a part of it unpacks to more than {MAX_PART >> 20:,} MB")
         return self._zip.open(part)
 
@@ -135,22 +146,34 @@ class Package:
     def title(self) -> str:
         """Return the title among the properties; a file without these has none."""
         parts = self.of_kind("core-properties")
-        root = self.xml(parts[0]) if parts else None
-        title = "" if root is None else root.findtext("{http://purl.org/dc/elements/1.1/}title")
-        return " ".join((title or "").split())
+        return declared_title(self.xml(parts[0])) if parts else ""
 
     def count(self, kinds: Mapping[str, str], report: Report) -> None:
-        """Count every text node of the parts whose names match; ``kinds`` are {pattern of a part's name: kind}."""
+        """Count every text node of the parts whose names match; ``kinds`` are {pattern of a part's name: kind}.
+
+        Comments, headers and footers are left out.
+        """
         for part in self.names:
-            kind = next((kind for pattern, kind in kinds.items() if re.search(pattern, part)), None)
-            if kind is not None and "/glossary/" not in part:  # texts that Word offers for insertion
-                report.count(all_text(self.xml(part)), kind)
+            kind = next((kind for pattern, kind in {**PARTS, **kinds}.items() if re.search(pattern, part)), None)
+            if kind is None or "/glossary/" in part:  # texts that Word offers for insertion
+                continue
+            text = all_text(self.xml(part))
+            report.count(text, kind)
+            if kind in (Kind.COMMENTS, Kind.HEADERS):
+                report.remove(text, kind)
 
 
-_TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v", "x:t"))
+def declared_title(root: Any) -> str:
+    """Return the title among properties, "" where there is none."""
+    title = root.findtext(".//{http://purl.org/dc/elements/1.1/}title") if root is not None else ""
+    return " ".join((title or "").split())
+
+
+_TEXTS = frozenset(("w:t", "w:delText", "a:t", "m:t", "c:v", "x:t", "p:text"))
+WORD_ART = "v:textpath"  # its text is an attribute
 # Elements that end a word where they begin and where they end.
 _BREAKS = frozenset(("w:p", "w:tab", "w:ptab", "w:br", "w:cr", "w:noBreakHyphen", "a:p", "a:br", "c:v", "x:comment",
-                     "m:e", "m:num", "m:den", "m:sup", "m:sub", "m:deg", "m:fName", "m:lim", "m:oMath",
+                     WORD_ART, "m:e", "m:num", "m:den", "m:sup", "m:sub", "m:deg", "m:fName", "m:lim", "m:oMath",
                      "text:p", "text:h", "text:tab", "text:line-break", "text:s"))  # fmt: skip
 # Elements beside or above the text in which they stand, also in the midst of a word.
 _ASIDE = frozenset(("w:del", "w:moveFrom", "w:rt", "w:txbxContent", "mc:Fallback", "office:annotation", "text:note"))
@@ -173,7 +196,7 @@ def all_text(root: Any, hidden: Collection[str] = ()) -> str:
         styled = attribute(element, "text:style-name") if hidden else ""
         if kind in _BREAKS:
             inside[-1].append("\n")
-        if kind in _ASIDE or styled in hidden or (kind == "w:r" and is_hidden(element)):
+        if kind in _ASIDE or styled in hidden or (kind == "w:r" and is_on(element, "w:rPr", "w:vanish")):
             if starts:
                 texts.append([])
                 inside.append(texts[-1])
@@ -184,7 +207,7 @@ def all_text(root: Any, hidden: Collection[str] = ()) -> str:
         if starts:
             number = kind == "c:v" and name(element.getparent().getparent()) == "c:numCache"
             taken = (kind in _TEXTS and not number) or kind.partition(":")[0] in _MIXED
-            own = (element.text or "") if taken else ""
+            own = (element.text or "") if taken else element.get("string", "") if kind == WORD_ART else ""
         elif element is not root and name(element.getparent()).partition(":")[0] in _MIXED:
             own = element.tail or ""
         if own and not skipped:
@@ -193,27 +216,19 @@ def all_text(root: Any, hidden: Collection[str] = ()) -> str:
 
 
 def prune(root: Any, left_out: Callable[[Any, str], str | None], report: Report) -> Any:
-    """Take out of a tree what ``left_out(element, its name)`` gives a kind for, and count it; "" is not counted.
+    """Take out of a tree what ``left_out(element, its name)`` gives a kind for, and count it.
 
     Text behind an element stays. Returns the tree.
     """
-    from lxml import etree
 
-    found = []
-    events = etree.iterwalk(root, events=("start",))
-    for _, element in events:
-        if element is root:
-            continue
-        kind = left_out(element, name(element))
-        if kind is None and name(element) in ("mc:Choice", "mc:Fallback"):
-            first = next((part for part in element.getparent() if name(part) == "mc:Choice"), element)
-            kind = None if element is first else Kind.COPIES
-        if kind is not None:
-            found.append((element, kind))
-            events.skip_subtree()
-    for element, kind in found:
-        if kind:
-            report.remove(all_text(element), kind)
+    def kind_of(element: Any) -> str | None:
+        kind = name(element)
+        if kind in ("mc:Choice", "mc:Fallback") and element is not child(element.getparent(), "mc:Choice"):
+            return Kind.COPIES
+        return left_out(element, kind)
+
+    for element, kind in walk.outermost(root, kind_of):
+        report.remove(all_text(element), kind)
         before, parent = element.getprevious(), element.getparent()
         if before is None:
             parent.text = (parent.text or "") + (element.tail or "")
@@ -223,15 +238,15 @@ def prune(root: Any, left_out: Callable[[Any, str], str | None], report: Report)
     return root
 
 
-def is_hidden(run: Any) -> bool:
-    """Return True for a run of Word that is marked hidden."""
-    mark = child(run, "w:rPr", "w:vanish")
+def is_on(element: Any, *path: str) -> bool:
+    """Return True where a property of Word is set and not switched off."""
+    mark = child(element, *path)
     return mark is not None and attribute(mark, "w:val") not in ("0", "false", "off")
 
 
 # A text document's elements, Word's or OpenDocument's.
 ROWS = ("w:tr", "table:table-row")
-CELLS = ("w:tc", "table:table-cell", "table:covered-table-cell")
+CELLS = ("w:tc", "table:table-cell")
 
 
 class Flow:
@@ -249,9 +264,9 @@ class Flow:
         """Put an element of this name into the parent."""
         self.into(parent, item)
 
-    def cells(self, row: Any) -> Iterator[tuple[Any, int]]:
-        """Yield the cells of a row, None for an empty one, and how many columns each takes."""
-        yield from ((cell, 1) for cell in parts(row, CELLS))
+    def cells(self, row: Any) -> Iterator[tuple[Any, int, int]]:
+        """Yield the cells of a row, None for an empty one, and how many columns and rows each takes."""
+        yield from ((cell, 1, 1) for cell in parts(row, CELLS))
 
     def heads(self, row: Any) -> bool:
         """Return True for a row of the table's header behind its first."""
@@ -289,8 +304,8 @@ class Flow:
         for number, row in enumerate(parts(element, ROWS)):
             in_header = number == 0 or (in_header and self.heads(row))
             line = child_of(grid, "tr")
-            for cell, columns in self.cells(row):
-                made = child_of(line, "th" if in_header else "td", colspan=str(columns))
+            for cell, across, down in self.cells(row):
+                made = child_of(line, "th" if in_header else "td", colspan=str(across), rowspan=str(down))
                 if cell is not None:
                     self.into(made, cell)
 

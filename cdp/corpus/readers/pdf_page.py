@@ -8,12 +8,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from math import hypot
 from statistics import median
 from typing import Any, NamedTuple
 
 from cdp.corpus.readers import Report
 from cdp.corpus.readers.lines import (
+    EAST_ASIAN,
     Box,
     Letter,
     PageLine,
@@ -34,6 +36,12 @@ LEAST_CROP = 1.0
 # Space between cells in heights of a line: more than between the words of a justified line.
 CELL_GAP = 0.9
 LONGEST_MARK = 3
+# Of the height of a line, the width that the number or mark of an item never has.
+LONGEST_LABEL = 1.8
+# Of the height of a line, what is less than a space; points by which the edges of cells may differ; two letters or
+# digits, not of scripts that stand in a grid.
+NEAR, SAME_EDGE = 0.25, 0.5
+_GLUED = re.compile(rf"[^\W_{EAST_ASIAN}]{{2}}")
 # The most lines drawn on a page that are looked at; points of the width and height of one that parts cells; the lines
 # of text that it parts at least; of the height of these, how far letters may reach into it.
 MOST_PATHS, RULE_WIDTH, RULE_HEIGHT, LEAST_PARTED, OVERHANG = 2_000, 3.0, 5.0, 3, 0.15
@@ -111,7 +119,7 @@ class Page:
         if n > len(lines) and not rtl:
             by_column = self._in_columns(n, len(lines))
             whole = self._in_place and self._crop is None
-            lines = by_column or (self._with_cells(lines, starts) if whole else lines)
+            lines = by_column or (self._with_cells(lines, starts, n) if whole else lines)
 
         if self._form is not None or raw.FPDFPage_GetAnnotCount(self._page.raw):
             self._fill_in(lines, starts)
@@ -234,21 +242,27 @@ class Page:
                 lines.append(PageLine(text, self._size(max(0, at))))
         return lines
 
-    def _with_cells(self, lines: list[PageLine], starts: list[int]) -> list[PageLine]:
+    def _with_cells(self, lines: list[PageLine], starts: list[int], n: int) -> list[PageLine]:
         """The lines, with tabs between the cells of rows. On a page with rows, a line break stands before a line that
         does not continue the one above: the paragraph behind a table, the next cell of several lines."""
+        seams = self._seams(n)
+        cuts: list[set[int]] = [set() for _ in lines]
         places = self._places_of_cells(lines, starts)
         rows = [_pieces(line.text, at) for line, at in zip(lines, places, strict=True)]
-        if not any(_tabled(rows)):
+        if not seams and not any(_tabled(rows, cuts)):
             return lines
 
-        cuts: list[set[int]] = [set() for _ in lines]
-        if rules := self._rules():
-            self._rejoin(lines, starts, rules)
-            places, cuts = self._places_of_cells(lines, starts), self._cuts(lines, starts, rules)
+        rules = self._rules()
+        if rules or seams:
+            self._rejoin(lines, starts, {**seams, **rules})
+            places = self._places_of_cells(lines, starts)
+            cuts = self._cuts(lines, starts, rules, seams)
             rows = [_pieces(line.text, at | cut) for line, at, cut in zip(lines, places, cuts, strict=True)]
 
-        tabled = _tabled(rows)
+        tabled = _tabled(rows, cuts)
+        if not any(tabled):
+            return lines
+
         for is_table, numbers in itertools.groupby(range(len(rows)), key=lambda i: tabled[i]):
             if is_table:
                 self._align(list(numbers), [line.text for line in lines], starts, cuts, rows)
@@ -267,20 +281,40 @@ class Page:
 
     def _places_of_cells(self, lines: Sequence[PageLine], starts: Sequence[int]) -> list[set[int]]:
         """Where in each line a cell begins, by the space before it."""
-        places = []
-        for (text, _), at in zip(lines, starts, strict=True):
-            ends, gaps = [0], []
+        places, even = [], dict[int, set[int]]()
+        for n, ((text, _), at) in enumerate(zip(lines, starts, strict=True)):
+            ends, gaps = {0}, []
             for space in re.finditer(" +", text) if self._text.count_rects(at, len(text)) > 1 else ():
                 _, bottom, left, top = self._box(at + space.start() - 1)
                 gaps.append((self._box(at + space.end())[0] - left) / ((top - bottom) or 1))
                 if gaps[-1] > CELL_GAP:
-                    ends.append(space.end())
+                    ends.add(space.end())
 
             if len(gaps) > 1 and max(gaps) - min(gaps) < EVEN_GAPS and max(gaps) < WIDEST_GAP:
-                ends = [0]
+                even[n], ends = ends, {0}
 
-            places.append(set(ends))
+            places.append(ends)
+
+        # A row of the longest text in each column is as even; but rows with as many cells stand beside it.
+        for n, ends in even.items():
+            if len(ends) > 2 and len(ends) in map(len, places[max(0, n - 1) : n + 2]):
+                places[n] = ends
         return places
+
+    def _seams(self, n: int) -> Rules:
+        """Where texts that were drawn apart touch, in several lines at one place: cells without a line between."""
+        seams: Rules = {}
+        long = set()
+        boxes = [self._turned(self._text.get_rect(i)) for i in range(n)]
+        for before, (left, bottom, _, top) in itertools.pairwise(boxes):
+            height = max(before[3] - before[1], top - bottom)
+            if abs(before[2] - left) < NEAR * height and before[1] < (bottom + top) / 2 < before[3]:
+                at = round((before[2] + left) / 2)
+                place = next((place for place in (at, at - 1, at + 1) if place in seams), at)
+                seams.setdefault(place, []).append((bottom, top))
+                if before[2] - before[0] > LONGEST_LABEL * height:
+                    long.add(place)
+        return {place: seams[place] for place in long if len(seams[place]) >= LEAST_PARTED}
 
     def _rejoin(self, lines: list[PageLine], starts: list[int], rules: Rules) -> None:
         """Put cells back into their rows: pdfium ends a line where a short text stands far from the next."""
@@ -294,15 +328,16 @@ class Page:
                 lines[n - 1] = lines[n - 1]._replace(text=f"{lines[n - 1].text}{' ' * (at - end)}{lines[n].text}")
                 del lines[n], starts[n]
 
-    def _cuts(self, lines: Sequence[PageLine], starts: Sequence[int], rules: Rules) -> list[set[int]]:
+    def _cuts(self, lines: Sequence[PageLine], starts: Sequence[int], rules: Rules, seams: Rules) -> list[set[int]]:
         """Where the upright lines of a table part each text, even between two letters whose cells touch.
 
         A line that crosses a letter of any of the texts beside it parts none: it is of a drawing, or under the text.
+        Seams part words of lines that follow one another: a word may be drawn in two pieces, but not there in each.
         """
         cuts: list[set[int]] = [set() for _ in lines]
         boxes = [[self._box(i) for i in range(at, at + len(text))] for (text, _), at in zip(lines, starts, strict=True)]
 
-        for place, spans in rules.items():
+        for (place, spans), is_seam in [*zip(rules.items(), repeat(False)), *zip(seams.items(), repeat(True))]:
             found, crosses = [], False
             for n, letters in enumerate(boxes):
                 bottom, top = letters[0][1], letters[0][3]
@@ -310,9 +345,16 @@ class Page:
                 if not 0 < at < len(letters) or not _spanned(spans, (bottom + top) / 2):
                     continue
                 reach = OVERHANG * (top - bottom)
+                text = lines[n].text
+                if is_seam and not _GLUED.match(text[:at].rstrip()[-1:] + text[at:].lstrip()[:1]):
+                    continue
                 crosses = crosses or not letters[at - 1][2] - reach < place < letters[at][0] + reach
                 found.append((n, at))
 
+            if is_seam and found:
+                edges = [boxes[n][at][0] for n, at in found]
+                follow = found[-1][0] - found[0][0] < len(found)
+                crosses = crosses or not follow or max(edges) - min(edges) > SAME_EDGE
             for n, at in found if len(found) >= LEAST_PARTED and not crosses else ():
                 cuts[n].add(at)
         return cuts
@@ -429,16 +471,17 @@ def _spanned(spans: Sequence[tuple[float, float]], height: float) -> bool:
     return any(low < height < high for low, high in spans)
 
 
-def _tabled(rows: Sequence[Sequence[str]]) -> list[bool]:
-    """Which lines are rows of a table.
+def _tabled(rows: Sequence[Sequence[str]], cuts: Sequence[set[int]]) -> list[bool]:
+    """Which lines are rows of a table: those of several cells, and those that were cut.
 
     Of two cells is also a heading with its number, an item with its mark, a line with a date at its end.
     """
     n_cells = [1, *map(len, rows), 1]
-    return [
-        len(row) > 2 or (len(row) == 2 and len(row[0]) > LONGEST_MARK and max(n_cells[i], n_cells[i + 2]) > 1)
-        for i, row in enumerate(rows)
-    ]
+    tabled = []
+    for i, row in enumerate(rows):
+        pair = len(row) == 2 and len(row[0]) > LONGEST_MARK and max(n_cells[i], n_cells[i + 2]) > 1
+        tabled.append(len(row) > 2 or pair or bool(cuts[i]))
+    return tabled
 
 
 def _pieces(text: str, places: set[int]) -> list[str]:

@@ -15,9 +15,7 @@ from cdp.corpus.passages import table
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import MAX_CHARACTERS, office_format
 from cdp.corpus.readers.packages import (
-    Kind,
     Package,
-    all_text,
     attribute,
     box,
     child_of,
@@ -29,10 +27,8 @@ from cdp.corpus.readers.packages import (
 )
 from cdp.corpus.readers.walk import blocks
 
-PARTS = {
-    r"/comments?\d*\.xml$": Kind.COMMENTS, r"/drawings/drawing\d*\.xml$": "drawings",
-    r"/charts/chart\d*\.xml$": "charts",
-}  # fmt: skip
+PARTS = {r"/drawings/drawing\d*\.xml$": "drawings"}
+MAX_COLUMNS = 16_384
 # Dates in the order of the reader's country: here the one that cannot be misread.
 COUNTRYS_OWN = {"mm-dd-yy": "yyyy-mm-dd", "m/d/yy h:mm": "yyyy-mm-dd hh:mm"}
 
@@ -44,21 +40,19 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
 
     package = Package(path)
     package.count(PARTS, report)
-    book = package.of_kind("officeDocument")[0]
-    related = package.related(book)
-    entries = list(within(package.xml(book), "x:sheet"))
+    related = package.related(package.main)
+    entries = list(within(package.xml(package.main), "x:sheet"))
     parts = {entry.get("name", ""): related[attribute(entry, "r:id")][1] for entry in entries}
-    _count(package, book, parts, report)
+    hidden = _count(package, parts, report)
 
     # The results of formulas, as the program stored them.
     workbook = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
     for number, sheet in enumerate(workbook.worksheets, start=1):
         title = " ".join(sheet.title.split())
         part = parts.get(sheet.title, "")
-        for comments in package.of_kind("comments", part):
-            report.remove(all_text(package.xml(comments)), Kind.COMMENTS)
-
-        rows = _rows(sheet)
+        unseen: list[str] = []
+        rows = _rows(sheet, *hidden[part], unseen)
+        report.remove("\n".join(unseen), "hidden rows and columns")
 
         if sheet.sheet_state != "visible":
             report.remove("\n".join("\n".join(row) for row in rows), "hidden sheets")
@@ -72,18 +66,22 @@ def xlsx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
             for shape in within(root, "xdr:sp"):
                 drawn(child_of(page, "p"), shape)
             page.extend(graphics(root, package, drawing))
-            for block in blocks(page, report):
-                yield block._replace(page=number)
+            yield from blocks(page, report, page=number)
 
     report.title = package.title()
 
 
-def _rows(sheet: Any) -> list[list[str]]:
-    """The rows that hold anything. Programs state the size of a sheet wrongly; it is not asked for."""
+def _rows(sheet: Any, hidden_rows: set[int], hidden_columns: set[int], unseen: list[str]) -> list[list[str]]:
+    """The rows that show anything; what is hidden of them goes to ``unseen``. Programs state the size of a sheet
+    wrongly; it is not asked for."""
     sheet.reset_dimensions()
     rows, size = [], 0
-    for row in sheet.iter_rows():
+    for number, row in enumerate(sheet.iter_rows(), start=1):
         cells = [shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row]
+        for i in range(len(cells)) if number in hidden_rows else hidden_columns.intersection(range(len(cells))):
+            unseen.append(cells[i])
+            cells[i] = ""
+
         if any(cells):
             rows.append(cells)
             size += sum(map(len, cells)) + len(cells)
@@ -99,14 +97,19 @@ def _table(rows: list[list[str]], page: int) -> Iterator[Block]:
     yield from table(rows[first:], page)
 
 
-def _count(package: Package, book: str, parts: dict[str, str], report: Report) -> None:
-    """Count the texts of all cells as they stand in the file; numbers are shown otherwise than they are stored."""
-    strings = package.of_kind("sharedStrings", book)
+def _count(package: Package, parts: dict[str, str], report: Report) -> dict[str, tuple[set[int], set[int]]]:
+    """Count the texts of all cells as they stand in the file; numbers are shown otherwise than they are stored.
+
+    Returns {sheet: (numbers of its hidden rows from 1, indices of its hidden columns)}.
+    """
+    hidden: dict[str, tuple[set[int], set[int]]] = {}
+    strings = package.of_kind("sharedStrings", package.main)
     shared = [_plain(item) for item in within(package.xml(strings[0]), "x:si")] if strings else []
     used = Counter[str]()
     unanswered = 0
     for part in parts.values():
-        for cell in (cell for row in package.each(part, "row") for cell in within(row, "x:c")):
+        rows, columns = hidden[part] = set(), set()
+        for cell in _cells(package, part, rows, columns):
             value = next((item.text or "" for item in cell if name(item) == "x:v"), "")
 
             match cell.get("t"):
@@ -125,6 +128,20 @@ def _count(package: Package, book: str, parts: dict[str, str], report: Report) -
     if unanswered:
         formulas = counted(unanswered, "formula without a result", "formulas without a result")
         report.notes.append(f"{formulas}: save it in a spreadsheet program")
+    return hidden
+
+
+def _cells(package: Package, part: str, rows: set[int], columns: set[int]) -> Iterator[Any]:
+    """The cells of a sheet as they stand in the file. What is hidden of it goes to ``rows`` and ``columns``."""
+    number = 0
+    for element in package.each(part, "col", "row"):
+        is_hidden = element.get("hidden") in ("1", "true")
+        if name(element) == "x:row":
+            number = int(element.get("r", number + 1))
+            rows.update([number] if is_hidden else [])
+            yield from within(element, "x:c")
+        elif is_hidden:
+            columns.update(range(int(element.get("min")) - 1, min(int(element.get("max")), MAX_COLUMNS)))
 
 
 def _plain(item: Any) -> str:

@@ -25,10 +25,7 @@ from cdp.corpus.readers.packages import (
 )
 from cdp.corpus.readers.walk import blocks
 
-PARTS = {
-    r"/slides/[^/]+\.xml$": "text", r"/notesSlides/[^/]+\.xml$": "notes", r"/comments/[^/]+\.xml$": Kind.COMMENTS,
-    r"/charts/chart[^/]*\.xml$": "charts", r"/diagrams/data[^/]*\.xml$": "SmartArt",
-}  # fmt: skip
+PARTS = {r"/slides/[^/]+\.xml$": "text", r"/notesSlides/[^/]+\.xml$": "notes"}
 # Placeholders of the date, footer and number of a slide, and of its picture on a page of notes.
 FURNITURE = ("dt", "ftr", "sldNum", "hdr", "sldImg")
 TITLES = ("title", "ctrTitle")
@@ -41,14 +38,11 @@ def pptx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
     """
     package = Package(path)
     package.count(PARTS, report)
-    show = package.of_kind("officeDocument")[0]
-    related = package.related(show)
-    entries = within(package.xml(show), "p:sldId")
+    related = package.related(package.main)
+    entries = within(package.xml(package.main), "p:sldId")
     for number, part in enumerate((related[attribute(entry, "r:id")][1] for entry in entries), start=1):
         slide = package.xml(part)
         notes = [(note, package.xml(note)) for note in package.of_kind("notesSlide", part)]
-        for comments in package.of_kind("comments", part):
-            report.remove(all_text(package.xml(comments)), Kind.COMMENTS)
         if slide.get("show") in ("0", "false"):
             report.remove("\n".join(all_text(root) for root in (slide, *(note for _, note in notes))), "hidden slides")
             continue
@@ -58,8 +52,7 @@ def pptx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
             page = box([])
             for shape in sorted(_in_order(tree), key=lambda shape: _placeholder(shape) not in TITLES):
                 _put(page, shape, package, at)
-            for block in blocks(page, report):
-                yield block._replace(page=number)
+            yield from blocks(page, report, page=number)
 
 
 def _left_out(item: Any, kind: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -77,9 +78,9 @@ def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator
         delimiter, quoted = shape(source, options)
         rows = partial(_rows, source, options, delimiter, quoted)
         head, fields = resolved(source, options, rows)
-        at_once = fields is not None and _begins_at_once(source, options, delimiter, quoted)
 
-    if fields is None or not at_once:
+    # Where a blank line or a fault stands above the first row, blocks do not begin with the header.
+    if fields is None or head[0].line != 1 + options.header:
         return rows()
 
     header = list(head[0].values)
@@ -119,15 +120,6 @@ def table_stream(shape: Shape, source: Source, options: ReadOptions) -> Iterator
     return in_columns(source, Layout(ends_of, parse, singly, int(options.header)), rows)
 
 
-def _begins_at_once(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> bool:
-    """Return True if the first record is whole and on the first line. Nothing is counted as read."""
-    spent = source.budget.spent
-    with open_text(source, options.encoding, newline="" if quoted else "\n") as text:
-        first = next(_records(source, text, delimiter, quoted))
-    source.budget.spent = spent
-    return not isinstance(first, BadRow) and first[0] == 1
-
-
 def _ends_of_records(delimiter: str, quoted: bool, block: bytes, ends: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Where each record of a block ends; None where ``csv`` would see other cells than Arrow, or a fault.
 
@@ -135,8 +127,10 @@ def _ends_of_records(delimiter: str, quoted: bool, block: bytes, ends: NDArray[n
     is not written twice.
     """
     data = np.frombuffer(block, np.uint8)
-    quotes = np.flatnonzero(data == ord('"')) if quoted else ends[:0]
-    ends = ends[np.searchsorted(quotes, ends) % 2 == 0] if len(quotes) else ends
+    quotes = ends[:0]
+    if quoted and b'"' in block:
+        quotes = np.flatnonzero(data == ord('"'))
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
     cut = int(ends[-1]) if len(ends) else 0
 
     if b"\r" in block:
@@ -163,9 +157,9 @@ def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]
     if not options.header:
         named = options.text_field or options.id_field or options.title_field
         roles = {1: ["text"], 2: ["id", "text"], 3: ["id", "title", "text"]}.get(len(cells))
-        return roles if roles and named is None else [str(i) for i in range(1, len(cells) + 1)]
+        return roles if roles and named is None else list(map(str, range(1, len(cells) + 1)))
 
-    names = [cell.strip() for cell in cells]
+    names = list(map(str.strip, cells))
 
     repeated = sorted(name for name, times in Counter(names).items() if name and times > 1)
     if repeated:
@@ -258,8 +252,8 @@ def find_delimiter(text: str, options: ReadOptions) -> str:
     Compared in this order: wanted names in the header, share of rows as wide as the header, number of columns. A
     comma where nothing speaks for another.
     """
-    wanted = {name for guesses in GUESSES.values() for name in guesses}
-    wanted |= {name.lower() for name in (options.id_field, options.title_field, options.text_field) if name}
+    wanted = set(itertools.chain.from_iterable(GUESSES.values()))
+    wanted.update(map(str.lower, filter(None, (options.id_field, options.title_field, options.text_field))))
     best, best_score = ",", (0, 0.0, 1)
     for delimiter in ",;\t|":
         records = parses(text, delimiter, True) or parses(text, delimiter, False) or []
@@ -267,7 +261,8 @@ def find_delimiter(text: str, options: ReadOptions) -> str:
             continue
 
         width = len(records[0])
-        n_wanted = len(wanted & {cell.strip().strip('"').lower() for cell in records[0]}) if options.header else 0
+        header = {cell.strip().strip('"').lower() for cell in records[0]}
+        n_wanted = len(wanted & header) * options.header
         even = sum(len(record) == width for record in records) / len(records)
 
         score = (n_wanted, round(even, 2), width)
@@ -281,10 +276,8 @@ def shows_quoting(text: str) -> bool:
     """Return True if quotation marks in the first rows wrap whole cells, as spreadsheets write them, in every row."""
     if '"' not in text:
         return False
-    records = parses(text, "\t", True)
-    if not records or any(len(record) != len(records[0]) for record in records):
-        return False
-    return records != parses(text, "\t", False)
+    records = parses(text, "\t", True) or []
+    return len(set(map(len, records))) == 1 and records != parses(text, "\t", False)
 
 
 def _of_csv(source: Source, options: ReadOptions) -> tuple[str, bool]:

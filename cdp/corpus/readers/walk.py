@@ -5,6 +5,7 @@ Web pages and books are XHTML; Word, OpenDocument and slides are put into it by 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -51,9 +52,22 @@ def all_text(element: Any) -> str:
     return "".join(pieces)
 
 
-def blocks(root: Any, report: Report, deeper: int = 0) -> list[Block]:
+def outermost(root: Any, kind_of: Callable[[Any], str | None]) -> list[tuple[Any, str]]:
+    """Return the elements below a root that are of a kind, with it; none inside another."""
+    from lxml import etree
+
+    found = []
+    walk = etree.iterwalk(root, events=("start",))
+    for _, element in walk:
+        if element is not root and (kind := kind_of(element)):
+            found.append((element, kind))
+            walk.skip_subtree()
+    return found
+
+
+def blocks(root: Any, report: Report, deeper: int = 0, page: int = 0) -> list[Block]:
     """Return the blocks of a tree in reading order; its headings are ``deeper`` than they say."""
-    return _Walk(report, deeper).over(root)
+    return [block._replace(page=page) for block in _Walk(report, deeper).over(root)]
 
 
 class _Walk:
@@ -247,6 +261,7 @@ def _lowered(before: str, text: str) -> str:
 # What a structure of MathML or of Office's formulas reads as, from its parts.
 _FORMULAS = {
     "mfrac": "{}/{}", "msup": "{}^{}", "msub": "{}_{}", "msubsup": "{}_{}^{}", "msqrt": "√{}",
+    "munder": "{}_{}", "munderover": "{}_{}^{}",
     "f": "{}/{}", "sSup": "{}^{}", "sSub": "{}_{}", "sSubSup": "{}_{}^{}", "rad": "{}√{}", "d": "({})",
 }  # fmt: skip
 

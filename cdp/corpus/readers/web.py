@@ -8,7 +8,7 @@ import posixpath
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,7 +16,8 @@ from urllib.parse import unquote
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
-from cdp.corpus.readers.walk import BLOCKS, all_text, blocks
+from cdp.corpus.readers.packages import Package, declared_title
+from cdp.corpus.readers.walk import BLOCKS, all_text, blocks, outermost
 from cdp.corpus.sources import likely_encoding
 
 _DECLARED = re.compile(rb"""^[^>]*?encoding\s*=\s*["']([\w.-]+)|<meta[^>]+charset\s*=\s*["']?([\w.-]+)""", re.I)
@@ -101,22 +102,9 @@ def _remove(element: Any, kind: str, report: Report) -> None:
     element.text = None
 
 
-def _outermost(root: Any, kind_of: Callable[[Any], str]) -> list[tuple[Any, str]]:
-    """The elements that are of a kind, with it; none inside another."""
-    from lxml import etree
-
-    found = []
-    walk = etree.iterwalk(root, events=("start",))
-    for _, element in walk:
-        if element is not root and (kind := kind_of(element)):
-            found.append((element, kind))
-            walk.skip_subtree()
-    return found
-
-
 def prune(root: Any, report: Report) -> None:
     """Take out what is hidden, deleted or no text."""
-    for element, kind in _outermost(root, _unseen):
+    for element, kind in outermost(root, _unseen):
         _remove(element, kind, report)
 
 
@@ -142,9 +130,12 @@ def _unseen(element: Any) -> str:
     names = attributes.get("class", "").split()
     if not _HIDDEN_NAMES.isdisjoint(names):
         return "hidden text"
-    if "headerlink" in names:
+    role = attributes.get("role", "")
+    if "headerlink" in names or role == "doc-backlink":
         return "links to headings"
     kind = attributes.get("{http://www.idpf.org/2007/ops}type", attributes.get("epub:type", ""))
+    if role == "doc-noteref" or kind == "noteref":
+        element.tag = "sup"  # some are raised by their style alone
     return "page numbers" if kind == "pagebreak" else ""
 
 
@@ -164,7 +155,7 @@ def without_frame(body: Any, report: Report) -> None:
         inside = ("main", "article", "section") if element.tag in _FRAMES else ("main", "article")
         return "" if next(element.iterancestors(*inside), None) is not None else kind
 
-    for element, kind in _outermost(body, frame):
+    for element, kind in outermost(body, frame):
         _remove(element, kind, report)
 
     # What the page calls its main part is that, unless most of the text stands elsewhere.
@@ -249,42 +240,37 @@ def _declared_title(root: Any) -> str:
 
 def epub_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
     """The chapters of an EPUB in the order of its spine. One that cannot be read is named."""
-    with zipfile.ZipFile(path) as book:
-        package = _xml(book, "META-INF/container.xml").find(".//{*}rootfile").get("full-path")
-        opf = _xml(book, package)
-        items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
-        title = " ".join((opf.findtext(".//{http://purl.org/dc/elements/1.1/}title") or "").split())
-        if title and title.lower() not in _NO_TITLE:
-            report.title = title
-            yield Block(title, 1)
+    book = Package(path)
+    described = book.xml("META-INF/container.xml").find(".//{*}rootfile").get("full-path")
+    opf = book.xml(described)
+    items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
+    title = declared_title(opf)
+    if title and title.lower() not in _NO_TITLE:
+        report.title = title
+        yield Block(title, 1)
 
-        unread = []
-        for entry in opf.iterfind(".//{*}spine/{*}itemref"):
-            item = items.get(entry.get("idref"))
-            if item is not None and "nav" in (item.get("properties") or "").split():
-                continue
-            href = item.get("href") if item is not None else entry.get("idref")
-            try:
-                yield from _chapter(book, posixpath.join(posixpath.dirname(package), href), report)
-            except (KeyError, ValueError, SyntaxError, OSError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
-                fault = "it is missing" if isinstance(error, KeyError) else "it is damaged"
-                unread.append(f"{href} ({fault})")
-        if unread:
-            shown = ", ".join(unread[:NAMED_CHAPTERS]) + (" …" if len(unread) > NAMED_CHAPTERS else "")
-            report.notes.append(f"{len(unread):,} of its chapters could not be read: {shown}")
+    unread = []
+    for entry in opf.iterfind(".//{*}spine/{*}itemref"):
+        item = items.get(entry.get("idref"))
+        if item is not None and "nav" in (item.get("properties") or "").split():
+            continue
 
+        href = item.get("href") if item is not None else entry.get("idref")
+        try:
+            yield from _chapter(book, posixpath.join(posixpath.dirname(described), href), report)
+        except (KeyError, ValueError, SyntaxError, OSError, RuntimeError, zipfile.BadZipFile, EOFError) as error:
+            fault = "it is missing" if isinstance(error, KeyError) else "it is damaged"
+            unread.append(f"{href} ({fault})")
 
-def _xml(book: zipfile.ZipFile, name: str) -> Any:
-    from lxml import etree
-
-    # Entities of a book's own XML are not resolved: they could name local files.
-    return etree.fromstring(book.read(name), etree.XMLParser(resolve_entities=False, no_network=True))
+    if unread:
+        shown = ", ".join(unread[:NAMED_CHAPTERS]) + (" …" if len(unread) > NAMED_CHAPTERS else "")
+        report.notes.append(f"{len(unread):,} of its chapters could not be read: {shown}")
 
 
-def _chapter(book: zipfile.ZipFile, name: str, report: Report) -> list[Block]:
+def _chapter(book: Package, name: str, report: Report) -> list[Block]:
     name = posixpath.normpath(name)
-    data = book.read(name if name in book.NameToInfo else unquote(name))
-    root = tree_of(data, strict=True)
+    with book.opened(name if name in book.names else unquote(name)) as stream:
+        root = tree_of(stream.read(), strict=True)
     body = root if root.tag == "body" else root.find(".//body")
     if body is None:  # a drawing as a page of its own
         body = root

@@ -44,8 +44,15 @@ def by_document(queries: Queries) -> list[Sequence[str]]:
     """The queries of each document; InputError if texts and lists are mixed or a bare text is given."""
     if isinstance(queries, str):
         raise InputError("One text was given where the queries of a document are expected.", hint="Put it into a list.")
-    texts = [item for item in queries if isinstance(item, str)]
-    documents = [item for item in queries if not isinstance(item, str)]
+
+    texts: list[str] = []
+    documents: list[Sequence[str]] = []
+    for item in queries:
+        if isinstance(item, str):
+            texts.append(item)
+        else:
+            documents.append(item)
+
     if texts and documents:
         raise InputError(
             "Texts and lists of texts are mixed.", hint="Give the queries of one document, or one list per document."
@@ -93,9 +100,11 @@ def tokens(text: str) -> list[str]:
     if text.isascii():
         return _ASCII(text.lower())
     text = unicodedata.normalize("NFC", text).lower()
-    return (_any_script() if _HAS_UNSPACED(text) else _spaced()).findall(text)
+    if _HAS_UNSPACED(text):
+        return _any_script().findall(text)
+    return _spaced().findall(text)
 
 
 def word_count(text: str) -> int:
     """How many words a query has: its tokens that are not punctuation. What Len-Sim compares."""
-    return sum(1 for token in tokens(text) if _ALPHANUMERIC(token))
+    return len(list(filter(_ALPHANUMERIC, tokens(text))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,8 +41,8 @@ def document_dist_sims(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], enc
     The mean cosine over all pairs is the dot product of the two sides' mean unit vectors, so each distinct query is
     encoded once and no pair is formed.
     """
-    of = embedded((text for sides in pairs for queries in sides for text in queries), encoder)
-
+    documents = chain.from_iterable(pairs)
+    of = embedded(chain.from_iterable(documents), encoder)
     return np.array([of(synthetic).mean(axis=0) @ of(human).mean(axis=0) for synthetic, human in pairs])
 
 
@@ -49,7 +50,7 @@ def embedded(texts: Iterable[str], encoder: Encode) -> Callable[[Sequence[str]],
     """The unit vectors, (n, dim), of any n of these texts, each of which is encoded once."""
     rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     unit = unit_vectors(encoder(list(rows)), len(rows)) if rows else np.zeros((0, 1))
-    return lambda chosen: unit[[rows[text] for text in chosen]]
+    return lambda chosen: unit[list(map(rows.__getitem__, chosen))]
 
 
 def unit_vectors(embeddings: ArrayLike, n: int) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ def document_diversities(documents: Sequence[Sequence[str]], encoder: Encode) ->
     The cosines of all pairs of n unit vectors sum to (|Σu|² − n) / 2, so no pair is formed and each distinct query is
     encoded once. An embedding of zeros has cosine 0 with any.
     """
-    of = embedded((text for queries in documents for text in queries), encoder)
+    of = embedded(chain.from_iterable(documents), encoder)
 
     def diversity(texts: Sequence[str]) -> float:
         n = len(texts)
@@ -45,4 +46,4 @@ def document_diversities(documents: Sequence[Sequence[str]], encoder: Encode) ->
         total = chosen.sum(axis=0)
         return float(1 - (total @ total - (chosen**2).sum()) / (n * (n - 1)))
 
-    return np.array([diversity(queries) for queries in documents])
+    return np.array(list(map(diversity, documents)))

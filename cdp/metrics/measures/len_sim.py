@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 
 from cdp.metrics.measures import Measure, Queries, aligned, word_count
 
@@ -24,13 +25,13 @@ def len_sim(synthetic: Queries, human: Queries) -> float:
     Both arguments hold one document's queries (a list of texts) or one list per document, in the same order; a
     document without queries on either side is left out. InputError if nothing can be compared.
     """
-    values = [document_len_sim(s, h) for s, h in aligned(synthetic, human)]
+    values = list(starmap(document_len_sim, aligned(synthetic, human)))
     return sum(values) / len(values)
 
 
 def document_len_sim(synthetic: Sequence[str], human: Sequence[str]) -> float:
     """Len-Sim of one document, both sides not empty."""
-    return length_similarity([word_count(text) for text in synthetic], [word_count(text) for text in human])
+    return length_similarity(list(map(word_count, synthetic)), list(map(word_count, human)))
 
 
 def length_similarity(synthetic: Sequence[int], human: Sequence[int]) -> float:

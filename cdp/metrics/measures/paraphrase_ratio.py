@@ -67,9 +67,15 @@ def document_ratios(documents: Sequence[Sequence[str]], scorer: Scorer, threshol
             distinct.append(pair)
         return at
 
-    pairs = [[row(pair) for pair in combinations(queries, 2)] for queries in documents]
-    above = checked_scores(scorer(distinct), len(distinct)) > threshold if distinct else np.zeros(0, bool)
-    return np.array([above[rows].mean() if rows else np.nan for rows in pairs])
+    rows_of = [list(map(row, combinations(queries, 2))) for queries in documents]
+    ratios = np.full(len(documents), np.nan)
+    if distinct:
+        above = checked_scores(scorer(distinct), len(distinct)) > threshold
+        for i, of_document in enumerate(rows_of):
+            if of_document:
+                ratios[i] = above[of_document].mean()
+
+    return ratios
 
 
 def checked_scores(scores: ArrayLike, n: int) -> NDArray[np.float64]:

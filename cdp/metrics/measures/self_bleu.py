@@ -39,9 +39,9 @@ def self_bleu(queries: Sequence[str | Sequence[str]]) -> float:
     """
     if isinstance(queries, str) or len(queries) < 2:
         raise InputError("Self-BLEU needs at least two queries of a document.")
-    return sum(bleu_against_others([tokens(query) if isinstance(query, str) else query for query in queries])) / len(
-        queries
-    )
+
+    cut = [tokens(query) if isinstance(query, str) else query for query in queries]
+    return sum(bleu_against_others(cut)) / len(cut)
 
 
 def bleu_against_others(queries: Sequence[Sequence[Hashable]]) -> list[float]:
@@ -51,7 +51,8 @@ def bleu_against_others(queries: Sequence[Sequence[Hashable]]) -> list[float]:
         # An n-gram found in another query brings both its (n−1)-grams along: fewer than two matches rule it out.
         candidates = [i for i, matched in enumerate(matches[-1]) if matched >= 2]
         matches.append(_clipped_matches(queries, order, candidates))
-    penalties = _brevity_penalties([len(query) for query in queries])
+
+    penalties = _brevity_penalties(list(map(len, queries)))
     return [
         penalties[len(query)] * _mean_precision(len(query), *matched)
         for query, matched in zip(queries, zip(*matches, strict=True), strict=True)
@@ -115,14 +116,17 @@ def _brevity_penalties(lengths: Sequence[int]) -> dict[int, float]:
     occurrences = Counter(lengths)
     penalties = {}
     for length, n in occurrences.items():
-        if n > 1:
-            closest = length
-        else:
-            closest = min((other for other in occurrences if other != length), key=lambda o: (abs(o - length), o))
+        closest = length
+        if n == 1:
+            closest = min(occurrences.keys() - {length}, key=lambda o: (abs(o - length), o))
+
         if length > closest:
             penalties[length] = 1.0
+        elif length:
+            penalties[length] = math.exp(1 - closest / length)
         else:
-            penalties[length] = math.exp(1 - closest / length) if length else 0.0
+            penalties[length] = 0.0
+
     return penalties
 
 
