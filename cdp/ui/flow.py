@@ -77,7 +77,7 @@ def panel(workspace: Workspace, corpus: str, *, opened: bool) -> None:
 
 
 def _progress(workspace: Workspace, job: str, drawn: str) -> None:
-    """How far the answer is, or what is kept of one that ended early; stop and resume stand here as on Jobs."""
+    """Draw the progress of the answer, or the kept results of one that ended early, with stop and resume as on Jobs."""
     with frame.guarded():
         view = jobs.show(workspace, job, with_size=False)
         if str(view.state) != drawn:
@@ -177,7 +177,7 @@ def _allowed(planned: AnswerPlan, config: AnswerConfig) -> AnswerConfig:
 
 
 def _details(planned: AnswerPlan) -> None:
-    """Each stage, with the page on which it can be looked into and done alone, and what has to be known."""
+    """Draw each stage with a link to the page that does it alone, and the remarks on the test."""
     with st.expander("Each step", icon=":material/checklist:", key="flow_steps"):
         for number, (text, page) in enumerate(planned.steps, 1):
             with st.container(horizontal=True, vertical_alignment="center"):

@@ -120,7 +120,7 @@ def strip(workspace: Workspace) -> None:
 
 
 def _state(workspace: Workspace, views: Iterable[JobView]) -> tuple[Any, ...]:
-    """What is compared to notice that a job began, moved on or ended."""
+    """Return a value that changes when a job begins, moves on or ends."""
     return (jobs.changed(workspace), {view.id: str(view.state) for view in views})
 
 
@@ -154,7 +154,7 @@ def _strip(workspace: Workspace, drawn: tuple[Any, ...]) -> None:
 
 
 def _watch(workspace: Workspace, view: JobView, label: str = "Watch") -> None:
-    """The link to a job, with its project where that is another one than that on screen."""
+    """Draw the link to a job; the link names its project if another one is on screen."""
     other = state.elsewhere(workspace, view.id)
     params: dict[str, Any] = {"job": view.id}
     if other:
@@ -205,7 +205,7 @@ def _summary(view: JobView) -> None:
 
 
 def bill(known: pricing.Bill | None) -> None:
-    """What writing queries has cost so far, and what of it may have been paid for nothing."""
+    """Draw what writing queries has cost so far, and the requests that were paid without an answer."""
     if known is not None:
         st.caption(md(known.told))
         if known.unanswered:
@@ -266,7 +266,7 @@ def _beside(workspace: Workspace, job: str, measure: str) -> dict[str, str]:
     titles = {view.id: f"{view.name} ({moment(view.created)})" for view in able}
     chosen = st.multiselect(
         "Beside", list(titles), format_func=titles.__getitem__, max_selections=MAX_CURVES - 1, key=f"beside_{job}",
-        placeholder="Other trainings over this one", label_visibility="collapsed", persist_state="session",
+        placeholder="Other trainings to compare", label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     return {titles[other]: other for other in chosen if other in titles}
 
@@ -332,7 +332,7 @@ LISTED = 500
 
 
 def choose(all_jobs: Sequence[JobView]) -> JobView:
-    """The job to open: the address's, the one chosen before, else one that runs, else the newest."""
+    """Ask for the job to open. At first: the address's, the one chosen before, else one that runs, else the newest."""
     by_id = {view.id: view for view in in_order(all_jobs)}
     offered = dict.fromkeys(islice(by_id, LISTED))
     for wanted in (st.query_params.get("job"), state.kept("job")):
@@ -416,10 +416,11 @@ def actions(workspace: Workspace, view: JobView) -> None:
 
 
 def _resume(workspace: Workspace, view: JobView) -> None:
-    """Go on from the last checkpoint; asks for keys, which are never stored, and for what a stranger's job names."""
+    """Draw how to resume from the last checkpoint. Ask again for keys, which are never stored, and for consent to what
+    a job from elsewhere reads outside the workspace."""
     try:
         outside = jobs.to_allow(workspace, view.id)
-    except CdpError as error:  # as long as it stands so, a button would only repeat it
+    except CdpError as error:  # a button would only repeat the error
         frame.remarks([f"This page may not resume it. {error}"])
         return
 
@@ -469,7 +470,7 @@ def _retry(workspace: Workspace, view: JobView, item: str) -> None:
     if item:
         label, items = f"Try {cut(item, 40)} again", [item]
 
-    about = "What went well is kept, and not paid again."
+    about = "Finished items are kept and not paid for again."
     ready = all(typed.values())
     if forms.button(md(label), key=f"retry_{view.id}", icon=":material/replay:", help=about, disabled=not ready):
         jobs.retry(workspace, view.id, items, env_secrets=typed)
@@ -526,7 +527,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
 
 
 def _results(workspace: Workspace, job: JobView) -> None:
-    """What the command line says of a job that has finished."""
+    """Draw the results of a finished job, as the command line lists them."""
     found = jobs.outcome(workspace, job.id)
     shown = {label_of(name.removeprefix("n_")): value for name, value in jobs.in_words(found)}
     kind = jobs.kinds().get(job.kind)

@@ -105,7 +105,8 @@ def _add_benchmarks() -> None:
 
 
 def _consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak]) -> tuple[dict[str, Any], bool]:
-    """Say what sets lack and what leaks, and ask for a yes to each; (the options that say it, whether it was given)."""
+    """Warn of incomplete sets and of leaks, and ask for consent to each. Return the options that record it, and whether
+    all was given."""
     lacking = stored_sets.incomplete_notes(workspace, query_sets)
     which = "this incomplete set" if len(lacking) == 1 else "these incomplete sets"
     agreed = not lacking or st.checkbox(
@@ -194,8 +195,8 @@ def _retriever(workspace: Workspace, key: str) -> str:
 
 
 def _needed(workspace: Workspace, query_set: str, weighting: str, key: str) -> dict[str, str]:
-    """What a weighting needs besides the queries: a file of weights, or the reasoned forms and what of both is trained
-    on."""
+    """Ask for the further inputs of a weighting: a file of weights, or the reasoned queries and which of both forms is
+    trained on."""
     needs = WEIGHTINGS[weighting].needs
     if needs == "column":
         return {"weights": forms.widget(TrainingConfig, "weights", key=key)}
@@ -238,8 +239,8 @@ def _dev(workspace: Workspace, key: str) -> dict[str, str]:
 
 
 def _judges(workspace: Workspace, query_set: str) -> list[Place]:
-    """The benchmarks to evaluate on before and after. At first a few that do not judge what is trained on, and none
-    that was drawn from another one here; those that do are named with what is in the way."""
+    """Ask for the benchmarks to evaluate on before and after. Selected at first are a few that do not judge the
+    training queries, and no subset of another one. Benchmarks left out for leakage are named with the reason."""
     infos = _usable(workspace)
     if not infos:
         st.caption("No benchmark yet, so the retriever is trained without an evaluation.")
@@ -356,7 +357,7 @@ def _start_button(label: str, key: str, *, disabled: bool = False) -> bool:
 
 
 def _offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> None:
-    """A button that goes on with a copy of the set without the judged queries, where a copy would cure it."""
+    """Draw a button that makes a copy of the set without the judged queries, if that removes the leak."""
     places = [(leak.benchmark, leak.split) for leak in leaks if leak.queries and leak.query_set == query_set]
     if places and forms.button(
         "Train on a copy without these queries", icon=":material/content_copy:", key="leave_out_judged",
@@ -399,7 +400,7 @@ def evaluate(workspace: Workspace) -> None:
 
 
 def _places(workspace: Workspace) -> list[Place]:
-    """What is chosen to evaluate on."""
+    """Ask for the benchmarks to evaluate on."""
     labels = _splits(_usable(workspace))
     if not labels:
         text = "Retrievers are evaluated on judged queries. Add a benchmark first."
@@ -412,7 +413,7 @@ def _places(workspace: Workspace) -> list[Place]:
 
 
 def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place], settings: dict[str, Any]) -> None:
-    """What will be done, what is there already, and the button."""
+    """Draw which results exist, which will be computed, and the button that starts them."""
     configs = [
         EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
         for name, split in places

@@ -145,7 +145,7 @@ def _problem(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     missing = answer.to_index
     job = jobs.running(workspace, "index", retriever=missing, corpus=corpus)
     sent = " ".join(sent.sentence for sent in sending.for_index(workspace, missing, corpus))
-    st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
+    st.info(f"{md(sent)} You can continue meanwhile.".strip(), title=md(answer.problem.message))
 
     if job is not None:
         job_views.live(_progress, True, workspace, missing, corpus)

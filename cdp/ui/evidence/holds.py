@@ -1,6 +1,6 @@
 """The tab "Does it hold here?": each published figure beside the same of one's own results, and who is right at rank 1.
 
-What cannot be drawn yet says which run it needs and what that takes, and starts it.
+A figure without data names the run that it needs with its cost, and offers to start it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 def first_choice(query_sets: Sequence[QuerySet]) -> list[str]:
-    """What is compared at first: the newest diverse and the newest paraphrase set of one corpus, else the newest."""
+    """Return the sets to compare at first: the newest diverse and paraphrase set of one corpus, else the newest."""
     synthetic = [q for q in query_sets if q.kind == "synthetic"]
     newest: dict[tuple[str, str | None], str] = {}
     for query_set in synthetic:
@@ -79,7 +79,7 @@ def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> list[
 def answer(workspace: Workspace, rows: Sequence[Measured]) -> None:
     """Which set repeats itself least, in one sentence, at the largest Q/Doc that all of them have.
 
-    Where the documents that the two ends share do not tell them apart, that is the answer.
+    No set is named where the paired interval of the two extremes, over the documents that both have, includes zero.
     """
     if len(rows) < 2:
         return
@@ -155,7 +155,7 @@ def _title(measure: Measure) -> str:
 
 
 def _notes(workspace: Workspace, rows: Sequence[Measured], found: Iterable[Mapping[str, Value]]) -> None:
-    """What has to be known about the table: brackets and arrows, what was left out, and which models measured."""
+    """Draw the notes on the table: brackets and arrows, documents left out, and the models that measured."""
     notes = [
         "Brackets: 95% intervals over documents. Arrows show the better direction: more diverse, or closer to human "
         "queries.",
@@ -214,7 +214,7 @@ def curve(workspace: Workspace, rows: Sequence[Measured]) -> None:
 
 
 def model_based(workspace: Workspace, rows: Sequence[Measured], human: str) -> None:
-    """What runs, and the button that measures Dist-Sim, the paraphrase ratio and embedding diversity."""
+    """Draw the running measurements, and the button for Dist-Sim, the paraphrase ratio and embedding diversity."""
     st.subheader("Measure with models", anchor=False, help=frame.DEFINITIONS["paraphrase_ratio"])
     picked = [query_set.id for query_set, _ in rows]
     measured = any(_by_job(metrics.fitting(workspace, of_set)) for _, of_set in rows)

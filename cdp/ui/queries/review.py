@@ -78,7 +78,7 @@ def begin() -> None:
 
 
 def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mask: NDArray[np.bool_]) -> None:
-    """The document left, its queries right. Queries that the filter does not mean are shown quietly, to compare."""
+    """Draw the document left, its queries right. Queries that the filter leaves out are grey, to compare."""
     by_id = {query.id: query for query in shown.queries}
     selected = st.session_state.get(SELECTED)
     if selected not in by_id:
@@ -113,7 +113,7 @@ def _document(shown: ReviewedDocument, current: ReviewedQuery | None, language: 
 
 
 def _steps(ids: list[str], at: int, what: str, names: str, keys: str, go: Callable[[str], None], **style: Any) -> None:
-    """Two buttons with keys that move to the neighbours of ``ids[at]``, and where that stands."""
+    """Draw two buttons with keys that move to the neighbours of ``ids[at]``, and its position."""
     back, on = names.split()
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, shortcut, to in ((back, keys[0], at - 1), (on, keys[1], at + 1)):
@@ -160,7 +160,7 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
 
 
 def _facts(query: ReviewedQuery) -> None:
-    """CW, ranks, and what is wrong with it."""
+    """Draw a query's CW, its ranks, the decision and its fault."""
     facts = [f"CW {query.cw}"]
     for by, rank in query.ranks.items():
         if rank:
@@ -228,7 +228,7 @@ def bench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
 
 
 def _current(query_set: QuerySet, table: QueryTable, documents: list[int]) -> int | None:
-    """Which document is looked at: the one that the address names, else the first with a query that is meant."""
+    """Return the document on screen: the one that the address names, else the first with a query that matches."""
     if not documents:
         st.info("No pair matches.", icon=":material/filter_alt_off:")
         return None
@@ -241,7 +241,7 @@ def _current(query_set: QuerySet, table: QueryTable, documents: list[int]) -> in
         st.caption(f":material/info: The document {md(linked, 80)} of the link has no queries in this set.")
 
     if current not in documents:
-        # The next one that is meant: after a decision the document may not be among them any more.
+        # The next one that matches: after a decision the document may no longer be among them.
         at = int(np.searchsorted(documents, -1 if current is None else current)) % len(documents)
         current = documents[at]
 

@@ -20,7 +20,7 @@ from cdp.ui.shell.tables import count, md
 
 
 def set_name(workspace: Workspace, query_set: QuerySet) -> str:
-    """A query set's name, with what is wrong with it where it is not whole."""
+    """Return a query set's name; an incomplete one says so in brackets."""
     return completeness.check(workspace, query_set).name
 
 
@@ -30,7 +30,7 @@ def set_names(workspace: Workspace, query_sets: Iterable[QuerySet]) -> dict[str,
 
 
 def incomplete_notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Completeness]:
-    """Say of each of these sets (by id) what it lacks, with a link to its job; those that are not whole."""
+    """Draw what each of these sets (by id) lacks, with a link to its job. Return the incomplete ones."""
     incomplete_sets = completeness.list_incomplete(workspace, query_sets)
     for item in incomplete_sets:
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -24,7 +24,7 @@ ROWS = 3
 
 
 def rows(preview: FilePreview) -> None:
-    """The first rows, and what is missing in them."""
+    """Draw the first rows, and the columns with empty cells in them."""
     more = ""
     if preview.n_files > 1:
         more = f" and {count(preview.n_files - 1, 'more file')}"
@@ -56,8 +56,8 @@ def dropdowns(
     key: str,
     always: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A select box for each role, a field of ``config``; what was chosen, without what would be found by its name
-    anyway, unless its role is ``always`` named. Below, how the values of a column of grades are read."""
+    """Draw a select box for each role, a field of ``config``, and how a column of grades is read. Return the choices
+    that differ from what would be found by name; roles in ``always`` are returned in any case."""
     chosen: dict[str, Any] = {}
     grades: str | None = None
     with st.grid(len(fields), min_column_width=150):

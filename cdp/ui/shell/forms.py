@@ -114,7 +114,7 @@ def fields(
     """Draw a widget for each field and return what was set: only values that differ from the field's default.
 
     ``values`` replace the defaults as the widgets' first values; ``presets`` say what an empty setting becomes,
-    ``labels`` what is called otherwise than by its name.
+    ``labels`` replace the names of settings.
     Advanced fields stand in an expander. ``key`` begins the widgets' keys; their values outlive a change of page.
     """
     chosen: dict[str, Any] = {}

@@ -85,7 +85,7 @@ def parameters(name: str) -> dict[str, Any]:
 
 
 def sidebar() -> None:
-    """The menu. Its links carry what is chosen, so that the address always says what is on screen."""
+    """Draw the menu. Its links carry the selections, so that the address always describes the screen."""
     section = ""
     for page in PAGES.values():
         if page.section != section:
@@ -159,7 +159,7 @@ def show_error(error: CdpError) -> None:
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Errors raised on purpose become one box in the place where the result would stand."""
+    """Draw a ``CdpError`` as one box in the place of the result."""
     try:
         yield
     except CdpError as error:
@@ -185,7 +185,7 @@ def unexpected() -> Iterator[None]:
 
 
 def empty(title: str, text: str, page: str = "", label: str = "", **params: str | list[str]) -> None:
-    """The empty state: what is missing, what to do, and the button to the page for it."""
+    """Draw an empty state: what is missing, the next step, and the button to its page."""
     st.markdown(f"##### :material/inbox: {title}")
     st.markdown(text)
     if page:

@@ -34,7 +34,7 @@ _NAMED, _BEFORE = "named_selections", "selections_before"
 
 
 def kept(param: str) -> str | None:
-    """What is chosen for ``param``, wherever it was chosen."""
+    """Return the choice for ``param``, made on this page or another."""
     value = st.session_state.get(f"kept_{param}")
     return value if isinstance(value, str) else None
 
@@ -103,7 +103,7 @@ def tabs(titles: Mapping[str, str]) -> dict[str, TabContainer]:
 
 
 def _current(names: Mapping[str, str], param: str, what: str, optional: bool) -> str | None:
-    """What the address, or an earlier choice, names of what is there."""
+    """Return the item that the address names, else the earlier choice, else the first (None if ``optional``)."""
     linked = st.query_params.get(param)
     if linked and linked not in names:
         where = "workspace" if kept("project") in (None, "all", linked) else "project"
@@ -146,8 +146,8 @@ def choose_many(
 
 
 def begin(page: str = "") -> None:
-    """A page begins to be drawn: no selection of it is known yet. On another page than before the browser shows its own
-    first choice in every widget until it is told; the figures would be those of what is chosen."""
+    """Forget the selections of the page drawn before. On a new page every widget is told its choice again: else the
+    browser shows its own first option beside the figures of the choice."""
     memory = st.session_state
     memory[_DRAWN] = {}
     memory[_OPENED] = page != memory.get(_PAGE)
@@ -161,7 +161,7 @@ def begin(page: str = "") -> None:
 
 
 def _set(key: str, value: str | list[str] | None) -> None:
-    """Tell the widget what is chosen, where it could show something else."""
+    """Tell the widget its choice, if it could show another one."""
     if st.session_state.get(_OPENED) or key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
 
@@ -207,8 +207,8 @@ def write(param: str, value: str | list[str] | None) -> None:
 
 
 def _chosen(param: str, key: str, alone: bool = False) -> None:
-    """A widget changed. The browser answers with the label that it shows: where that has aged since it was drawn
-    ("5 min ago"), Streamlit takes the old label itself for the choice. It is led back to its id, or left alone."""
+    """Store the choice of a widget that changed. The browser answers with the label that it shows: if that has aged
+    since it was drawn ("5 min ago"), Streamlit returns the old label. It is mapped back to its id, or ignored."""
     ids: Mapping[str, str] = st.session_state.get(f"labels_{param}", {})
     value = st.session_state[key]
     picked: str | list[str] | None
@@ -230,7 +230,7 @@ def _chosen(param: str, key: str, alone: bool = False) -> None:
 
 
 def _remember(param: str, names: Mapping[str, str]) -> None:
-    """Which thing each label stands for or stood for, for as long as the session lasts."""
+    """Store the id behind each label, old labels included, for the session."""
     ids = st.session_state.setdefault(f"labels_{param}", {})
     for key, label in names.items():
         ids[key] = key
