@@ -83,8 +83,8 @@ FAULTS = (
     ),
     Fault(
         "equal documents count as different ones",
-        "if content_hash not in index_of:",
-        "if True:",
+        "index = self.index_of_content.setdefault(content_hash, len(self.documents))",
+        "index = len(self.documents)",
         "tests/training",
     ),
     Fault(
