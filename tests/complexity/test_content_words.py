@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from cdp.base.errors import ConfigError, InputError
@@ -173,10 +173,12 @@ def test_odd_texts_have_a_defined_count(language: str) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None)
+@example("A0B éa")
 @given(st.text(max_size=200))
 def test_english_agrees_with_the_definition(text: str) -> None:
     import re
 
+    assume(language_written("en", text) == "en")  # "E0À" has two function words of Portuguese and no English one
     expected = {t for t in re.findall(r"\b[a-zA-Z]+\b", text.lower()) if len(t) > 1} - stopword_list("en")
     assert content_words(text) == expected
 
