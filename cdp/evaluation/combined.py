@@ -47,6 +47,11 @@ def reranked_parts(named: str) -> tuple[str, str] | None:
     return (first, second) if prefix == RERANKED and first and second else None
 
 
+def reranked_title(first: str, second: str) -> str:
+    """The titles of both as one: ``BM25, its first 100 by MiniLM, late interaction``."""
+    return f"{first}, its first {MAXSIM_DEPTH} by {second}"
+
+
 def title(name: str, hybrid: bool, rerank: str) -> str:
     """A retriever's name with what is done to its ranking: ``minilm · hybrid · reranked``."""
     return condition_name(name, "", 0, HYBRID * hybrid, RERANKED if rerank else "")

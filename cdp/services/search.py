@@ -19,7 +19,7 @@ from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name
 from cdp.corpus import CorpusManifest, resolve_corpus
-from cdp.evaluation.combined import MAXSIM_DEPTH, reranked_parts, retriever_id
+from cdp.evaluation.combined import reranked_parts, reranked_title, retriever_id
 from cdp.jobs.launchers import SPINS
 from cdp.retrievers import MULTI_VECTOR, PRESETS, api, bm25
 from cdp.services import access, training
@@ -120,7 +120,7 @@ def model_of(choice: RetrieverChoice) -> str:
 def _over_candidates(choice: RetrieverChoice) -> RetrieverChoice:
     """BM25's first documents in the order of a multi-vector retriever."""
     name = retriever_id(bm25.NAME, hybrid=False, rerank=choice.id)
-    title = f"{bm25.TITLE}, its first {MAXSIM_DEPTH} by {choice.title}"
+    title = reranked_title(bm25.TITLE, choice.title)
     return RetrieverChoice(name, title, choice.kind, "late interaction scores what BM25 finds")
 
 
@@ -196,7 +196,7 @@ def _title(workspace: Workspace, name: str) -> str:
     if bm25.language_in(name) is not None:
         return bm25.TITLE
     if (parts := reranked_parts(name)) is not None:
-        return " · ".join(_title(workspace, part) for part in parts)
+        return reranked_title(*(_title(workspace, part) for part in parts))
     if (named := api.parse(name)) is not None:
         return named.title
     return next((choice.title for choice in training.list_retrievers(workspace) if choice.id == name), name)

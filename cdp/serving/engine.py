@@ -31,7 +31,7 @@ from cdp.benchmarks.benchmark import texts_hash
 from cdp.complexity import content_words, language_of
 from cdp.corpus import CorpusManifest, load_manifest, open_corpus
 from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
-from cdp.evaluation.combined import MAXSIM_DEPTH, reranked_parts
+from cdp.evaluation.combined import MAXSIM_DEPTH, reranked_parts, reranked_title
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
 from cdp.retrievers import MULTI_VECTOR, SPARSE, bm25, load, model_hash
 from cdp.retrievers.api import ApiModel, Payer, failed_texts
@@ -451,7 +451,7 @@ class SearchEngine:
 
         tokens = self.open(second, corpus)
         assert isinstance(tokens.index, TokenIndex)
-        title = f"{candidates.title}, its first {MAXSIM_DEPTH} by {tokens.title}"
+        title = reranked_title(candidates.title, tokens.title)
 
         return Opened(title, tokens.corpus, tokens.documents, CandidateIndex(candidates.index, tokens.index))
 

@@ -126,7 +126,7 @@ def _parts(
                     done += part.num_rows
 
             return
-        except (MemoryError, pa.ArrowNotImplementedError):  # which says that there are 2 GB of elements
+        except (MemoryError, pa.ArrowNotImplementedError):  # the latter where one array would hold 2 GB of elements
             if size == BATCH_ROWS[-1]:
                 raise
 
