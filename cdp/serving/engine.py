@@ -438,7 +438,7 @@ class SearchEngine:
         """Open two retrievers, the second of which scores what the first finds."""
         if reranked_parts(first) is not None:
             raise InputError(f"{first} reranks already.", hint=f"Name one retriever before {second}.")
-        resolve(second, self.workspace, check_hub=False).require([MULTI_VECTOR], "reranking by token vectors")
+        self.resolve(second).require([MULTI_VECTOR], "reranking by token vectors")
 
         try:
             candidates = self.open(first, corpus)

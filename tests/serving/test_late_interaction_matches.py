@@ -68,6 +68,7 @@ def test_late_interaction_orders_the_candidates_of_another(searched: tuple[Searc
     ("name", "message"),
     [
         ("reranked:bm25:minilm", "reranking by token vectors"),
+        ("reranked:bm25:none-such", "none-such is not on this machine yet"),
         ("reranked:minilm-multi:minilm-multi", "compares tokens itself"),
         ("reranked:reranked:bm25:minilm-multi:minilm-multi", "reranks already"),
     ],
