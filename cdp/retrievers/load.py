@@ -384,22 +384,22 @@ def _learned_positions(module: Any) -> int | None:
     return None
 
 
-# Settings of a module that choose the token vectors which take part in late interaction.
-TOKENS_SCORED = (
-    "query_expansion", "skiplist_words", "skiplist_tasks", "keep_only_token_ids", "pool_factor", "num_protected_tokens",
-)  # fmt: skip
+# Settings of modules, and fields of a transformer's configuration, that change no embedding. The lengths are settings
+# of an evaluation, the dimension is found with the first text.
+LENGTHS = frozenset({"max_seq_length", "document_length", "embedding_dimension"})
+UNHEARD = frozenset({
+    "_name_or_path", "architectures", "auto_map", "dtype", "id2label", "label2id", "torch_dtype",
+    "transformers_version", "use_cache",
+})  # fmt: skip
 
 
-def _scored_tokens(module: Any) -> str:
-    """The settings of ``TOKENS_SCORED`` that a module has; "" for one of single vectors."""
-    given = {name: getattr(module, name, None) for name in TOKENS_SCORED}
-    return json.dumps({name: value for name, value in given.items() if value}) if any(given.values()) else ""
-
-
-def _pooled_words(module: Any) -> str:
-    """How a module of a sparse model pools; "" for others."""
-    strategy = getattr(module, "pooling_strategy", "")
-    return f"{strategy} {module.activation_function}" if strategy else ""
+def _settings(module: Any) -> str:
+    """Return what decides, beside its tensors, what a module computes: its settings and its configuration."""
+    of_module = module.get_config_dict() if hasattr(module, "get_config_dict") else {}
+    kept = {name: value for name, value in of_module.items() if name not in LENGTHS}
+    config = module.model.config.to_diff_dict() if hasattr(module, "auto_model") else {}
+    kept["config"] = {name: value for name, value in config.items() if name not in UNHEARD}
+    return json.dumps(kept, sort_keys=True, default=str)
 
 
 def model_hash(model: SentenceTransformer) -> str:
@@ -412,11 +412,15 @@ def model_hash(model: SentenceTransformer) -> str:
     if isinstance(model, api.ApiModel):
         return model.identity
     digest = hashlib.sha256()
-    for module in model:
-        pooling = getattr(module, "pooling_mode", "") or _pooled_words(module)
-        digest.update(f"{type(module).__name__}|{pooling}|{getattr(module, 'include_prompt', '')}\n".encode())
-        digest.update(_scored_tokens(module).encode())
+    digest.update(f"{getattr(model, 'truncate_dim', None)}\n".encode())
+    for module in model.modules():
+        if hasattr(module, "get_config_dict") or type(module).__name__ == "StaticEmbedding":
+            digest.update(f"{type(module).__name__}|{_settings(module)}\n".encode())
     tokenizer = getattr(model, "tokenizer", None)
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    for step in ("normalizer", "pre_tokenizer", "post_processor"):
+        if (found := getattr(backend, step, None)) is not None:
+            digest.update(found.__getstate__())
     if tokenizer is not None and hasattr(tokenizer, "get_vocab"):
         for token, index in sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0])):
             digest.update(f"{index}:{token}\n".encode("utf-8", "surrogatepass"))

@@ -1,6 +1,6 @@
 """A folder that would give numbers without meaning is refused: weights, words or an encoder that are not there.
 
-The libraries load each of these folders without an error.
+The libraries load each of these folders without an error. What two models differ in, their hash says.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from cdp.base.errors import ModelError
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.retrievers import load, resolve
+from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.load import load_cross_encoder, load_decoder
 from tests.metrics.models import tiny_cross_encoder
 from tests.support_models import tiny_bert, tiny_decoder, tiny_retriever, tiny_static
@@ -115,6 +115,50 @@ def test_texts_are_cut_at_the_last_position(workspace: Workspace, tmp_path: Path
     RobertaModel(config).save_pretrained(roberta)
     for limit in (None, 66):
         assert load(resolve(str(roberta), workspace), "cpu", limit).encode([LONG]).shape == (1, 32)
+
+
+def truncated(folder: Path) -> None:
+    sets(folder / "config_sentence_transformers.json", truncate_dim=8)
+
+
+def upper_case(folder: Path) -> None:
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["normalizer"]["lowercase"] = False
+    write_json(folder / "tokenizer.json", tokenizer)
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "a shorter vector": truncated,
+    "a configuration of the same tensors": lambda folder: sets(folder / "config.json", num_attention_heads=4),
+    "letters kept as they are": upper_case,
+    "a prompt left out of the mean": lambda folder: sets(folder / "1_Pooling" / "config.json", include_prompt=False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_vectors_changes_the_hash(change: str, workspace: Workspace, tmp_path: Path) -> None:
+    """Kept embeddings are found by it."""
+    folder = tiny_retriever(tmp_path / "one")
+    before = model_hash(load(resolve(str(folder), workspace), "cpu"))
+    CHANGES[change](folder)
+    model = load(resolve(str(folder), workspace), "cpu")
+    assert model_hash(model) != before
+
+    copy = tmp_path / "copy"
+    model.save(str(copy), create_model_card=False)
+    assert model_hash(load(resolve(str(copy), workspace), "cpu")) == model_hash(model)
+
+
+def test_an_activation_is_part_of_the_hash(workspace: Workspace, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense
+
+    saved = tmp_path / "with-dense"
+    model = SentenceTransformer(str(tiny_retriever(tmp_path / "one")), device="cpu")
+    SentenceTransformer(modules=[*model, Dense(32, 8)], device="cpu").save(str(saved), create_model_card=False)
+    before = model_hash(load(resolve(str(saved), workspace), "cpu"))
+    sets(saved / "2_Dense" / "config.json", activation_function="torch.nn.modules.linear.Identity")
+    assert model_hash(load(resolve(str(saved), workspace), "cpu")) != before
 
 
 def test_routers_of_version_5_load(workspace: Workspace, tmp_path: Path) -> None:
