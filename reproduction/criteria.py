@@ -186,6 +186,10 @@ def check(claims: Sequence[Claim]) -> list[str]:
                 ):
                     offered.setdefault(name, set()).update(entries)
 
+                layers = {number or None for number in plan.layers}
+                if len(layers) > 1 and "layers" not in criterion.of:
+                    problems.append(say(f"{study} compares numbers of trained layers, and no arm names one."))
+
             for arm in (criterion.of, criterion.against, criterion.interaction):
                 problems += [say(f"an arm has no {name!r}.") for name in arm if name not in known]
                 for name, there in offered.items():

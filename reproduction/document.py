@@ -28,7 +28,7 @@ DETAILS = "claims.md"
 # The claim whose figure is computed once more, by code that shares nothing with the package.
 RECOMPUTED = "F"
 # Claims whose figures mislead without their controls: these stand on the first page, the others claim by claim.
-WITH_CONTROLS = ("F", "H")
+WITH_CONTROLS = ("F", "H", "U", "V")
 RUN_BY = "tests/reproduction/test_kept.py::test_the_lines_in_the_document_print_its_table"
 
 SMALL = "**The form for tests: it checks the pipeline. None of its numbers means anything.**"
@@ -84,7 +84,7 @@ def _pages(
         *warning,
         "## What to do on Monday",
         "",
-        *_sizes(studies),
+        *_sizes(judged, studies),
         *_advice(judged, studies),
         *_lexical(studies),
         *(f"- {text}" for text in LIMITS),
@@ -109,12 +109,16 @@ def _pages(
     ]
 
 
-def _sizes(studies: Mapping[str, Kept]) -> list[str]:
-    """How small the trainings were that all of it rests on."""
-    documents, steps = (verdicts.sizes(studies.values(), what) for what in ("documents", "steps"))
+def _sizes(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
+    """How small the trainings were that the advice rests on."""
+    advising = {name for j in judged if j.claim.question for name in j.claim.studies}
+    there = [kept for name, kept in studies.items() if name in advising]
+
+    documents, steps = (verdicts.sizes(there, what) for what in ("documents", "steps"))
     if not documents or not steps:
         return []
-    names = " and ".join(dict.fromkeys(str(t["retriever"]) for kept in studies.values() for t in kept.trained))
+
+    names = " and ".join(dict.fromkeys(str(t["retriever"]) for kept in there for t in kept.trained))
     return [
         f"All of it was seen with {names}, trained on {_range(documents)} documents for {_range(steps)} steps. What "
         "was not seen there may hold elsewhere.",

@@ -128,14 +128,27 @@ def differences(kept: Kept, criterion: Criterion) -> Iterator[Difference]:
 
 
 def _selected(kept: Kept, cell: Cell, of: Mapping[str, Any]) -> bool:
-    """Whether a condition has the facts that are asked for: of those not named, the defaults."""
+    """Whether a condition has the facts that are asked for: of those not named, what its whole study has, or else the
+    defaults. A plan that trains all layers throughout compares none."""
     facts = {**_facts(kept, cell), METHOD: None, "source": None}
-    defaults = {name: (value,) for name, value in Cell._field_defaults.items() if name not in (*FREE, "source")}
-    asked = {**defaults, "held": ("equal documents",), **{name: wanted(value) for name, value in of.items()}}
+    asked = {**_unnamed(kept), "held": ("equal documents",), **{name: wanted(value) for name, value in of.items()}}
     methods = asked.pop(METHOD, None)
     if cell.source in (UNTRAINED, HYBRID) or (methods is not None and not _methods(kept, cell) & set(methods)):
         return False
     return all(facts[name] in values for name, values in asked.items())
+
+
+def _unnamed(kept: Kept) -> dict[str, tuple[Any, ...]]:
+    """{fact: its values} of the conditions that a criterion means that does not name the fact."""
+    trained = [cell for cell in kept.scores.scores if cell.source not in (UNTRAINED, HYBRID)]
+
+    asked = {}
+    for name, default in Cell._field_defaults.items():
+        if name not in (*FREE, "source"):
+            there = {getattr(cell, name) for cell in trained}
+            asked[name] = tuple(there) if len(there) == 1 else (default,)
+
+    return asked
 
 
 def _facts(kept: Kept, cell: Cell) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def test_a_wrong_criterion_is_told_by_claim_and_field(tmp_path: Path, changes: d
         ({"of": {"method": "diverse", "per_doc": 7}}, "per_doc 7 is in none of recorded-contrast"),
         ({"against": {"colour": "red"}}, "an arm has no 'colour'"),
         ({"of": {"method": "human"}}, "method 'human' is in none"),
+        ({"studies": ["upper-layers"]}, "upper-layers compares numbers of trained layers"),
     ],
 )
 def test_what_no_plan_has_is_found_before_any_run(tmp_path: Path, changes: dict[str, object], says: str) -> None:

@@ -51,6 +51,17 @@ def test_the_mean_is_over_sets_corpora_and_counts_out_of_domain(contrast: Kept) 
     assert (in_domain[0], in_domain[2]) == ("set7", pytest.approx(5 + 0.5 * 3.5, abs=0.3))
 
 
+def test_what_a_study_has_throughout_needs_no_name(tmp_path: Path) -> None:
+    """A plan that trains all layers of all retrievers compares none; one that trains two numbers of them does."""
+    all_layers = study(tmp_path / "one", truth, layers="0", retrievers="minilm", noise=1.0)
+    assert value(found(all_layers)) == pytest.approx(2, abs=0.1)
+
+    both = study(tmp_path / "two", truth, layers="0, 2", retrievers="minilm", noise=1.0)
+    assert "no two conditions" in found(both).problem
+    named = found(both, of={"method": "diverse", "per_doc": [2, 5], "layers": 2})
+    assert value(named) == pytest.approx(2, abs=0.1)
+
+
 def test_the_slope_is_on_the_sets_content_words(contrast: Kept) -> None:
     assert value(found(contrast, figure="slope")) == pytest.approx(0.5, abs=0.05)
     low = found(contrast, cw=(0.0, 7.0))

@@ -17,7 +17,6 @@ from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
-from cdp.llm.reader import MARKS, until
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 
@@ -226,6 +225,8 @@ def _answer(
     tokenizer: Any, row: list[int], prompt: _Request, ends: set[int], stop: tuple[str, ...], model: str
 ) -> Answer:
     """The text of one row up to its end token or stop text, with the tokens that it took."""
+    from cdp.llm.reader import MARKS, until  # its patterns take 14 ms, where a command starts that asks no model
+
     length = next((i + 1 for i, token in enumerate(row) if token in ends), len(row))
     # Special tokens that mark a thought are the reader's to take out: without them it would pass for the answer.
     dropped = {id_ for token, id_ in zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True)
@@ -264,6 +265,8 @@ class _Stop:
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         import torch
+
+        from cdp.llm.reader import until
 
         if self._cancelled.is_set():
             return torch.ones(len(input_ids), dtype=torch.bool, device=input_ids.device)

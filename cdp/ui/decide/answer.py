@@ -414,7 +414,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
                 "Price": f"Of queries for all documents, by {writes}.",
                 "Training": "One training, as measured.",
             },
-            width={"NDCG@10": 80, "Option": 210},
+            width={"NDCG@10": 80, "Option": 290},
             pinned="Option",
         )
 
