@@ -158,7 +158,8 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
     name = forms.widget(TrainingConfig, "name", key=key)
 
     try:
-        lora = st.session_state.get(f"{key}_lora_rank") is not None
+        lacking = training.lacking(workspace, retriever)
+        lora = "lora_rank" not in lacking and st.session_state.get(f"{key}_lora_rank") is not None
         presets = training.defaults(workspace, retriever, lora=lora)
         with st.expander("Training settings", icon=":material/tune:", key=f"{key}_settings"):
             st.caption("Empty fields use the retriever's own value, shown in grey; its reason is behind the ?.")
@@ -166,7 +167,8 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
             # Of the settings of weightings only those of the chosen one have an effect.
             idle = set(chain.from_iterable(other.settings for other in WEIGHTINGS.values()))
             idle -= set(WEIGHTINGS[weighting].settings)
-            more = forms.fields(TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, *needed, *idle), presets=presets)
+            unused = (*CHOSEN_ABOVE, *needed, *idle, *lacking)
+            more = forms.fields(TrainingConfig, key=key, leave_out=unused, presets=presets)
 
         given = {name: int(value) for name, value in limits.items() if value is not None}
         chosen = {"query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
