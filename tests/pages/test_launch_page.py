@@ -79,6 +79,8 @@ def test_settings_that_a_kind_of_retriever_lacks_are_not_asked_for(open_page: Op
         at.selectbox(key="choose_retriever").set_value(retriever).run()
         assert {w.key for w in at.number_input} & (layers | sparsity) == wanted
         assert not at.error
+        when = "after training" if retriever == "minilm-sparse" else "before and after"
+        assert any(f"Evaluated {when}, beside" in c.value for c in at.caption)
 
 
 def test_many_epochs_ask_for_a_dev_benchmark_and_it_is_chosen_among_those_that_there_are(
