@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import read_json, write_json
+from cdp.retrievers import model_files
 from cdp.retrievers.load import kind_of
 from cdp.retrievers.model_files import COLBERT, CONFIG, MODULES, PYLATE_DENSE, ROUTER, TOKENIZER, USAGE
 from cdp.retrievers.presets import DENSE, MULTI_VECTOR
@@ -44,7 +45,7 @@ def save(model: Any, folder: Path) -> bool:
     model.save(str(folder), create_model_card=False)
     if kind_of(model) == MULTI_VECTOR and _is_projection(model):
         _as_pylate(folder, model)
-    return kind_of(model) == DENSE and respell(folder)  # the modules of the others came with version 6
+    return respell(folder)
 
 
 def _is_projection(model: Any) -> bool:
@@ -59,14 +60,14 @@ def _is_projection(model: Any) -> bool:
 
 def _as_pylate(folder: Path, model: Any) -> None:
     """Rewrite a folder as PyLate 1 saves one: two modules, and in the usage what it does with queries."""
-    respell(folder)
+    _respell(folder)
     first, head, *others = json.loads((folder / MODULES).read_text(encoding="utf-8"))
     (folder / MODULES).write_text(json.dumps([first, {**head, "type": PYLATE_DENSE}], indent=2), encoding="utf-8")
     for module in others:
         shutil.rmtree(folder / module["path"])
 
-    kept = ("in_features", "out_features", "bias", "activation_function")
     settings = read_json(folder / head["path"] / CONFIG)
+    kept = [name for name in settings if name not in ("module_input_name", "module_output_name")]
     write_json(folder / head["path"] / CONFIG, {name: settings[name] for name in kept})
 
     length = model[0].document_length or model.max_seq_length
@@ -85,17 +86,28 @@ def _as_pylate(folder: Path, model: Any) -> None:
 
 
 def respell(folder: Path) -> bool:
-    """Rewrite the configurations in a folder that a library saved a model to. Return as ``save`` does."""
+    """Rewrite the configurations in a folder that a library saved a model to. Return as ``save`` does.
+
+    One of another kind than dense stays as it is: its modules came with version 6, or it is PyLate's already.
+    """
+    if model_files.kind_of(folder) != DENSE:
+        return False
+
+    _respell(folder)
+    return not any(set(OF_TEXTS) & set(read_json(path)) for path in folder.rglob(TRANSFORMER))
+
+
+def _respell(folder: Path) -> None:
     for path in folder.rglob("*.json"):
         if path.name in (CONFIG, TOKENIZER, ROUTER, TRANSFORMER):
             settings = read_json(path)
             spelt = _spelt(path.name, settings)
             if spelt != settings:
                 write_json(path, spelt)
+
     modules = json.loads((folder / MODULES).read_text(encoding="utf-8"))
     modules = [{**module, "type": _former(module["type"])} for module in modules]
     (folder / MODULES).write_text(json.dumps(modules, indent=2), encoding="utf-8")
-    return not any(set(OF_TEXTS) & set(read_json(path)) for path in folder.rglob(TRANSFORMER))
 
 
 def _spelt(name: str, settings: dict[str, Any]) -> dict[str, Any]:

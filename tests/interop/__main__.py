@@ -19,7 +19,7 @@ from cdp.benchmarks import load_benchmark
 from cdp.evaluation.results import MEANS_ALONE
 from cdp.retrievers.spelling import TESTED
 from cdp.workers.importing import MTEB_PREDICTIONS, read_results, score_run
-from tests.interop import given
+from tests.interop import given, tokens
 from tests.support import REPOSITORY
 
 TORCH = "torch==2.13.0"
@@ -39,7 +39,9 @@ class Peer:
 
 
 PEERS = (
-    *(Peer(f"sentence-transformers-{version}", (f"sentence-transformers=={version}",)) for version in TESTED),
+    *(Peer(f"sentence-transformers-{version}", (f"sentence-transformers=={version}",)) for version in TESTED[:-1]),
+    # The first with classes for token vectors; its own evaluators score those.
+    Peer(f"sentence-transformers-{TESTED[-1]}", (f"sentence-transformers=={TESTED[-1]}",), ("models", "token_models")),
     Peer("onnx", ("sentence-transformers[onnx]==5.7.0", "optimum-onnx==0.1.0", "transformers==4.57.6"), ("onnx",)),
     # Cannot be imported with transformers 5.24.
     Peer(
@@ -55,7 +57,7 @@ PEERS = (
     Peer(
         "pylate", ("sentence-transformers==5.3.0", "transformers==5.3.0", "datasets==5.2.0", "accelerate==1.15.0",
                    "pandas==3.1.1", "ujson==5.12.0", "ninja==1.11.1.4", "fastkmeans==0.5.0", "usearch==2.26.6"),
-        ("models", "pylate"), alone=("pylate==1.6.0",),
+        ("models", "pylate", "pylate_tokens"), alone=("pylate==1.6.0",),
     ),
     Peer(
         "mteb", ("mteb==2.26.24", "sentence-transformers==6.2.0", "transformers==5.24.0", "accelerate==1.15.0",
@@ -82,6 +84,8 @@ def main(names: list[str]) -> int:
             worst = worst or 1
         elif "evaluators" in peer.programs:
             _results_of_mteb_come_back(made)
+        elif "pylate_tokens" in peer.programs and not tokens.come_back(made):
+            worst = worst or 1
     return worst
 
 

@@ -18,6 +18,7 @@ from cdp.evaluation.evaluate import evaluate_model
 from cdp.query_sets import QuerySet, import_queries
 from cdp.query_sets.exports import export
 from cdp.retrievers import load, resolve
+from tests.interop import tokens
 from tests.interop.models import TEXTS, save, save_all
 from tests.support import REPOSITORY
 
@@ -42,7 +43,9 @@ def make(folder: Path) -> Path:
 
     export_mteb(DEMO, folder / "task")
     library.export_trec(DEMO, "test", folder / "demo.qrels")
-    write_json(folder / "ours.json", {"rows": ROWS, "texts": TEXTS, "measures": _measured(workspace, folder)})
+    judged = tokens.make(folder / "models", workspace, mined.id, load_benchmark(DEMO, "test"))
+    told = {"rows": ROWS, "texts": TEXTS, "token_texts": tokens.TEXTS, "token_ndcg": judged}
+    write_json(folder / "ours.json", {**told, "measures": _measured(workspace, folder)})
     return folder
 
 

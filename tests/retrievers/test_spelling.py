@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from sentence_transformers.base.modules import Dense
 
 from cdp.base.workspace import Workspace
 from cdp.retrievers import load, resolve, spelling
 from tests.interop.models import ROPE_BASE, TEXTS, VECTORS, save_all
-from tests.support_models import tiny_retriever
+from tests.support_models import tiny_multi_vector, tiny_retriever
 
 pytestmark = pytest.mark.slow
 
@@ -26,10 +28,13 @@ def _json(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
+def _types(folder: Path) -> list[str]:
+    return [module["type"] for module in _json(folder / "modules.json")]
+
+
 @pytest.mark.parametrize("name", ["static", "mean", "cls", "dense", "decoder"])
 def test_modules_have_their_former_names_and_vectors_are_the_same(name: str, saved: dict[str, Path]) -> None:
-    types = [module["type"] for module in _json(saved[name] / "modules.json")]
-    assert {kind.rpartition(".")[0] for kind in types} == {"sentence_transformers.models"}
+    assert {kind.rpartition(".")[0] for kind in _types(saved[name])} == {"sentence_transformers.models"}
     model = load(resolve(str(saved[name]), Workspace(saved[name])), "cpu")
     np.testing.assert_allclose(model.encode(TEXTS), np.load(saved[name] / VECTORS), atol=1e-6)
 
@@ -58,3 +63,14 @@ def test_settings_that_older_readers_lack_are_kept_and_told(tmp_path: Path) -> N
     path.write_text(json.dumps(new))
     assert not spelling.respell(folder)
     assert _json(path) == new
+
+
+def test_a_projection_keeps_its_residual_connection(tmp_path: Path) -> None:
+    model = load(resolve(str(tiny_multi_vector(tmp_path / "tiny", dim=8)), Workspace(tmp_path)), "cpu")
+    model[1] = Dense(32, 8, bias=False, module_input_name="token_embeddings", use_residual=True)
+    spelling.save(model, tmp_path / "saved")
+    assert [kind.split(".")[0] for kind in _types(tmp_path / "saved")] == ["sentence_transformers", "pylate"]
+
+    again = load(resolve(str(tmp_path / "saved"), Workspace(tmp_path)), "cpu")
+    for ours, theirs in zip(model.encode_document(TEXTS[:2]), again.encode_document(TEXTS[:2]), strict=True):
+        assert torch.equal(ours, theirs)

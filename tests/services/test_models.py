@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.evaluation.card import FOLDER, NO_SCORES
-from cdp.retrievers import load, resolve
+from cdp.retrievers import load, model_hash, resolve, spelling
 from cdp.training.plan import INCOMPLETE
 from tests.cli.support import answer, refusal, run
 from tests.services.support import evaluation
 from tests.services.upload_hub import TOKEN, Server, UploadHub, metadata_faults
-from tests.support_models import tiny_static
+from tests.support_models import tiny_multi_vector, tiny_sparse, tiny_static
 
 pytestmark = pytest.mark.slow  # huggingface_hub and httpx take a second to load
+
+Make = Callable[[Path], Path]
 
 CARD = f"""---
 license: apache-2.0
@@ -168,6 +172,20 @@ def test_a_model_is_listed_with_the_licence_on_its_card(workspace: Workspace) ->
     (listed,) = answer("models", "list")
     assert (listed["id"], listed["licence"], listed["faults"]) == ("t4", "cc-by-4.0", [])
     assert "model.safetensors" in run("models", "show", "t4").stdout
+
+
+@pytest.mark.parametrize("make", [tiny_multi_vector, partial(tiny_multi_vector, dim=8), tiny_sparse])
+def test_an_exported_model_of_another_kind_is_the_same(make: Make, workspace: Workspace, tmp_path: Path) -> None:
+    model_folder, out = trained(workspace, "t6") / "model", tmp_path / "out"
+    ours = load(resolve(str(make(tmp_path / "tiny")), workspace), "cpu")
+    shutil.rmtree(model_folder)
+    spelling.save(ours, model_folder)
+    answer("models", "export", "t6", str(out))
+
+    theirs = load(resolve(str(out), workspace), "cpu")
+    assert model_hash(theirs) == model_hash(ours)
+    expected, found = (model.encode_document(["why is the glacier blue"])[0] for model in (ours, theirs))
+    assert torch.equal(torch.as_tensor(found).to_dense(), torch.as_tensor(expected).to_dense())
 
 
 def test_an_exported_model_is_a_folder_with_its_scores(workspace: Workspace, tmp_path: Path) -> None:
