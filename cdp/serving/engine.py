@@ -201,7 +201,8 @@ class TokenIndex:
         positions, _ = matches(vectors, tokens)
         pairs = zip(of_query, positions.tolist(), strict=True)
         found = (of_document[at] for word, at in pairs if word and word.lower() in wanted)
-        return sorted({word.lower() for word in found if word})
+        # A letter alone, as in "it's", would be marked wherever it stands.
+        return sorted({word.lower() for word in found if len(word) > 1 or (word and not word.isascii())})
 
     def _spans(self, role: str, text: str) -> list[str]:
         """The word of ``text`` that each token is of, "" for those of the prompt and special ones."""
