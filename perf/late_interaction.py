@@ -4,7 +4,11 @@
 of all threads, in random order. The bare product multiplies the same vectors, held as float32, and looks at no result;
 the faster of its two orders counts. Reranking scores the first 100 candidates of one query.
 
-PARTS
+Where reranking's time goes, as parts of NumPy's bare product (0.93 ms; an Intel Xeon with AVX-512, family 6 model 207,
+two busy cores): torch's thin products 0.6, widening float16 0.2, copying 0.2, highest values 0.15 and 0.1, rows and
+blocks 0.1, checks and order 0.15. torch takes 0.65 to 0.75 for the bare product, which is what these processors can do
+(163 GFLOP/s). 1.5 times that is out of reach: copying, widening and multiplying alone take as long, with nothing looked
+at. Its target, 2.25, is 1.5 times NumPy's.
 
     python -m perf.late_interaction [--documents 10000]
 """
@@ -86,11 +90,11 @@ def reranked(query: np.ndarray, stored: TokenVectors, vectors: np.ndarray, repea
         in_turns(ways, 1)
         times = in_turns(ways, repeats, seconds)
 
-    targets = {"NumPy": 1 / 1.5, "torch": 1 / 2.25}
+    bare = [("the bare product", "NumPy", 1 / 1.5), ("torch's bare product", "torch", 1 / 2.25)]
     return [
-        paired(f"MaxSim, 100 candidates, {kept}, the product by {library}", times[kept], times[library], target=target)
+        paired(f"MaxSim, 100 candidates, {kept}, {product}", times[kept], times[library], target=target)
         for kept in ("float16", "float32")
-        for library, target in targets.items()
+        for product, library, target in bare
     ]
 
 
