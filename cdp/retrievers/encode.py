@@ -200,7 +200,7 @@ def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, bat
     lower = getattr(model, "lower_layers", None)
     with _autocast(model, encoding.precision):
         if lower is not None:
-            embeddings = lower.embed(texts, encoding.prompt, batch_size)
+            embeddings = lower.embed(texts, encoding.prompt, batch_size, encoding.role)
         else:
             embeddings = embed(
                 texts, prompt=encoding.prompt, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
