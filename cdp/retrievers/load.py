@@ -203,6 +203,11 @@ def load_cross_encoder(resolved: ResolvedRetriever, device: str | None, dtype: s
             f"The model {resolved.name} gives {model.num_labels} scores per pair, and one is needed.",
             hint="Name a cross-encoder that scores relevance or similarity.",
         )
+    if any(getattr(part, "true_token_id", None) == getattr(part, "false_token_id", "") for part in model):
+        raise ModelError(
+            f"The tokenizer of {resolved.name} has one token for yes and no, so that all pairs would score 0.",
+            hint="Name a reranker with the two words in its vocabulary, or whose modules name its tokens.",
+        )
     model.max_seq_length = min(model.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
     return model
 
