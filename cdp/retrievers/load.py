@@ -452,8 +452,9 @@ def _unusual(model: Any) -> dict[str, str]:
 def model_hash(model: SentenceTransformer) -> str:
     """16 hex digits of the SHA-256 of what determines an embedding: modules, pooling, vocabulary and weights.
 
-    Equal for a model and its saved and loaded copy; prompts and lengths are settings, not content. Records of trainings,
-    studies and evaluations name it: a change of this function must leave the hashes of the shipped models as they are.
+    Equal for a model and its saved and loaded copy; prompts and lengths are settings, not content. Records of
+    trainings, studies and evaluations name it: a change of this function must leave the hashes of shipped models as
+    they are.
     """
     import torch
 
