@@ -24,19 +24,22 @@ from typing import Any
 from urllib.request import HTTPRedirectHandler, build_opener
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
-from cdp.base.locks import locked
+from cdp.base.locks import locked, staging
 from cdp.base.records import Document
 from cdp.base.text import Progress, silent, typed_path
 from cdp.base.workspace import Workspace, now, sha256_file, write_bytes
 from cdp.benchmarks import library, manifests
 from cdp.benchmarks.beir_files import write_beir
 from cdp.benchmarks.library import BenchmarkInfo
-from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of
-from cdp.corpus.checks import storable
+from cdp.benchmarks.manifests import Manifest
+from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of, tables
+from cdp.corpus.checks import first_of, storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.extraction import reading_process
 
 BATCH = 4096
+# Benchmarks that a refusal names.
+_NAMED = 5
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -54,17 +57,86 @@ NOTED = {
 Counts = dict[str, int]
 
 
-def write_layout(folder: Path, contents: Contents, split: str, progress: Callable[[int], None]) -> Counts:
-    """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` into a new folder.
+def write_layout(folder: Path, splits: Mapping[str, Contents], progress: Callable[[int], None]) -> Counts:
+    """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` of each split into a new folder.
 
-    ``progress`` is called with the documents written so far. Raises InputError if there are no judgments, no judged
-    queries or no documents.
+    The splits share documents and queries. ``progress`` is called with the documents written so far. Raises InputError
+    if there are no judgments, no judged queries or no documents.
     """
     counts = dict.fromkeys(("documents", "queries", "judgments", "exclusions", *NOTED), 0)
-    qrels = _judgments(contents, counts)
-    counts["judgments"] = sum(map(len, qrels.values()))
-    write_beir(folder, _documents(contents, qrels, counts, progress), _queries(contents, qrels, counts), {split: qrels})
+    contents = next(iter(splits.values()))
+    judged = {split: _judgments(of_split, counts) for split, of_split in splits.items()}
+
+    qrels: dict[str, dict[str, int]] = {}
+    for of_split in judged.values():
+        counts["judgments"] += sum(map(len, of_split.values()))
+        for query, grades in of_split.items():
+            qrels[query] = {**qrels.get(query, {}), **grades}
+
+    write_beir(folder, _documents(contents, qrels, counts, progress), _queries(contents, qrels, counts), judged)
     return counts
+
+
+# The split in the name of a file of judgments: qrels/dev.jsonl, data/test-00000-of-00001.parquet, test.tsv, qrels.tsv.
+_SPLIT = re.compile(
+    r"(?:(?:qrels|data|default)/(\w+?)(?:-\d+-of-\d+)?|(test|dev|train|validation|qrels))\.(?:parquet|jsonl?|[ct]sv|txt)"
+)
+
+
+def tables_of(folder: Path) -> dict[str, dict[str, list[Path]]]:
+    """Return {split: {role: its files}} of a folder with a table of documents, of queries and of judgments."""
+    paths = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    matches = map(_SPLIT.fullmatch, paths)
+    found: dict[str, dict[str, list[Path]]] = {}
+    for split in sorted({match[1] or match[2] for match in matches if match}):
+        entry = Entry(folder.name, folder.name, repos=("",), split="test" if split == "qrels" else split)
+        parts = tables.parts(tables.LAYOUTS["folder"], entry)
+        files = {part.role: [folder / path for path in part.choose(paths)] for part in parts}
+        if all(files.values()):
+            found[entry.split] = files
+
+    # The hub calls a table "train" unless told otherwise, also where it is all that there is (NanoBEIR).
+    if list(found) == ["train"] and found["train"]["corpus"][0].name.startswith("train-"):
+        return {"test": found["train"]}
+    return found
+
+
+@contextmanager
+def beir_layout(folder: Path, workspace: Workspace) -> Iterator[tuple[Path, list[str]]]:
+    """Yield a folder in BEIR layout and notes: the given one, or what its tables (as MTEB, NanoBEIR and ir_datasets
+    write them, in Parquet or JSON Lines) are converted to while this lasts.
+
+    InputError for several benchmarks side by side.
+    """
+    splits = {} if not folder.is_dir() or library.beir_splits(folder) else tables_of(folder)
+    if folder.is_dir() and not splits:
+        several = [*folder.glob("*-qrels"), *folder.glob("*/qrels")]
+        if len(several) > 1:
+            named = first_of(sorted(path.relative_to(folder).as_posix() for path in several), _NAMED)
+            raise InputError(
+                f"{folder.name} holds {len(several)} benchmarks ({named}).",
+                hint="Add each by itself, as a folder with corpus, queries and qrels.",
+            )
+    if not splits:
+        yield folder, []
+        return
+
+    with staging(workspace.benchmarks) as scratch:
+        target, entry = scratch / folder.name, Entry(folder.name, folder.name)
+        contents = {name: tables.read(tables.LAYOUTS["folder"], entry, files) for name, files in splits.items()}
+        with reading_process():
+            counts = write_layout(target, contents, silent)
+
+        unknown = bool(counts["unknown_documents"] or counts["unknown_queries"])
+        notes = [f"{what}: {counts[name]:,}." for name, what in NOTED.items() if counts[name]]
+        if "test" in splits and splits["test"]["qrels"][0].name.startswith("train"):
+            notes.append("Its only split, train, is taken as test: the hub calls any table so.")
+
+        source = {"kind": "folder", "folder": folder.name}
+        about = Manifest(source=source, counts=counts, allow_unknown=unknown, notes=tuple(notes), created=now())
+        manifests.write(target, about)
+
+        yield target, notes
 
 
 def _judgments(contents: Contents, counts: Counts) -> dict[str, dict[str, int]]:
@@ -462,7 +534,7 @@ def _convert(
     def written(n: int) -> None:
         progress("writing documents", n, max(entry.documents or 0, n))
 
-    counts = write_layout(converted, source.schema.read(entry, source.files), entry.split, written)
+    counts = write_layout(converted, {entry.split: source.schema.read(entry, source.files)}, written)
 
     def checked(n: int) -> None:
         progress("checking", n, counts["documents"])
