@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.request import HTTPRedirectHandler, build_opener
 
@@ -36,6 +36,8 @@ from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of, tab
 from cdp.corpus.checks import first_of, storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.extraction import reading_process
+from cdp.corpus.folders import hidden
+from cdp.corpus.sources import open_zip
 
 BATCH = 4096
 # Benchmarks that a refusal names.
@@ -83,15 +85,24 @@ _SPLIT = re.compile(
 )
 
 
-def tables_of(folder: Path) -> dict[str, dict[str, list[Path]]]:
-    """Return {split: {role: its files}} of a folder with a table of documents, of queries and of judgments."""
-    paths = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
-    matches = map(_SPLIT.fullmatch, paths)
-    found: dict[str, dict[str, list[Path]]] = {}
+def tables_of(source: Path) -> dict[str, dict[str, list[PurePosixPath]]]:
+    """Return {split: {role: its files}} of a folder or zip with a table of documents, of queries and of judgments."""
+    if source.is_dir():
+        top, names = "", [path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()]
+    elif source.suffix.lower() == ".zip":
+        with open_zip(source) as archive:
+            inside = [name for name in archive.namelist() if not (hidden(name) or name.endswith("/"))]
+        top = os.path.commonpath(inside) if len(inside) > 1 else ""
+        names = [name.removeprefix(top).removeprefix("/") for name in inside]
+    else:
+        return {}
+
+    matches = map(_SPLIT.fullmatch, names)
+    found: dict[str, dict[str, list[PurePosixPath]]] = {}
     for split in sorted({match[1] or match[2] for match in matches if match}):
-        entry = Entry(folder.name, folder.name, repos=("",), split="test" if split == "qrels" else split)
+        entry = Entry(source.name, source.name, repos=("",), split="test" if split == "qrels" else split)
         parts = tables.parts(tables.LAYOUTS["folder"], entry)
-        files = {part.role: [folder / path for path in part.choose(paths)] for part in parts}
+        files = {part.role: [PurePosixPath(top, name) for name in part.choose(names)] for part in parts}
         if all(files.values()):
             found[entry.split] = files
 
@@ -102,28 +113,38 @@ def tables_of(folder: Path) -> dict[str, dict[str, list[Path]]]:
 
 
 @contextmanager
-def beir_layout(folder: Path, workspace: Workspace) -> Iterator[tuple[Path, list[str]]]:
-    """Yield a folder in BEIR layout and notes: the given one, or what its tables (as MTEB, NanoBEIR and ir_datasets
-    write them, in Parquet or JSON Lines) are converted to while this lasts.
+def beir_layout(source: Path, workspace: Workspace) -> Iterator[tuple[Path, list[str]]]:
+    """Yield a folder or zip in BEIR layout and notes: the given one, or what its tables (as MTEB, NanoBEIR and
+    ir_datasets write them, in Parquet or JSON Lines) are converted to while this lasts.
 
     InputError for several benchmarks side by side.
     """
-    splits = {} if not folder.is_dir() or library.beir_splits(folder) else tables_of(folder)
-    if folder.is_dir() and not splits:
-        several = [*folder.glob("*-qrels"), *folder.glob("*/qrels")]
+    splits = {} if library.beir_splits(source) else tables_of(source)
+    if source.is_dir() and not splits:
+        several = [*source.glob("*-qrels"), *source.glob("*/qrels")]
         if len(several) > 1:
-            named = first_of(sorted(path.relative_to(folder).as_posix() for path in several), _NAMED)
+            named = first_of(sorted(path.relative_to(source).as_posix() for path in several), _NAMED)
             raise InputError(
-                f"{folder.name} holds {len(several)} benchmarks ({named}).",
+                f"{source.name} holds {len(several)} benchmarks ({named}).",
                 hint="Add each by itself, as a folder with corpus, queries and qrels.",
             )
     if not splits:
-        yield folder, []
+        yield source, []
         return
 
     with staging(workspace.benchmarks) as scratch:
-        target, entry = scratch / folder.name, Entry(folder.name, folder.name)
-        contents = {name: tables.read(tables.LAYOUTS["folder"], entry, files) for name, files in splits.items()}
+        name, folder = source.name, source
+        if source.is_file():
+            name, folder = source.stem, scratch / ".unpacked"
+            wanted = {name for files in splits.values() for names in files.values() for name in names}
+            library.unpack(source, folder, wanted.__contains__)
+
+        target, entry = scratch / name, Entry(name, name)
+        contents = {}
+        for split, roles in splits.items():
+            files = {role: [folder / path for path in names] for role, names in roles.items()}
+            contents[split] = tables.read(tables.LAYOUTS["folder"], entry, files)
+
         with reading_process():
             counts = write_layout(target, contents, silent)
 
@@ -132,8 +153,8 @@ def beir_layout(folder: Path, workspace: Workspace) -> Iterator[tuple[Path, list
         if "test" in splits and splits["test"]["qrels"][0].name.startswith("train"):
             notes.append("Its only split, train, is taken as test: the hub calls any table so.")
 
-        source = {"kind": "folder", "folder": folder.name}
-        about = Manifest(source=source, counts=counts, allow_unknown=unknown, notes=tuple(notes), created=now())
+        made_of = {"kind": "folder", "folder": source.name}
+        about = Manifest(source=made_of, counts=counts, allow_unknown=unknown, notes=tuple(notes), created=now())
         manifests.write(target, about)
 
         yield target, notes

@@ -360,25 +360,28 @@ def beir_splits(path: Path) -> list[str]:
 
 
 def _folder_of(source: Path, scratch: Path) -> Path:
-    """The benchmark's folder: the source itself, or what a zip unpacks to, one level down if need be."""
-    folder = source
+    """The benchmark's folder: the source itself, or what a zip unpacks to, some levels down if need be."""
+    top = source
     if source.is_file():
-        folder = scratch / "unpacked"
-        _unpack(source, folder)
-    if not (folder / "qrels").is_dir():
+        top = scratch / "unpacked"
+        unpack(source, top, lambda at: at.name in BENCHMARK_FILES or at.parent.name == "qrels")
+
+    folder = top
+    while not (folder / "qrels").is_dir():
         inner = [p for p in folder.iterdir() if p.is_dir() and not p.name.startswith((".", "__"))]
-        if len(inner) == 1 and (inner[0] / "qrels").is_dir():
-            return inner[0]
+        if len(inner) != 1:
+            return top
+        folder = inner[0]
     return folder
 
 
-def _unpack(archive: Path, target: Path) -> None:
+def unpack(archive: Path, target: Path, is_part: Callable[[PurePosixPath], bool]) -> None:
     """Unpack from a zip what a benchmark is made of. InputError for what is no whole, harmless zip."""
     target.mkdir(parents=True)
     try:
         with open_zip(archive) as file:
             names = {info: PurePosixPath(info.filename) for info in file.infolist()}
-            wanted = [info for info, at in names.items() if at.name in BENCHMARK_FILES or at.parent.name == "qrels"]
+            wanted = [info for info, at in names.items() if is_part(at)]
             if sum(info.file_size for info in wanted) > UNPACKED_LIMIT:
                 raise InputError(f"It unpacks to more than {UNPACKED_LIMIT / 1e9:.0f} GB.", file=archive)
             file.extractall(target, wanted)  # keeps every name inside the target

@@ -139,7 +139,7 @@ def examine(
     preview = None
     if queries:
         preview = look(permission.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
-    splits = library.beir_splits(source) or (tables_of(source) if source.is_dir() and not queries else ())
+    splits = library.beir_splits(source) or (() if queries else tables_of(source))
     return Look(tuple(splits), look(source, reading, passwords), preview)
 
 

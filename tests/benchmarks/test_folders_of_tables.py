@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,19 @@ def test_each_layout_gives_the_same_benchmark(name: str, workspace: Workspace, t
     notes = manifests.read(workspace.benchmark(info.name)).notes
     assert "Queries without a judgment in this split, left out: 1." in notes
     assert any("is taken as test" in note for note in notes) == (name == "nanobeir")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("files", [FOLDERS["mteb"], {**BEIR, "qrels/test.tsv": TREC}], ids=("mteb", "beir"))
+def test_a_zip_of_folders_in_folders(files: dict[str, bytes], workspace: Workspace, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "sea.zip", "w") as archive:
+        for name, data in files.items():
+            archive.writestr(f"datasets/sea/{name}", data)
+
+    assert load_benchmark(workspace.benchmark(benchmarks.add(workspace, tmp_path / "sea.zip").name)).qrels == JUDGED
+    added = adding.add(workspace, tmp_path / "sea.zip")
+    assert (added.corpus.n_documents, added.project.name) == (3, "sea")
+    assert added.benchmark is not None
 
 
 @pytest.mark.slow
