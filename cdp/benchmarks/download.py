@@ -33,15 +33,13 @@ from cdp.benchmarks.beir_files import write_beir
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of, tables
-from cdp.corpus.checks import first_of, storable
+from cdp.corpus.checks import storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import hidden
 from cdp.corpus.sources import open_zip
 
 BATCH = 4096
-# Benchmarks that a refusal names.
-_NAMED = 5
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -121,13 +119,8 @@ def beir_layout(source: Path, workspace: Workspace) -> Iterator[tuple[Path, list
     """
     splits = {} if library.beir_splits(source) else tables_of(source)
     if source.is_dir() and not splits:
-        several = [*source.glob("*-qrels"), *source.glob("*/qrels")]
-        if len(several) > 1:
-            named = first_of(sorted(path.relative_to(source).as_posix() for path in several), _NAMED)
-            raise InputError(
-                f"{source.name} holds {len(several)} benchmarks ({named}).",
-                hint="Add each by itself, as a folder with corpus, queries and qrels.",
-            )
+        languages = [path.name.removesuffix("-qrels") for path in source.glob("*-qrels")]
+        library.check_single(source, languages + [path.parent.name for path in source.glob("*/qrels")])
     if not splits:
         yield source, []
         return

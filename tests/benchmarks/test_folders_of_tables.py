@@ -132,6 +132,16 @@ def test_several_benchmarks_in_a_folder_are_not_one(
             add(workspace, tmp_path / "sea")
 
 
+def test_a_zip_of_several_benchmarks_is_not_one(workspace: Workspace, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "sea.zip", "w") as archive:
+        for forum in ("a", "b"):
+            for name, data in {**BEIR, "qrels/test.tsv": TREC}.items():
+                archive.writestr(f"cqadupstack/{forum}/{name}", data)
+    for add in (benchmarks.add, adding.add):
+        with pytest.raises(InputError, match=r"sea\.zip holds 2 benchmarks \(a, b\)"):
+            add(workspace, tmp_path / "sea.zip")
+
+
 def test_files_of_judgments_that_are_not_read_are_named(workspace: Workspace, tmp_path: Path) -> None:
     folder = laid_out(tmp_path / "sea", {**BEIR, "qrels/test.tsv": TREC, "qrels/dev.json": b"{}"})
     assert "Not read in qrels: dev.json. Splits are .tsv or .txt files." in load_benchmark(folder).warnings
