@@ -20,7 +20,7 @@ from typing import Any
 from cdp.base.errors import SHOWN_PROBLEMS, InputError
 from cdp.base.records import Document
 from cdp.base.text import capital
-from cdp.corpus.checks import GUESSES, column_named, storable
+from cdp.corpus.checks import GUESSES, checked_title, column_named, storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.grades import A_GRADE, grade_of
 from cdp.corpus.options import ReadOptions
@@ -111,6 +111,8 @@ def _entry(row: Row | BadRow, problems: Problems) -> LineEntry | None:
         problems.add(number, "The _id holds NUL or half of a surrogate pair.")
     elif not isinstance(fields.get("text"), str):
         problems.add(number, f'{identifier!r} has no "text".')
+    elif type(fields.get("title")) not in (str, int, float, type(None)):
+        problems.add(number, f"The title of {identifier!r} is not text.")
     else:
         return number, identifier, fields
     return None
@@ -129,7 +131,7 @@ def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Docum
     for _, identifier, fields in _entries(path, problems):
         title = fields.get("title")
         text, text_repaired = storable(fields["text"])
-        title, title_repaired = storable(title if isinstance(title, str) else "")
+        title, title_repaired = storable(checked_title(title, "title"))
         n_repaired += text_repaired or title_repaired
         document = Document(identifier, text, title)
         n += 1

@@ -22,6 +22,7 @@ from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of_qrels, iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.manifests import Manifest
 from cdp.corpus import guess_language
+from cdp.corpus.checks import first_of
 
 UNKNOWN = "unknown"
 
@@ -43,7 +44,10 @@ def benchmark_language(stated: str, queries: Iterable[str], documents: Iterable[
     return ""
 
 
-_LAYOUT = "A benchmark is a folder with corpus.jsonl, queries.jsonl and qrels/<split>.tsv."
+_LAYOUT = (
+    "A benchmark is a folder with corpus.jsonl, queries.jsonl and qrels/<split>.tsv; or with tables corpus, queries "
+    "and qrels in Parquet or JSON Lines, as MTEB has them. A listed one: benchmarks download NAME --folder FOLDER."
+)
 _QRELS_ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
 _NAMED = 5
 _REPORT_EVERY = 20_000
@@ -188,6 +192,11 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, 
     ids: list[str] = []
     texts: list[str] = []
     warnings: list[str] = []
+    read = {path.name for path in qrels.values()}
+    others = [path.name for path in (folder / "qrels").iterdir() if path.name not in read and path.name[0] != "."]
+    if others:
+        warnings.append(f"Not read in qrels: {first_of(sorted(others), _NAMED)}. Splits are .tsv or .txt files.")
+
     hash_of_ids, hash_of_texts, characters = hashlib.sha256(), hashlib.sha256(), 0
     for n, document in enumerate(iter_corpus(part(folder, "corpus"), warnings), 1):
         text = document.content

@@ -19,22 +19,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.request import HTTPRedirectHandler, build_opener
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
-from cdp.base.locks import locked
+from cdp.base.locks import locked, staging
 from cdp.base.records import Document
 from cdp.base.text import Progress, silent, typed_path
 from cdp.base.workspace import Workspace, now, sha256_file, write_bytes
 from cdp.benchmarks import library, manifests
 from cdp.benchmarks.beir_files import write_beir
 from cdp.benchmarks.library import BenchmarkInfo
-from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of
+from cdp.benchmarks.manifests import Manifest
+from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of, tables
 from cdp.corpus.checks import storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.extraction import reading_process
+from cdp.corpus.folders import hidden
+from cdp.corpus.sources import open_zip
 
 BATCH = 4096
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -54,17 +57,100 @@ NOTED = {
 Counts = dict[str, int]
 
 
-def write_layout(folder: Path, contents: Contents, split: str, progress: Callable[[int], None]) -> Counts:
-    """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` into a new folder.
+def write_layout(folder: Path, splits: Mapping[str, Contents], progress: Callable[[int], None]) -> Counts:
+    """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` of each split into a new folder.
 
-    ``progress`` is called with the documents written so far. Raises InputError if there are no judgments, no judged
-    queries or no documents.
+    The splits share documents and queries. ``progress`` is called with the documents written so far. Raises InputError
+    if there are no judgments, no judged queries or no documents.
     """
     counts = dict.fromkeys(("documents", "queries", "judgments", "exclusions", *NOTED), 0)
-    qrels = _judgments(contents, counts)
-    counts["judgments"] = sum(map(len, qrels.values()))
-    write_beir(folder, _documents(contents, qrels, counts, progress), _queries(contents, qrels, counts), {split: qrels})
+    contents = next(iter(splits.values()))
+    judged = {split: _judgments(of_split, counts) for split, of_split in splits.items()}
+
+    qrels: dict[str, dict[str, int]] = {}
+    for of_split in judged.values():
+        counts["judgments"] += sum(map(len, of_split.values()))
+        for query, grades in of_split.items():
+            qrels[query] = {**qrels.get(query, {}), **grades}
+
+    write_beir(folder, _documents(contents, qrels, counts, progress), _queries(contents, qrels, counts), judged)
     return counts
+
+
+# The split in the name of a file of judgments: qrels/dev.jsonl, data/test-00000-of-00001.parquet, test.tsv, qrels.tsv.
+_SPLIT = re.compile(
+    r"(?:(?:qrels|data|default)/(\w+?)(?:-\d+-of-\d+)?|(test|dev|train|validation|qrels))\.(?:parquet|jsonl?|[ct]sv|txt)"
+)
+
+
+def tables_of(source: Path) -> dict[str, dict[str, list[PurePosixPath]]]:
+    """Return {split: {role: its files}} of a folder or zip with a table of documents, of queries and of judgments."""
+    if source.is_dir():
+        top, names = "", [path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()]
+    elif source.suffix.lower() == ".zip":
+        with open_zip(source) as archive:
+            inside = [name for name in archive.namelist() if not (hidden(name) or name.endswith("/"))]
+        top = os.path.commonpath(inside) if len(inside) > 1 else ""
+        names = [name.removeprefix(top).removeprefix("/") for name in inside]
+    else:
+        return {}
+
+    matches = map(_SPLIT.fullmatch, names)
+    found: dict[str, dict[str, list[PurePosixPath]]] = {}
+    for split in sorted({match[1] or match[2] for match in matches if match}):
+        entry = Entry(source.name, source.name, repos=("",), split="test" if split == "qrels" else split)
+        parts = tables.parts(tables.LAYOUTS["folder"], entry)
+        files = {part.role: [PurePosixPath(top, name) for name in part.choose(names)] for part in parts}
+        if all(files.values()):
+            found[entry.split] = files
+
+    # The hub calls a table "train" unless told otherwise, also where it is all that there is (NanoBEIR).
+    if list(found) == ["train"] and found["train"]["corpus"][0].name.startswith("train-"):
+        return {"test": found["train"]}
+    return found
+
+
+@contextmanager
+def beir_layout(source: Path, workspace: Workspace) -> Iterator[tuple[Path, list[str]]]:
+    """Yield a folder or zip in BEIR layout and notes: the given one, or what its tables (as MTEB, NanoBEIR and
+    ir_datasets write them, in Parquet or JSON Lines) are converted to while this lasts.
+
+    InputError for several benchmarks side by side.
+    """
+    splits = {} if library.beir_splits(source) else tables_of(source)
+    if source.is_dir() and not splits:
+        languages = [path.name.removesuffix("-qrels") for path in source.glob("*-qrels")]
+        library.check_single(source, languages + [path.parent.name for path in source.glob("*/qrels")])
+    if not splits:
+        yield source, []
+        return
+
+    with staging(workspace.benchmarks) as scratch:
+        name, folder = source.name, source
+        if source.is_file():
+            name, folder = source.stem, scratch / ".unpacked"
+            wanted = {name for files in splits.values() for names in files.values() for name in names}
+            library.unpack(source, folder, wanted.__contains__)
+
+        target, entry = scratch / name, Entry(name, name)
+        contents = {}
+        for split, roles in splits.items():
+            files = {role: [folder / path for path in names] for role, names in roles.items()}
+            contents[split] = tables.read(tables.LAYOUTS["folder"], entry, files)
+
+        with reading_process():
+            counts = write_layout(target, contents, silent)
+
+        unknown = bool(counts["unknown_documents"] or counts["unknown_queries"])
+        notes = [f"{what}: {counts[name]:,}." for name, what in NOTED.items() if counts[name]]
+        if "test" in splits and splits["test"]["qrels"][0].name.startswith("train"):
+            notes.append("Its only split, train, is taken as test: the hub calls any table so.")
+
+        made_of = {"kind": "folder", "folder": source.name}
+        about = Manifest(source=made_of, counts=counts, allow_unknown=unknown, notes=tuple(notes), created=now())
+        manifests.write(target, about)
+
+        yield target, notes
 
 
 def _judgments(contents: Contents, counts: Counts) -> dict[str, dict[str, int]]:
@@ -462,7 +548,7 @@ def _convert(
     def written(n: int) -> None:
         progress("writing documents", n, max(entry.documents or 0, n))
 
-    counts = write_layout(converted, source.schema.read(entry, source.files), entry.split, written)
+    counts = write_layout(converted, {entry.split: source.schema.read(entry, source.files)}, written)
 
     def checked(n: int) -> None:
         progress("checking", n, counts["documents"])

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -33,10 +33,13 @@ from cdp.base.workspace import (
 from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.beir_files import SplitJudgments, write_beir
 from cdp.benchmarks.benchmark import load_benchmark, part, pick_split, qrels_files, read_parts, split_of
+from cdp.corpus.checks import first_of
 from cdp.corpus.folders import hidden
 from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 
 _SCHEMA = 6
+# Benchmarks that a refusal names.
+_NAMED = 5
 NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
 QUERIES = ("queries.jsonl", "queries.jsonl.gz")
 # What is taken out of a zip, beside the qrels.
@@ -360,25 +363,38 @@ def beir_splits(path: Path) -> list[str]:
 
 
 def _folder_of(source: Path, scratch: Path) -> Path:
-    """The benchmark's folder: the source itself, or what a zip unpacks to, one level down if need be."""
-    folder = source
+    """The benchmark's folder: the source itself, or what a zip unpacks to, some levels down if need be."""
+    top = source
     if source.is_file():
-        folder = scratch / "unpacked"
-        _unpack(source, folder)
-    if not (folder / "qrels").is_dir():
+        top = scratch / "unpacked"
+        unpack(source, top, lambda at: at.name in BENCHMARK_FILES or at.parent.name == "qrels")
+
+    folder = top
+    while not (folder / "qrels").is_dir():
         inner = [p for p in folder.iterdir() if p.is_dir() and not p.name.startswith((".", "__"))]
-        if len(inner) == 1 and (inner[0] / "qrels").is_dir():
-            return inner[0]
+        if len(inner) != 1:
+            check_single(source, [p.name for p in inner if (p / "qrels").is_dir()])
+            return top
+        folder = inner[0]
     return folder
 
 
-def _unpack(archive: Path, target: Path) -> None:
+def check_single(source: Path, benchmarks: Sequence[str]) -> None:
+    """Raise InputError where there are several ``benchmarks``: equal ids in two of them would be one document."""
+    if len(benchmarks) > 1:
+        raise InputError(
+            f"{source.name} holds {len(benchmarks)} benchmarks ({first_of(sorted(benchmarks), _NAMED)}).",
+            hint="Add each by itself, as a folder with corpus, queries and qrels.",
+        )
+
+
+def unpack(archive: Path, target: Path, is_part: Callable[[PurePosixPath], bool]) -> None:
     """Unpack from a zip what a benchmark is made of. InputError for what is no whole, harmless zip."""
     target.mkdir(parents=True)
     try:
         with open_zip(archive) as file:
             names = {info: PurePosixPath(info.filename) for info in file.infolist()}
-            wanted = [info for info, at in names.items() if at.name in BENCHMARK_FILES or at.parent.name == "qrels"]
+            wanted = [info for info, at in names.items() if is_part(at)]
             if sum(info.file_size for info in wanted) > UNPACKED_LIMIT:
                 raise InputError(f"It unpacks to more than {UNPACKED_LIMIT / 1e9:.0f} GB.", file=archive)
             file.extractall(target, wanted)  # keeps every name inside the target

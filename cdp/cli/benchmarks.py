@@ -110,7 +110,7 @@ def add(
     name: Annotated[str, "a name for it"] = "",
     language: Annotated[str, "code of its language (zh, en …); detected if omitted"] = "",
 ) -> int:
-    """Take a folder or zip in BEIR layout into the workspace."""
+    """Take a folder or zip in BEIR layout, or with tables as MTEB has them, into the workspace."""
     info = benchmarks.add(run.workspace, path, name=name, language=language)
     joined(run, benchmarks=[info.name])
     return run.say(answers.plain(info, id=info.name), _stored(benchmarks.show(run.workspace, info.name), info))

@@ -22,7 +22,7 @@ from cdp.corpus.readers import READERS, file_suffixes
 from cdp.corpus.sources import Budget, Source, existing, open_zip, shown_name, zip_member
 
 BEIR_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
-_BEIR_PARTS = re.compile(r"queries\.jsonl(\.gz)?|qrels/[^/]+\.tsv")
+_BEIR_PARTS = re.compile(r"queries\.jsonl(\.gz)?|qrels/[^/]+\.tsv|manifest\.json")
 _SHOWN = 5
 UNKNOWN_FORMAT = "unknown format"
 # Formats that are not read, and what their programs save besides.

@@ -90,6 +90,11 @@ class FilePreview:
         if named is not None:
             return named
 
+        # A number names no column: the "header" is the first row of a file without one, such as MS MARCO's collection.
+        numbered = [str(number) for number in range(1, len(self.columns) + 1)]
+        if any(map(str.isdigit, self.columns)) and list(self.columns) != numbered:
+            return None
+
         lengths: Counter[str] = Counter()
         for row in self.rows:
             lengths.update({column: len(value) for column, value in row.items()})

@@ -6,7 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +18,7 @@ from cdp.base.text import Progress, checked_title, counted, silent
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.benchmarks.download import beir_layout, tables_of
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, looking
 from cdp.corpus.checks import GUESSES, column_named, not_taken
 from cdp.corpus.folders import BEIR_CORPUS, hidden
@@ -138,7 +139,8 @@ def examine(
     preview = None
     if queries:
         preview = look(permission.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
-    return Look(tuple(library.beir_splits(source)), look(source, reading, passwords), preview)
+    splits = library.beir_splits(source) or (() if queries else tables_of(source))
+    return Look(tuple(splits), look(source, reading, passwords), preview)
 
 
 @access.writes
@@ -168,6 +170,14 @@ def add(
     title = checked_title(name).strip() or looking.name_of(source)
     splits = library.beir_splits(source)
     stated = _beside(given, source)
+
+    if not splits and not queries_file:
+        with beir_layout(source, workspace) as (folder, notes):
+            if folder != source:
+                added = add(
+                    workspace, folder, name=title, project=project, options=options, reading=reading, watch=watch
+                )
+                return replace(added, stated=(*stated, *notes, *added.stated))
 
     if not splits:
         options = _completed(options, reading, source, queries_file)

@@ -21,6 +21,7 @@ from cdp.benchmarks import (
     resolve_benchmark,
     subsets,
 )
+from cdp.benchmarks.download import beir_layout
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.schemas import Entry
 from cdp.projects import forget
@@ -94,11 +95,11 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
 
 @access.writes
 def add(workspace: Workspace, path: str | Path, *, name: str = "", language: str = "") -> BenchmarkInfo:
-    """Check and add a folder or a zip in BEIR layout; ``language`` is detected if empty."""
+    """Check and add a folder or zip in BEIR layout, or a folder of tables; ``language`` is detected if empty."""
     language = language.strip().lower()
     bm25.check_language(language)
-    with disk_faults_told("The import"):
-        added = add_benchmark(permission.to_read(workspace, path), workspace, name, language)
+    with disk_faults_told("The import"), beir_layout(permission.to_read(workspace, path), workspace) as (folder, _):
+        added = add_benchmark(folder, workspace, name, language)
     return describe(workspace.benchmark(added), workspace)
 
 

@@ -227,6 +227,7 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
     """Read a TREC run; unjudged queries get no documents. InputError with the line; also for distances."""
     # Line by line: a compressed file can be a thousand times larger unpacked.
     run: dict[str, dict[str, float]] = {}
+    fractions = 0
     ends: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {}
     for number, line in lines_of(path):
         text = line or ""
@@ -258,9 +259,14 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
             at = float(rank), documents[document]
             first, last = ends.get(query, (at, at))
             ends[query] = min(first, at), max(last, at)
+            fractions += not (at[0].is_integer() or at[1] % 1)
 
     if not run:
         raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
+
+    if 2 * fractions > sum(map(len, run.values())):
+        problem = "Its ranks are fractions and its scores whole numbers."
+        raise InputError(problem, hint="The columns are: query Q0 document rank score tag.", file=path)
 
     # trec_eval goes by scores alone, so distances would turn a run upside down without a word.
     differing = [(first[1], last[1]) for first, last in ends.values() if first[0] < last[0] and first[1] != last[1]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -101,6 +102,8 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         ("corpus.jsonl", '["d5"]', "corpus.jsonl, line 5: Not an object"),
         ("corpus.jsonl", '{"text": "no id"}', 'corpus.jsonl, line 5: There is no "_id"'),
         ("corpus.jsonl", '{"_id": "d5"}', "corpus.jsonl, line 5: 'd5' has no \"text\""),
+        ("corpus.jsonl", '{"_id": "d5", "text": "x", "title": ["T"]}', "line 5: The title of 'd5' is not text"),
+        ("corpus.jsonl", '{"_id": "d5", "text": "x", "title": true}', "line 5: The title of 'd5' is not text"),
         ("corpus.jsonl", '{"_id": "d2", "text": "x"}', "corpus.jsonl, line 5: The id 'd2' was already used in line 2"),
         ("queries.jsonl", '{"_id": "q9", "text": "  "}', "queries.jsonl, line 4: The text of query 'q9' is empty"),
         ("qrels/test.tsv", "q1\td3\thigh", "test.tsv, line 6: The grade 'high' is not a whole number"),
@@ -115,6 +118,14 @@ def test_a_bad_line_is_named_with_its_file_and_number(folder: Path, file: str, l
     with open(folder / file, "a", encoding="utf-8") as opened:
         opened.write(line + "\n")
     assert said in failure(folder)
+
+
+def test_a_title_may_be_a_number_or_null(tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "b")
+    lines = [{"_id": "d1", "title": 1984, "text": "x"}, {"_id": "d2", "title": None, "text": "y"}]
+    lines.append({"_id": "d3", "title": 1.5, "text": "z"})
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert list(load_benchmark(folder, allow_unknown=True).documents) == ["1984 x", "y", "1.5 z"]
 
 
 @pytest.mark.parametrize("first", ["q1\td1\thigh", "q1\td1\t0.5", "q1\td1\t1\t"])

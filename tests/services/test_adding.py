@@ -330,6 +330,17 @@ def test_a_look_shows_the_first_rows_and_stores_nothing(workspace: Workspace, tm
     assert not workspace.corpora.exists()
 
 
+def test_a_first_row_of_data_is_not_taken_for_a_header(workspace: Workspace, tmp_path: Path) -> None:
+    """MS MARCO's and LoTTE's collection.tsv have none: their first passage would be lost as the name of a column."""
+    path = tmp_path / "collection.tsv"
+    path.write_text("".join(f"{i}\t{text(i)}\n" for i in range(12)), encoding="utf-8")
+    with pytest.raises(InputError, match="Or say that the file has no header row"):
+        adding.add(workspace, path)
+
+    added = adding.add(workspace, path, reading=ReadOptions(header=False))
+    assert added.corpus.n_documents == 12
+
+
 def stored(workspace: Workspace) -> list[str]:
     """All visible files of what an import makes."""
     tops = (workspace.corpora, workspace.queries, workspace.benchmarks, workspace.projects)

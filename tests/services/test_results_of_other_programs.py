@@ -190,6 +190,11 @@ def test_distances_in_place_of_scores_are_refused(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(InputError, match="For 3 of 3 queries the first rank has a lower score than the last"):
         read_run(path, {"q0", "q1", "q2"})
+    path.write_text("".join(f"q0 Q0 d{i} {0.9 - i / 10} {i} them\n" for i in range(4)), encoding="utf-8")
+    with pytest.raises(InputError, match="Its ranks are fractions"):
+        read_run(path, {"q0"})
+
+    path.write_text("\n".join(lines), encoding="utf-8")
     assert read_run(path, {"q7"}) == {"q0": {}, "q1": {}, "q2": {}}
 
 

@@ -53,7 +53,8 @@ def read(layout: Mapping[str, Any], entry: Entry, files: PartFiles) -> Contents:
         for path in files[role]:
             if header and path.name.removesuffix(".gz").endswith(".tsv"):
                 for cells in columns(path, len(header)):
-                    yield path, dict(zip(header, cells, strict=True))
+                    if cells[0] not in names(role, "id"):  # a header after all
+                        yield path, dict(zip(header, cells, strict=True))
             else:
                 for row in rows(path):
                     yield path, row
@@ -71,8 +72,11 @@ def read(layout: Mapping[str, Any], entry: Entry, files: PartFiles) -> Contents:
             yield SourceQuery(text_of(row, *identifier, file=path), text_of(row, *text, file=path), left_out)
 
     def judgments() -> Iterator[Qrel]:
-        query, grade = names("qrels", "query", "query-id", "query_id"), names("qrels", "grade", "score")
-        document = names("qrels", "document", "corpus-id", "corpus_id")
+        query, grade = (
+            names("qrels", "query", "query-id", "query_id", "qid"),
+            names("qrels", "grade", "score", "relevance"),
+        )
+        document = names("qrels", "document", "corpus-id", "corpus_id", "doc_id", "docid")
         for path in files["qrels"]:
             if path.name.endswith((".tsv", ".txt")):
                 for name, grades in read_qrels(path).grades.items():
@@ -80,6 +84,13 @@ def read(layout: Mapping[str, Any], entry: Entry, files: PartFiles) -> Contents:
                 continue
 
             for row in rows(path):
+                if all(isinstance(grades, dict) for grades in row.values()):  # {query: {document: grade}}
+                    for name, grades in row.items():
+                        yield from (
+                            Qrel(name, relevant, _grade(str(score), path)) for relevant, score in grades.items()
+                        )
+                    continue
+
                 score = _grade(text_of(row, *grade, required=False) or "1", path)
                 listed = "document" in layout["qrels"]
                 relevant = list_of(row, document[0]) if listed else [text_of(row, *document, file=path)]

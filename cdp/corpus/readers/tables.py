@@ -21,7 +21,7 @@ from cdp.base.errors import InputError
 from cdp.base.text import counted
 from cdp.corpus.checks import GUESSES, excerpt, listed
 from cdp.corpus.columns import Layout, in_columns, resolved, texts_of
-from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
+from cdp.corpus.options import MAX_LINE_CHARACTERS, NO_FIELD, ReadOptions
 from cdp.corpus.readers import BadRow, Item, Row, RowFormat
 from cdp.corpus.sources import Source, encoding_of_head, numbered_lines, open_text
 
@@ -155,9 +155,10 @@ def _ends_of_records(delimiter: str, quoted: bool, block: bytes, ends: NDArray[n
 def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]:
     """Column names. Without a header row they are the roles that the count tells, else ``1, 2, 3 …``."""
     if not options.header:
-        named = options.text_field or options.id_field or options.title_field
-        roles = {1: ["text"], 2: ["id", "text"], 3: ["id", "title", "text"]}.get(len(cells))
-        return roles if roles and named is None else list(map(str, range(1, len(cells) + 1)))
+        roles = {1: ["text"], 2: ["id", "text"], 3: ["id", "title", "text"]}.get(len(cells), [])
+        # A look at the file names its columns by their roles, and an import names them so, too.
+        named = {options.text_field, options.id_field, options.title_field} - {None, NO_FIELD}
+        return roles if roles and named <= {*roles} else list(map(str, range(1, len(cells) + 1)))
 
     names = list(map(str.strip, cells))
 
