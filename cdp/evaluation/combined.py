@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from cdp.base.text import PhaseProgress, condition_name, silent
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.evaluate import INDEX_BYTES, QUERY_MS, Encoded, Evaluation, Ranking, in_trec_order, judge
 from cdp.retrievers import late_interaction
+from cdp.retrievers.resolve import CROSS_ENCODER
 
 # Cormack, Clarke, Buettcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods, SIGIR
 # 2009, section 2: fixed at 60 during a pilot, and not tuned since.
@@ -53,8 +55,15 @@ def reranked_title(first: str, second: str) -> str:
 
 
 def title(name: str, hybrid: bool, rerank: str) -> str:
-    """A retriever's name with what is done to its ranking: ``minilm · hybrid · reranked``."""
-    return condition_name(name, "", 0, HYBRID * hybrid, RERANKED if rerank else "")
+    """A retriever's name with what is done to its ranking: ``minilm · hybrid · reranked``.
+
+    What reranks is named unless it is the usual cross-encoder: ``BM25 · reranked by minilm-multi``.
+    """
+    reranked = RERANKED if rerank else ""
+    if rerank not in ("", CROSS_ENCODER):
+        reranked = f"{RERANKED} by {PurePath(rerank).name}"
+
+    return condition_name(name, "", 0, HYBRID * hybrid, reranked)
 
 
 def settings_of(settings: Mapping[str, Any]) -> tuple[bool, str]:

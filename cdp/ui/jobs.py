@@ -577,7 +577,7 @@ def _settings(workspace: Workspace, job: JobView) -> None:
         corpus = jobs.outcome(workspace, job.id).get("corpus") or None  # without one, only dense retrievers are served
         shown += [
             commands.line("search", "QUERY", retriever=job.id),
-            commands.line("serve", retriever=job.id, corpus=corpus),
+            commands.line("serve", job.id, corpus=corpus),
             commands.line("models", "push", job.id, "OWNER/NAME"),
             commands.line("models", "export", job.id, "FOLDER"),
         ]

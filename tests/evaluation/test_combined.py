@@ -183,6 +183,7 @@ def test_late_interaction_reorders_what_another_found(workspace: Workspace, tmp_
     runs = [read_run(workspace.job(f"e{i}") / "results" / "run.parquet") for i in range(1, 5)]
 
     assert reranked["retriever"]["id"] == f"reranked:static-minilm:{tokens}"
+    assert reranked["retriever"]["name"].endswith(" · reranked by model")
     assert (reranked["settings"]["rerank_depth"], shallow["settings"]["rerank_depth"]) == (100, 2)
     sizes = [result["counts"]["index_bytes"] for result in (alone, first, reranked)]
     assert sizes[0] + sizes[1] == sizes[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from cdp.base.config import SynthesisConfig
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, write_json
+from cdp.cli.declare import find
 from cdp.jobs import JobSpec, submit
 from cdp.jobs.records import Status, load_spec
 from cdp.services import jobs, queries
@@ -278,6 +280,25 @@ def test_the_command_that_runs_it_again_is_shown(open_page: Open, filled: Worksp
     at.session_state["command-jobs-show"] = True
     at.run()
     assert "cdp queries generate --corpus c --per-doc 3 --wait" in "".join(code.value for code in at.code)
+
+
+def test_the_commands_of_a_model_are_those_of_the_command_line(open_page: Open, filled: Workspace) -> None:
+    trained(filled, "training-1", queries.list_query_sets(filled)[0].id, name="first")
+    folder = filled.job("training-1")
+    (folder / "model" / "modules.json").touch()
+    file = folder / "results" / "training.json"
+    write_json(file, {**read_json(file), "corpus": "bees"})
+    at = open_page("jobs", job="training-1")
+    at.session_state["command-jobs-show"] = True
+    at.run()
+    shown = [line for code in at.code for line in code.value.splitlines() if line.startswith("python -m cdp ")]
+    assert "python -m cdp serve training-1 --corpus bees" in shown
+
+    for line in shown:  # each is one that the command line takes
+        found = find(shlex.split(line)[3:])
+        assert not isinstance(found, int)
+        command, words = found
+        command.read(words)
 
 
 @pytest.fixture

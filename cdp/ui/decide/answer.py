@@ -347,7 +347,7 @@ def _kept(workspace: Workspace, known: Decision) -> None:
 
     forms.command(
         commands.line("models", "export", study, "FOLDER"),
-        commands.line("serve", retriever=study, corpus=known.basis.corpus),
+        commands.line("serve", study, corpus=known.basis.corpus),
         key="command-kept",
     )
 
