@@ -244,6 +244,8 @@ def notes(comparison: Comparison) -> list[str]:
 
     if comparison.dev:
         sentences.append(f"{', '.join(comparison.dev)}: chose checkpoints, so it is in no mean.")
+    if any(row.protocol == "paper" for row in comparison.rows):
+        sentences.append("(paper): evaluated as in the paper, by cosine similarity for every model.")
 
     return [*sentences, *noise_notes(comparison)]
 

@@ -298,12 +298,17 @@ class Members:
     def keep(self, kind: str, things: Iterable[T]) -> list[T]:
         """Return those of ``things`` that belong here, in their order: manifests, jobs, records of benchmarks.
 
+        The project's own benchmarks come before those of no project: what is chosen at first judges its documents.
         ``kind`` may also be ``evaluation``: rows of the catalogue's evaluations.
         """
         listed = list(things)
         if self.project is None:
             return listed
-        return [thing for thing in listed if self._holds(self._owners(kind, thing))]
+
+        kept = [thing for thing in listed if self._holds(self._owners(kind, thing))]
+        if kind == "benchmark":
+            kept.sort(key=lambda thing: not self._owners(kind, thing))
+        return kept
 
     def _owners(self, kind: str, thing: Any) -> frozenset[str]:
         if isinstance(thing, JobView):

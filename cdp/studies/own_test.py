@@ -159,7 +159,8 @@ def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -
     notes = []
     if splits.benchmark != info.name:
         queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
-        notes.append(f"{queries}{splits.n_dev:,} others choose the checkpoints ({splits.benchmark}).")
+        others = "1 other chooses" if splits.n_dev == 1 else f"{splits.n_dev:,} others choose"
+        notes.append(f"{queries}{others} the checkpoints ({splits.benchmark}).")
     if splits.n_documents < info.n_documents:
         notes.append(
             f"They search {splits.n_documents:,} of {info.n_documents:,} documents of {info.name}. Scores are higher "

@@ -256,7 +256,10 @@ def _judges(workspace: Workspace, config: TrainingConfig) -> list[Place]:
         return []
 
     names = {info.name for info in infos}
-    whole = [info for info in infos if info.subset_of not in names][:MAX_AT_FIRST]
+    whole = [info for info in infos if info.subset_of not in names]
+    members = state.scope(workspace)
+    own = [info for info in whole if members.project and info.name in members.benchmarks]
+    whole = (own or whole)[:MAX_AT_FIRST]
 
     ready = [f"{info.name}/{_first_split(info)}" for info in whole if info.splits]
     leaks = {key: leakage.find_leaks(workspace, [config.query_set], [_place(key)]) for key in ready}

@@ -92,3 +92,15 @@ def test_two_pasted_queries_get_no_firm_verdict(workspace: Workspace, open_page:
     said = words(at).replace("\\", "")
     assert "## Not tested on your documents yet." in said
     assert "2 target queries are too few to tell" in said
+
+
+def test_queries_that_no_rule_fits_leave_the_way_to_the_test(
+    workspace: Workspace, task: dict[str, str], open_page: Open
+) -> None:
+    at = open_page("decide", corpus=task["corpus"], pasted="")
+    at.text_area(key="target_text").set_value("who is it\nwhat was that\n").run(timeout=60)
+
+    assert not at.exception
+    assert "name their language if it is another one" in words(at)
+    assert "## Not tested on your documents yet." in words(at)
+    assert at.button(key="decide_test")

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, projects, queries
+from cdp.services import benchmarks, corpora, projects, queries
 from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import trained
@@ -55,6 +55,23 @@ def test_another_project_begins_anew(other: str, filled: Workspace, open_page: O
     assert on_screen(at) == r"**Sea and \*tides\***"
     assert dict(at.query_params) == {"project": "sea-and-tides"}
     assert at.selectbox(key="choose_corpus").value == other, "its own corpus, not the one of the other project"
+
+
+def test_a_benchmark_of_no_project_is_chosen_at_first_only_where_the_project_has_none(
+    filled: Workspace, open_page: Open, tmp_path: Path
+) -> None:
+    folder = tmp_path / "a first by name"
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "The tide comes in twice a day."}\n')
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "how often does the tide come in"}\n')
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    benchmarks.add(filled, folder, name="a-first")
+
+    at = open_page("decide", project="demo")
+    assert at.selectbox(key="choose_target_benchmark").value == "demo"
+    at = open_page("launch", project="demo")
+    assert {place.partition("/")[0] for place in at.multiselect(key="choose_benchmarks").value} <= {"demo"}
+    assert any(option.startswith("a-first") for option in at.multiselect(key="choose_benchmarks").options)
 
 
 def test_a_damaged_project_ends_no_page(other: str, filled: Workspace, open_page: Open) -> None:

@@ -35,6 +35,7 @@ def test_what_was_recorded_stands_in_every_table_and_says_so(loaded: Workspace) 
     table = paper.paper_table(differences.compare(loaded, "static-minilm", evaluations=evaluations))
     assert set(table.columns) == {"demo (paper)", "demo dev (paper)"}, "no mean over test and dev"
     assert "demo dev (paper): chose checkpoints, so it is in no mean." in table.notes
+    assert any(note.startswith("(paper): evaluated as in the paper") for note in table.notes)
 
     known = decide.decide(loaded, corpus=demo.corpus(loaded))
     assert known.measured

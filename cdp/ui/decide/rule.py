@@ -136,16 +136,17 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
 
     target: Profiled | None = None
 
-    if source == BENCHMARK:
-        target = target_queries.profile_benchmark(workspace, name, language=language)
-    elif source == QUERY_SET:
-        target = target_queries.profile_query_set(workspace, name, language=language)
-    elif name.strip():
-        target = target_queries.profile_texts(name.splitlines(), language=language)
+    with frame.guarded():
+        if source == BENCHMARK:
+            target = target_queries.profile_benchmark(workspace, name, language=language)
+        elif source == QUERY_SET:
+            target = target_queries.profile_query_set(workspace, name, language=language)
+        elif name.strip():
+            target = target_queries.profile_texts(name.splitlines(), language=language)
 
-    if target is None:
+    if not name.strip():
         st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
-    elif target.doubt:
+    elif target is not None and target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
 
     return AdviceRequest(target, domain, task, corpus)
