@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import CdpError, ModelError
+from cdp.base.text import counted
 from cdp.retrievers import api, model_files
 from cdp.retrievers.api import Payer
 from cdp.retrievers.presets import DENSE, MULTI_VECTOR, SPARSE, Retriever
@@ -68,6 +71,7 @@ def load(
             model = _transformer(preset, checked_folder(resolved, model_files.TRANSFORMERS), device)
         else:
             model = _saved(checked_folder(resolved, model_files.ENCODER), device)
+        _require_words(resolved, model.tokenizer)
 
     if preset is not None:
         model.prompts = dict(preset.prompts)
@@ -78,6 +82,7 @@ def load(
         model.prompts[role] = next((prompt for name in names if (prompt := model.prompts.get(name))), "")
 
     limit = max_length if max_length is not None else (preset.max_length if preset is not None else None)
+    _cut_at_positions(model)
     if limit is not None:
         set_max_length(model, limit)
     if memo is not None and hasattr(model, "remember"):
@@ -97,7 +102,8 @@ def loading(resolved: ResolvedRetriever, what: str) -> Iterator[None]:
     """Raise what goes wrong while a model is loaded, which is one that ``what``, as a ModelError. Running out of memory
     stays what it is."""
     try:
-        yield
+        with _whole_weights(resolved):
+            yield
     except (CdpError, MemoryError):
         raise
     except Exception as error:  # the libraries raise almost anything for a damaged folder
@@ -108,6 +114,56 @@ def loading(resolved: ResolvedRetriever, what: str) -> Iterator[None]:
             f"The model {resolved.name} cannot be loaded from {resolved.source}: {reason}",
             hint=f"Is the folder complete, and is it a model that {what}?",
         ) from error
+
+
+# Of an encoder it is not asked; of a cross-encoder its scores come from it.
+_POOLER = re.compile(r"(?:^|\.)pooler\.")
+_LOADING = threading.RLock()
+
+
+@contextmanager
+def _whole_weights(resolved: ResolvedRetriever) -> Iterator[None]:
+    """Raise ModelError where transformers would complete a model by weights drawn at random, which it only logs."""
+    if resolved.is_static or (resolved.preset is not None and resolved.preset.kind == SPARSE):
+        yield  # no transformers; a head that ``_set_head`` makes
+        return
+
+    from transformers import modeling_utils
+
+    report = modeling_utils.log_state_dict_report
+
+    def refuse(model: Any, *where: Any, loading_info: Any, **options: Any) -> None:
+        scores = type(model).__name__.endswith("ForSequenceClassification")
+        lacking = sorted(name for name in loading_info.missing_and_mismatched() if scores or not _POOLER.search(name))
+        if lacking:
+            has = f"it has {min(unknown)}" if (unknown := loading_info.unexpected_keys) else "the folder is incomplete"
+            raise ModelError(
+                f"The model {resolved.name} lacks {counted(len(lacking), 'weight')} of {type(model).__name__}, such as "
+                f"{lacking[0]}; {has}. They would be drawn at random.",
+                hint="Name a model of this kind, saved by save_pretrained of its own library.",
+            )
+        report(model, *where, loading_info=loading_info, **options)
+
+    with _LOADING:
+        modeling_utils.log_state_dict_report = refuse
+        try:
+            yield
+        finally:
+            modeling_utils.log_state_dict_report = report
+
+
+def _require_words(resolved: ResolvedRetriever, tokenizer: Any) -> None:
+    """Raise ModelError for a tokenizer without a vocabulary: transformers makes one where its files are missing."""
+    if not hasattr(tokenizer, "all_special_tokens"):  # the library tokenizers itself, which needs a file
+        return
+
+    vocabulary = tokenizer.get_vocab()
+    words = set(vocabulary).difference(tokenizer.all_special_tokens)
+    if vocabulary and len(words) <= 1:  # T5's keeps the mark of a space
+        raise ModelError(
+            f"The tokenizer of {resolved.name} knows no words: it cannot tell texts apart.",
+            hint="The folder lacks the tokenizer's files, such as tokenizer.json or vocab.txt: copy them there.",
+        )
 
 
 def use_threads(model: Any) -> None:
@@ -136,6 +192,7 @@ def load_cross_encoder(resolved: ResolvedRetriever, device: str | None, dtype: s
             model_kwargs={"dtype": dtype, **SAFETENSORS},
             **SAFE,
         )
+        _require_words(resolved, model.tokenizer)
     if model.num_labels != 1:
         raise ModelError(
             f"The model {resolved.name} gives {model.num_labels} scores per pair, and one is needed.",
@@ -152,6 +209,7 @@ def load_decoder(resolved: ResolvedRetriever, dtype: Any, *, spread: bool) -> tu
     with loading(resolved, "writes text"):
         folder = str(checked_folder(resolved, model_files.TRANSFORMERS))
         tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE)
+        _require_words(resolved, tokenizer)
         placed = {"device_map": "auto"} if spread else {}
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **placed, **SAFE, **SAFETENSORS)
     return tokenizer, model
@@ -208,7 +266,9 @@ def _saved(folder: Path, device: str | None) -> Any:
     # A model of the hub tells its kind only now.
     made_by = getattr(sentence_transformers, model_files.READERS[model_files.kind_of(folder)])
     options = {"dtype": "float32", **SAFETENSORS}
-    return made_by(str(folder), device=device, model_kwargs=options, **SAFE)
+    return made_by(
+        str(folder), device=device, model_kwargs=options, **SAFE
+    ).float()  # tables keep what they are saved in
 
 
 def _static(folder: Path, device: str | None) -> StaticModel:
@@ -286,32 +346,60 @@ def set_max_length(model: SentenceTransformer, limit: int) -> None:
     """Cut texts at ``limit`` tokens, special tokens included, but never beyond what the model can take."""
     from cdp.retrievers.static import is_static
 
-    first = model[0]
     if is_static(model):
-        first.tokenizer.enable_truncation(limit)
+        model[0].tokenizer.enable_truncation(limit)
         return
-    positions = getattr(getattr(first, "config", None), "max_position_embeddings", None)
-    model.max_seq_length = min(limit, positions) if isinstance(positions, int) and positions > 0 else limit
-    if (longest := getattr(first, "document_length", None)) is not None:  # of late interaction, before the other
-        first.document_length = min(longest, model.max_seq_length)
+
+    for module in _transformers(model):
+        computed = getattr(module.config, "max_position_embeddings", None)
+        most = _learned_positions(module) or (computed if isinstance(computed, int) and computed > 0 else limit)
+        module.max_seq_length = min(limit, most)
+        if (longest := getattr(module, "document_length", None)) is not None:  # of late interaction, before the other
+            module.document_length = min(longest, module.max_seq_length)
 
 
-# Settings of a module that choose the token vectors which take part in late interaction.
-TOKENS_SCORED = (
-    "query_expansion", "skiplist_words", "skiplist_tasks", "keep_only_token_ids", "pool_factor", "num_protected_tokens",
-)  # fmt: skip
+def _cut_at_positions(model: Any) -> None:
+    """Cut texts at the last learned position of a model whose folder names no length, or a longer one."""
+    for module in _transformers(model):
+        most, length = _learned_positions(module), module.max_seq_length
+        if most is not None and length is not None and length > most:
+            module.max_seq_length = most
 
 
-def _scored_tokens(module: Any) -> str:
-    """The settings of ``TOKENS_SCORED`` that a module has; "" for one of single vectors."""
-    given = {name: getattr(module, name, None) for name in TOKENS_SCORED}
-    return json.dumps({name: value for name, value in given.items() if value}) if any(given.values()) else ""
+def _transformers(model: Any) -> list[Any]:
+    """Return the transformers among a model's modules, those that a router chooses from included."""
+    return [module for module in model.modules() if hasattr(module, "auto_model")]
 
 
-def _pooled_words(module: Any) -> str:
-    """How a module of a sparse model pools; "" for others."""
-    strategy = getattr(module, "pooling_strategy", "")
-    return f"{strategy} {module.activation_function}" if strategy else ""
+def _learned_positions(module: Any) -> int | None:
+    """Return how many tokens have a position vector, None for a transformer that computes positions."""
+    from torch.nn import Embedding
+
+    for part in module.modules():
+        table = getattr(part, "position_embeddings", None)
+        if isinstance(table, Embedding):
+            # RoBERTa and its kin count from the row after that of the padding.
+            padding = getattr(part, "padding_idx", None)
+            return table.num_embeddings - (padding + 1 if isinstance(padding, int) else 0)
+    return None
+
+
+# Settings of modules, and fields of a transformer's configuration, that change no embedding. The lengths are settings
+# of an evaluation, the dimension is found with the first text.
+LENGTHS = frozenset({"max_seq_length", "document_length", "embedding_dimension"})
+UNHEARD = frozenset({
+    "_name_or_path", "architectures", "auto_map", "dtype", "id2label", "label2id", "torch_dtype",
+    "transformers_version", "use_cache",
+})  # fmt: skip
+
+
+def _settings(module: Any) -> str:
+    """Return what decides, beside its tensors, what a module computes: its settings and its configuration."""
+    of_module = module.get_config_dict() if hasattr(module, "get_config_dict") else {}
+    kept = {name: value for name, value in of_module.items() if name not in LENGTHS}
+    config = module.model.config.to_diff_dict() if hasattr(module, "auto_model") else {}
+    kept["config"] = {name: value for name, value in config.items() if name not in UNHEARD}
+    return json.dumps(kept, sort_keys=True, default=str)
 
 
 def model_hash(model: SentenceTransformer) -> str:
@@ -324,11 +412,15 @@ def model_hash(model: SentenceTransformer) -> str:
     if isinstance(model, api.ApiModel):
         return model.identity
     digest = hashlib.sha256()
-    for module in model:
-        pooling = getattr(module, "pooling_mode", "") or _pooled_words(module)
-        digest.update(f"{type(module).__name__}|{pooling}|{getattr(module, 'include_prompt', '')}\n".encode())
-        digest.update(_scored_tokens(module).encode())
+    digest.update(f"{getattr(model, 'truncate_dim', None)}\n".encode())
+    for module in model.modules():
+        if hasattr(module, "get_config_dict") or type(module).__name__ == "StaticEmbedding":
+            digest.update(f"{type(module).__name__}|{_settings(module)}\n".encode())
     tokenizer = getattr(model, "tokenizer", None)
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    for step in ("normalizer", "pre_tokenizer", "post_processor"):
+        if (found := getattr(backend, step, None)) is not None:
+            digest.update(found.__getstate__())
     if tokenizer is not None and hasattr(tokenizer, "get_vocab"):
         for token, index in sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0])):
             digest.update(f"{index}:{token}\n".encode("utf-8", "surrogatepass"))

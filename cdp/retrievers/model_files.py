@@ -45,11 +45,12 @@ ROUTERS = frozenset({"Router", "Asym"})
 CLASSES = WITH_WEIGHTS | ROUTERS | {
     "Pooling", "Normalize", "Dropout", "LogitScore", "MultiVectorMask", "HierarchicalTokenPooling", "SpladePooling"
 }  # fmt: skip
-# `sentence_transformers.models.Pooling` up to version 5, `….sentence_transformer.modules.pooling.Pooling` since.
+# `sentence_transformers.models.Pooling` up to version 5, in its routers `….models.Pooling.Pooling`;
+# `….sentence_transformer.modules.pooling.Pooling` since.
 _CLASS = re.compile(
     r"sentence_transformers\.(?:models|sparse_encoder\.models"
     r"|(?:base|sentence_transformer|cross_encoder|multi_vector_encoder|sparse_encoder)\.modules)"
-    r"(?:\.[a-z_]+)?\.([A-Z]\w+)"
+    r"(?:\.\w+)?\.([A-Z]\w+)"
 )
 # PyLate's projection, which sentence-transformers reads as its own.
 PYLATE_DENSE = "pylate.models.Dense.Dense"
@@ -76,6 +77,15 @@ PROCESSING = frozenset({
 })  # fmt: skip
 _METHOD = re.compile(r"forward|get_[a-z]+_features")
 TASKS = ("feature-extraction", "sequence-classification", "text-generation", "fill-mask")
+
+# Architectures that transformers had before anybody published a model of them with code of its own: such code is there
+# to change what they compute. Of newer ones, as nomic_bert, transformers has taken that code over.
+CHANGED_BY_CODE = frozenset({
+    "bert", "distilbert", "electra", "gemma", "gemma2", "gemma3_text", "llama", "mistral", "mpnet", "mt5", "qwen2",
+    "qwen3", "roberta", "t5", "xlm-roberta",
+})  # fmt: skip
+# Endings of architectures whose output is no vector of a text.
+_SCORES = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice")
 
 # Implementations that are part of the libraries; any other name is a kernel to download and run.
 ATTENTIONS = (None, "eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3")
@@ -119,6 +129,8 @@ def check(folder: Path, reader: str | None = None, *, pickled: bool = False, wei
     for kind, place in modules:
         if kind == "Transformer":
             _check_transformer(folder, place)
+            if reader in READERS.values() and not listed:
+                _check_embeds(place / CONFIG)
         elif kind == "SparseStaticEmbedding" and "path" in _read(place / CONFIG, optional=True):
             _refuse(place / CONFIG, "its weights are in another file")
         elif kind == "Dense":
@@ -279,9 +291,7 @@ def _place(path: Path, folder: Path, name: Any) -> Path:
 def _check_transformer(folder: Path, place: Path) -> None:
     """Check the configuration of an encoder or decoder."""
     for where in {folder, place}:
-        if (where / ADAPTER).exists():
-            hint = "Merge the adapter into its base model (peft: merge_and_unload), and save the result."
-            _refuse(where / ADAPTER, "an adapter, which would load its base model from elsewhere", hint)
+        check_adapter(where)
 
     # One name for each of the architectures that the library once had modules for.
     for path in sorted(place.glob("sentence_*_config.json")):
@@ -291,8 +301,29 @@ def _check_transformer(folder: Path, place: Path) -> None:
     if not isinstance(config.get("model_type"), str | None):
         _refuse(place / CONFIG, f"model_type is {shown(config['model_type'])}")
     _check_keys(place / CONFIG, config)
+    own = _object(place / CONFIG, config, "auto_map")
+    changed = [name for task, name in own.items() if task.startswith("AutoModel")]
+    if changed and config.get("model_type") in CHANGED_BY_CODE:
+        hint = f"If {config['model_type']} of transformers computes the same vectors, take auto_map out of the file."
+        _refuse(place / CONFIG, f"it computes by code of its own ({shown(changed[0])}), which is not run", hint)
+
     for path in sorted(place.glob("*processor_config.json")):
         _check_keys(path, _read(path))
+
+
+def check_adapter(folder: Path) -> None:
+    """Raise ModelError for an adapter (LoRA), which is no model without its base."""
+    if (folder / ADAPTER).exists():
+        hint = "Merge the adapter into its base model (peft: merge_and_unload), and save the result."
+        _refuse(folder / ADAPTER, "an adapter, which would load its base model from elsewhere", hint)
+
+
+def _check_embeds(config: Path) -> None:
+    """Refuse a model that was made to score or to label texts. Its encoder would give vectors that mean nothing."""
+    for name in _read(config).get("architectures") or []:
+        if str(name).endswith(_SCORES):
+            hint = "Name an encoder. A cross-encoder reranks: --rerank."
+            _refuse(config, f"it holds a {shown(name)}, which scores or labels texts and does not embed them", hint)
 
 
 def _check_load_settings(path: Path) -> None:

@@ -291,6 +291,7 @@ def began_with(folder: Path, spec: dict[str, Any]) -> str:
 
 
 def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
+    model_files.check_adapter(folder)
     if not (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
         raise ModelError(
             f"The folder {name} holds no model: neither modules.json nor config.json is there.",

@@ -146,6 +146,7 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "a model as a tokenizer": (sets("tokenizer_config.json", gguf_file="x.gguf"), "gguf_file"),
     "an option of a dictionary": (sets("tokenizer_config.json", a={"mecab_option": "-r /etc/x"}), "mecab_option leads"),
     "tokenizers of other versions": (sets("tokenizer_config.json", fast_tokenizer_files=["../t.json"]), "leads to"),
+    "vectors by code": (sets("config.json", auto_map={"AutoModel": "own--modeling.Own"}), "by code of its own"),
     "another base model": (sets("adapter_config.json", base_model_name_or_path="/etc"), "an adapter"),
     "prompts as a list": (sets(USAGE, prompts=[1]), "prompts are no texts"),
     "a prompt that is a number": (sets(USAGE, prompts={"query": 1}), "prompts are no texts"),
@@ -294,7 +295,7 @@ def test_models_in_the_forms_that_people_have_load(workspace: Workspace, retriev
     module(type=LAST)(retriever)
     sets(SETTINGS, model_args={"attn_implementation": "eager", "trust_remote_code": True}, tokenizer_args={})(retriever)
     sets("tokenizer_config.json", special_tokens_map_file="/home/author/map.json", tokenizer_file=None)(retriever)
-    sets("config.json", _name_or_path="/home/author/base", auto_map={"AutoModel": "own--modeling.Own"})(retriever)
+    sets("config.json", _name_or_path="/home/author/base", auto_map={"AutoConfig": "own--modeling.Own"})(retriever)
     (retriever / "pytorch_model.bin").write_bytes(pickle.dumps({}))
     (retriever / "modeling.py").write_text("raise SystemExit")
     found = load(resolve(str(retriever), workspace), "cpu").encode(["a text"])

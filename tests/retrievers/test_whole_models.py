@@ -1,0 +1,204 @@
+"""A folder that would give numbers without meaning is refused: weights, words or an encoder that are not there.
+
+The libraries load each of these folders without an error. What two models differ in, their hash says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cdp.base.errors import ModelError
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers.load import load_cross_encoder, load_decoder
+from tests.metrics.models import tiny_cross_encoder
+from tests.support_models import tiny_bert, tiny_decoder, tiny_retriever, tiny_static
+from tests.synthesis.models import tiny_writer
+
+pytestmark = pytest.mark.slow
+
+LONG = "birds fly over seas " * 40
+
+
+def rewrite(folder: Path, rename: Callable[[str], str | None]) -> None:
+    """Give each tensor of a folder another name; those without one are left out."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    tensors = {rename(name): tensor for name, tensor in load_file(path).items()}
+    save_file({name: tensor for name, tensor in tensors.items() if name}, path, {"format": "pt"})
+
+
+def sets(path: Path, **values: Any) -> None:
+    write_json(path, {**read_json(path), **values})
+
+
+# As torch.compile, DistributedDataParallel, trainers with two encoders, and a copy of one module leave them.
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "encoder.", "lm_q.", "0.auto_model."])
+def test_weights_by_other_names_are_not_drawn_at_random(prefix: str, workspace: Workspace, tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path / "model")
+    rewrite(folder, lambda name: prefix + name)
+    with pytest.raises(ModelError, match=r"lacks 37 weights of BertModel, such as .*; it has ") as error:
+        load(resolve(str(folder), workspace), "cpu")
+    assert prefix in str(error.value)
+
+
+def test_a_layer_that_is_not_there_is_missed_in_each_kind_of_model(workspace: Workspace, tmp_path: Path) -> None:
+    folders = [tiny_retriever(tmp_path / "retriever"), tiny_decoder(tmp_path / "decoder"), tiny_writer(tmp_path / "w")]
+    reads: list[Callable[..., Any]] = [load, load, lambda found, _: load_decoder(found, "float32", spread=False)]
+    for folder, read in zip(folders, reads, strict=True):
+        resolved = resolve(str(folder), workspace)
+        read(resolved, "cpu")
+        rewrite(folder, lambda name: None if "layer.1." in name or "layers.1." in name else name)
+        with pytest.raises(ModelError, match=r"lacks \d+ weights"):
+            read(resolved, "cpu")
+
+
+def test_an_encoder_needs_no_pooler_and_a_cross_encoder_needs_its_head(workspace: Workspace, tmp_path: Path) -> None:
+    encoder = tiny_bert(tmp_path / "encoder")
+    before = load(resolve(str(encoder), workspace), "cpu").encode(["a text"])
+    rewrite(encoder, lambda name: None if "pooler" in name else name)
+    assert (load(resolve(str(encoder), workspace), "cpu").encode(["a text"]) == before).all()
+
+    with pytest.raises(ModelError, match=r"weights of BertForSequenceClassification, such as bert\.pooler"):
+        load_cross_encoder(resolve(str(encoder), workspace), "cpu", "float32")
+    with pytest.raises(ModelError, match="weights of BertForSequenceClassification, such as classifier"):
+        load_cross_encoder(resolve(str(tiny_bert(tmp_path / "whole")), workspace), "cpu", "float32")
+
+
+def test_a_cross_encoder_is_no_retriever(workspace: Workspace, tmp_path: Path) -> None:
+    resolved = resolve(str(tiny_cross_encoder(tmp_path / "scorer")), workspace)
+    load_cross_encoder(resolved, "cpu", "float32")
+    with pytest.raises(ModelError, match="'BertForSequenceClassification', which scores or labels texts"):
+        load(resolved, "cpu")
+
+
+def test_a_tokenizer_without_its_files_is_missed(workspace: Workspace, tmp_path: Path) -> None:
+    for folder in (tiny_bert(tmp_path / "encoder"), tiny_cross_encoder(tmp_path / "scorer")):
+        vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+        (folder / "tokenizer.json").unlink()
+        (folder / "tokenizer_config.json").unlink()
+        resolved = resolve(str(folder), workspace)
+        read = load_cross_encoder if "scorer" in str(folder) else load
+        options = ("float32",) if "scorer" in str(folder) else ()
+        with pytest.raises(ModelError, match="knows no words"):
+            read(resolved, "cpu", *options)
+
+        # The older form of the same vocabulary is one.
+        (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+        read(resolved, "cpu", *options)
+
+
+def test_texts_are_cut_at_the_last_position(workspace: Workspace, tmp_path: Path) -> None:
+    """A folder may name a length beyond; RoBERTa's positions begin after that of the padding."""
+    from transformers import RobertaConfig, RobertaModel
+
+    folder = tiny_retriever(tmp_path / "longer")
+    expected = load(resolve(str(folder), workspace), "cpu").encode([LONG])
+    sets(folder / "sentence_bert_config.json", max_seq_length=512)
+    model = load(resolve(str(folder), workspace), "cpu")
+    assert model.max_seq_length == 128
+    np.testing.assert_array_equal(model.encode([LONG]), expected)
+
+    roberta = tiny_bert(tmp_path / "roberta")
+    size = len(json.loads((roberta / "tokenizer.json").read_text())["model"]["vocab"])
+    config = RobertaConfig(
+        vocab_size=size, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=66, pad_token_id=1,
+    )  # fmt: skip
+    RobertaModel(config).save_pretrained(roberta)
+    for limit in (None, 66):
+        assert load(resolve(str(roberta), workspace), "cpu", limit).encode([LONG]).shape == (1, 32)
+
+
+def truncated(folder: Path) -> None:
+    sets(folder / "config_sentence_transformers.json", truncate_dim=8)
+
+
+def upper_case(folder: Path) -> None:
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["normalizer"]["lowercase"] = False
+    write_json(folder / "tokenizer.json", tokenizer)
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "a shorter vector": truncated,
+    "a configuration of the same tensors": lambda folder: sets(folder / "config.json", num_attention_heads=4),
+    "letters kept as they are": upper_case,
+    "a prompt left out of the mean": lambda folder: sets(folder / "1_Pooling" / "config.json", include_prompt=False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_vectors_changes_the_hash(change: str, workspace: Workspace, tmp_path: Path) -> None:
+    """Kept embeddings are found by it."""
+    folder = tiny_retriever(tmp_path / "one")
+    before = model_hash(load(resolve(str(folder), workspace), "cpu"))
+    CHANGES[change](folder)
+    model = load(resolve(str(folder), workspace), "cpu")
+    assert model_hash(model) != before
+
+    copy = tmp_path / "copy"
+    model.save(str(copy), create_model_card=False)
+    assert model_hash(load(resolve(str(copy), workspace), "cpu")) == model_hash(model)
+
+
+def test_an_activation_is_part_of_the_hash(workspace: Workspace, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense
+
+    saved = tmp_path / "with-dense"
+    model = SentenceTransformer(str(tiny_retriever(tmp_path / "one")), device="cpu")
+    SentenceTransformer(modules=[*model, Dense(32, 8)], device="cpu").save(str(saved), create_model_card=False)
+    before = model_hash(load(resolve(str(saved), workspace), "cpu"))
+    sets(saved / "2_Dense" / "config.json", activation_function="torch.nn.modules.linear.Identity")
+    assert model_hash(load(resolve(str(saved), workspace), "cpu")) != before
+
+
+def test_routers_of_version_5_load(workspace: Workspace, tmp_path: Path) -> None:
+    """They name a module by its file and its class: `….models.Dense.Dense`."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense, Router
+
+    model = SentenceTransformer(str(tiny_retriever(tmp_path / "one")), device="cpu")
+    router = Router.for_query_document([Dense(32, 8)], [Dense(32, 8)])
+    saved = tmp_path / "routed"
+    SentenceTransformer(modules=[*model, router], device="cpu").save(str(saved), create_model_card=False)
+    expected = load(resolve(str(saved), workspace), "cpu").encode_query(["a text"])
+
+    config = saved / "2_Router" / "router_config.json"
+    types = read_json(config)["types"]
+    sets(config, types=dict.fromkeys(types, "sentence_transformers.models.Dense.Dense"))
+    np.testing.assert_array_equal(load(resolve(str(saved), workspace), "cpu").encode_query(["a text"]), expected)
+
+
+def test_a_query_by_table_and_a_document_by_transformer_is_cut_where_it_can_be(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Router
+
+    table = SentenceTransformer(str(tiny_static(tmp_path / "table", dimension=32)), device="cpu")
+    model = SentenceTransformer(str(tiny_retriever(tmp_path / "one")), device="cpu")
+    saved = tmp_path / "routed"
+    router = Router.for_query_document([*table], [*model])
+    SentenceTransformer(modules=[router], device="cpu").save(str(saved), create_model_card=False)
+
+    cut = load(resolve(str(saved), workspace), "cpu", 8)
+    assert np.abs(cut.encode_document([LONG]) - model.encode_document([LONG])).max() > 1e-3
+    np.testing.assert_allclose(cut.encode_query([LONG]), table.encode_query([LONG]), atol=1e-6)
+
+
+def test_an_adapter_alone_says_what_it_is(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "lora"
+    folder.mkdir()
+    write_json(folder / "adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "people/base"})
+    with pytest.raises(ModelError, match="an adapter, which would load its base model") as error:
+        resolve(str(folder), workspace)
+    assert "merge_and_unload" in str(error.value)
