@@ -97,6 +97,11 @@ def kind_of(model: Any) -> str:
     return next((kind for kind, reader in model_files.READERS.items() if reader == made_by), DENSE)
 
 
+def is_routed(model: Any) -> bool:
+    """Return True for a model that has modules of their own for queries or for documents."""
+    return any(type(module).__name__ == "Router" for module in model)
+
+
 @contextmanager
 def loading(resolved: ResolvedRetriever, what: str) -> Iterator[None]:
     """Raise what goes wrong while a model is loaded, which is one that ``what``, as a ModelError. Running out of memory
@@ -197,6 +202,11 @@ def load_cross_encoder(resolved: ResolvedRetriever, device: str | None, dtype: s
         raise ModelError(
             f"The model {resolved.name} gives {model.num_labels} scores per pair, and one is needed.",
             hint="Name a cross-encoder that scores relevance or similarity.",
+        )
+    if any(getattr(part, "true_token_id", None) == getattr(part, "false_token_id", "") for part in model):
+        raise ModelError(
+            f"The tokenizer of {resolved.name} has one token for yes and no, so that all pairs would score 0.",
+            hint="Name a reranker with the two words in its vocabulary, or whose modules name its tokens.",
         )
     model.max_seq_length = min(model.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
     return model
@@ -350,7 +360,7 @@ def set_max_length(model: SentenceTransformer, limit: int) -> None:
         model[0].tokenizer.enable_truncation(limit)
         return
 
-    for module in _transformers(model):
+    for module in transformers_of(model):
         computed = getattr(module.config, "max_position_embeddings", None)
         most = _learned_positions(module) or (computed if isinstance(computed, int) and computed > 0 else limit)
         module.max_seq_length = min(limit, most)
@@ -360,13 +370,13 @@ def set_max_length(model: SentenceTransformer, limit: int) -> None:
 
 def _cut_at_positions(model: Any) -> None:
     """Cut texts at the last learned position of a model whose folder names no length, or a longer one."""
-    for module in _transformers(model):
+    for module in transformers_of(model):
         most, length = _learned_positions(module), module.max_seq_length
         if most is not None and length is not None and length > most:
             module.max_seq_length = most
 
 
-def _transformers(model: Any) -> list[Any]:
+def transformers_of(model: Any) -> list[Any]:
     """Return the transformers among a model's modules, those that a router chooses from included."""
     return [module for module in model.modules() if hasattr(module, "auto_model")]
 
