@@ -229,6 +229,12 @@ def test_an_adapter_alone_says_what_it_is(workspace: Workspace, tmp_path: Path) 
     assert "merge_and_unload" in str(error.value)
 
 
+@pytest.mark.parametrize(("name", "known"), [("static-minilm", "cc1d123c56cac70c"), ("minilm", "04bbd88656278b0e")])
+def test_the_hashes_of_shipped_models_are_those_of_kept_records(name: str, known: str, workspace: Workspace) -> None:
+    """docs/reproduction names them; a finished training of a study is found again by them."""
+    assert model_hash(load(resolve(name, workspace), "cpu")) == known
+
+
 def test_a_tokenizer_of_another_model_is_said_to_be_one(workspace: Workspace, tmp_path: Path) -> None:
     folder = tiny_bert(tmp_path / "model")
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
