@@ -174,6 +174,21 @@ def test_what_changes_vectors_changes_the_hash(change: str, workspace: Workspace
     assert model_hash(load(resolve(str(copy), workspace), "cpu")) == model_hash(model)
 
 
+def test_another_base_of_rotary_positions_is_another_model(workspace: Workspace, tmp_path: Path) -> None:
+    """Decoders are made to read longer texts by it, with the tensors that they have."""
+    folder = tiny_decoder(tmp_path / "one")
+    hashes = [model_hash(load(resolve(str(folder), workspace), "cpu"))]
+    for changed in ({"rope_theta": 5000.0}, {"rope_type": "linear", "factor": 4.0}):
+        rope = read_json(folder / "config.json")["rope_parameters"]
+        sets(folder / "config.json", rope_parameters=rope | changed)
+        hashes.append(model_hash(load(resolve(str(folder), workspace), "cpu")))
+    assert len(set(hashes)) == 3
+
+    copy = tmp_path / "copy"
+    load(resolve(str(folder), workspace), "cpu").save(str(copy), create_model_card=False)
+    assert model_hash(load(resolve(str(copy), workspace), "cpu")) == hashes[-1]
+
+
 def test_an_activation_is_part_of_the_hash(workspace: Workspace, tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Dense
