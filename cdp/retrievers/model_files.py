@@ -153,6 +153,16 @@ def kind_of(folder: Path) -> str:
     return SPARSE if written_by == SPARSE_ENCODER else DENSE
 
 
+def may_score_pairs(folder: Path) -> bool:
+    """Return False for a folder that says of itself that it holds an encoder alone."""
+    if (written_by := _usage(folder).get("model_type")) is not None:
+        return bool(written_by == CROSS_ENCODER)
+
+    architectures = _read(folder / CONFIG, optional=True).get("architectures")
+    named = architectures if isinstance(architectures, list) else []
+    return not named or not all(str(name).endswith(("Model", "ForMaskedLM")) for name in named)
+
+
 def check_architectures(transformers: list[Path]) -> None:
     """Raise ModelError unless each of these folders holds an architecture for text that transformers has."""
     from transformers.models.auto import modeling_auto as known
@@ -184,8 +194,8 @@ def usage(folder: Path) -> tuple[str | None, int | None]:
 
 TRUST = "Ask for a copy without it. Nothing of this model was loaded."
 CONVERT = (
-    "Use a copy with model.safetensors. If you trust this one, load it with transformers and write such a copy with "
-    "save_pretrained."
+    "Use a copy with model.safetensors. If you trust this one, load it with the library that wrote it and write such a "
+    "copy with save_pretrained."
 )
 UPGRADE = "Use another model, or a version of transformers that has it."
 
@@ -425,7 +435,8 @@ def _check_weights(place: Path, pickled: bool, *, sharded: bool) -> None:
     elif pickled and (place / PICKLED_INDEX).is_file():
         _check_index(place / PICKLED_INDEX, ".bin")
     else:
-        others = sorted(path.name for path in place.glob("*") if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".h5"))
+        others = [path.name for path in place.glob("*") if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".h5")]
+        others.sort(key=lambda name: (name != PICKLED, name))
         has = f" ({others[0]} is a format of which reading could run code)" if others else ""
         _refuse(place, f"there is no model.safetensors{has}", CONVERT)
 

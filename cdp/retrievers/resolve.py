@@ -194,7 +194,9 @@ def check_reranker(workspace: Workspace, name: str) -> bool:
 
 def check_cross_encoder(workspace: Workspace, name: str) -> None:
     """Raise NotFoundError for an unknown model, ConfigError for a model of single texts."""
-    if resolve(name, workspace).origin in ("preset", "job"):
+    found = resolve(name, workspace)
+    embeds = found.origin == "folder" and not model_files.may_score_pairs(Path(found.source))
+    if embeds or found.origin in ("preset", "job"):
         raise ConfigError(
             f"{name} embeds single texts; a model that scores pairs is needed.",
             hint=f"Name a cross-encoder, such as {CROSS_ENCODER}.",

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cdp.base.errors import ModelError
+from cdp.base.errors import ConfigError, ModelError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.encode import Encoding, encode
 from cdp.retrievers.load import load_cross_encoder, load_decoder
+from cdp.retrievers.resolve import check_cross_encoder
 from tests.metrics.models import tiny_cross_encoder
 from tests.support_models import tiny_bert, tiny_decoder, tiny_retriever, tiny_static
 from tests.synthesis.models import tiny_writer
@@ -71,6 +72,14 @@ def test_an_encoder_needs_no_pooler_and_a_cross_encoder_needs_its_head(workspace
         load_cross_encoder(resolve(str(encoder), workspace), "cpu", "float32")
     with pytest.raises(ModelError, match="weights of BertForSequenceClassification, such as classifier"):
         load_cross_encoder(resolve(str(tiny_bert(tmp_path / "whole")), workspace), "cpu", "float32")
+
+
+def test_an_encoder_is_no_cross_encoder_before_a_job_starts(workspace: Workspace, tmp_path: Path) -> None:
+    check_cross_encoder(workspace, str(tiny_cross_encoder(tmp_path / "scorer")))
+    check_cross_encoder(workspace, str(tiny_writer(tmp_path / "writer")))
+    for folder in (tiny_bert(tmp_path / "bert"), tiny_retriever(tmp_path / "retriever")):
+        with pytest.raises(ConfigError, match="a model that scores pairs is needed"):
+            check_cross_encoder(workspace, str(folder))
 
 
 def test_a_cross_encoder_is_no_retriever(workspace: Workspace, tmp_path: Path) -> None:
@@ -163,6 +172,21 @@ def test_what_changes_vectors_changes_the_hash(change: str, workspace: Workspace
     copy = tmp_path / "copy"
     model.save(str(copy), create_model_card=False)
     assert model_hash(load(resolve(str(copy), workspace), "cpu")) == model_hash(model)
+
+
+def test_another_base_of_rotary_positions_is_another_model(workspace: Workspace, tmp_path: Path) -> None:
+    """Decoders are made to read longer texts by it, with the tensors that they have."""
+    folder = tiny_decoder(tmp_path / "one")
+    hashes = [model_hash(load(resolve(str(folder), workspace), "cpu"))]
+    for changed in ({"rope_theta": 5000.0}, {"rope_type": "linear", "factor": 4.0}):
+        rope = read_json(folder / "config.json")["rope_parameters"]
+        sets(folder / "config.json", rope_parameters=rope | changed)
+        hashes.append(model_hash(load(resolve(str(folder), workspace), "cpu")))
+    assert len(set(hashes)) == 3
+
+    copy = tmp_path / "copy"
+    load(resolve(str(folder), workspace), "cpu").save(str(copy), create_model_card=False)
+    assert model_hash(load(resolve(str(copy), workspace), "cpu")) == hashes[-1]
 
 
 def test_an_activation_is_part_of_the_hash(workspace: Workspace, tmp_path: Path) -> None:
