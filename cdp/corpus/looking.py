@@ -122,7 +122,9 @@ class FilePreview:
     @property
     def document_id(self) -> str | None:
         """In a file of queries: the column with the id of each one's document."""
-        return self.guess((*GUESSES["document"], "_id", "id"))
+        # Beside a text alone, as in BEIR's queries, an id is the query's own.
+        own = ("_id", "id") if self.queries else ()
+        return self.guess((*GUESSES["document"], *own))
 
     @property
     def split(self) -> str | None:
