@@ -7,9 +7,10 @@ the ``spread`` of that ratio over the repeats. One that was taken once has none.
 from __future__ import annotations
 
 import os
+import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Row = dict[str, Any]
@@ -21,10 +22,26 @@ def compare(
 ) -> Row:  # fmt: skip
     """A row for ``amount`` of work done by each side in turns. Each runs once before, unmeasured."""
     ours(), peer()
-    times = [(seconds(ours), seconds(peer)) for _ in range(repeats)]
-    return paired(
-        name, [mine for mine, _ in times], [theirs for _, theirs in times], amount=amount, unit=unit, target=target
-    )
+    times = in_turns({"ours": ours, "peer": peer}, repeats)
+    return paired(name, times["ours"], times["peer"], amount=amount, unit=unit, target=target)
+
+
+def in_turns(
+    ways: Mapping[str, Callable[[], object]], repeats: int, clock: Callable[[Callable[[], object]], float] | None = None
+) -> dict[str, list[float]]:
+    """Return the seconds that each way took, ``repeats`` of them; wall-clock ones without a ``clock``.
+
+    The order changes at random, so that none always follows another one and what it leaves in the caches.
+    """
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    order, shuffle = list(ways), random.Random(0).shuffle
+
+    for _ in range(repeats):
+        shuffle(order)
+        for name in order:
+            times[name].append((clock or seconds)(ways[name]))
+
+    return times
 
 
 def paired(

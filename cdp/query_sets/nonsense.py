@@ -86,13 +86,14 @@ _TASK = re.compile(
     r"(?:quer(?:y|ies)|questions?|paraphrases?) (?:for|from|based on|about|that|which)\b.{0,40}"
     r"\b(?:document|passage|text)\b"
     r"|\W*(?:based on|given) the (?:following|above|provided) (?:document|passage|text)s?\W*(?:generate|write|create|$)"
-    r"|\W*(?:quer(?:y|ies)|questions?|output|answer|document|passage|format)\s*(?:\d{1,2})?\s*[:：]?\W*$",
+    r"|\W*(?:quer(?:y|ies)|questions?|output|answer|document|passage|format)\s*(?:\d{1,2})?\s*[:：]?\W*$"
+    r"|\W*(?:string|n/a|null|placeholder|(?:your|sample|example|insert) (?:quer(?:y|ies)|questions?)(?: here)?)\W*$",
     re.IGNORECASE,
 )
 _MARKUP = re.compile(
     r"\s*(?:```|~~~|[\[{]\s*(?:[\]}]|[\"“][^\"”]{0,400}[\"”]\s*[:,\]}])"
     r"|[\"“]?(?:quer(?:y|ies)|questions?|text)[\"”]?\s*:\s*[\[{\"]"
-    r"|</?(?:think|query|answer|output|json|s|im_\w+)>|<\|\w+\|>)",
+    r"|</?(?:think|query|queries|question|questions|answer|output|json|item|[ou]l|li|s|im_\w+)>|<\|\w+\|>)",
     re.IGNORECASE,
 )
 _MARKUP_END = re.compile(r"[\"”]\s{0,3}(?:[\]}]{1,3},?|,)$")
@@ -112,7 +113,7 @@ def nonsense(query: str, document: str = "", *, prompt: str = "", n_documents: i
         return "no words"
 
     plain = text.replace("’", "'")
-    if _REFUSAL.match(plain):
+    if refuses(plain):
         return "refusal"
     if _TASK.match(plain) or _echoes(text, prompt):
         return "prompt"
@@ -127,6 +128,11 @@ def nonsense(query: str, document: str = "", *, prompt: str = "", n_documents: i
 
     foreign = _foreign(text, document[:READ_OF_DOCUMENT]) if document else ""
     return foreign or ("same everywhere" if n_documents >= MANY_DOCUMENTS else "")
+
+
+def refuses(text: str) -> bool:
+    """Return True if a text begins as a refusal, in one of ten languages."""
+    return bool(_REFUSAL.match(text.replace("’", "'")))
 
 
 @lru_cache(maxsize=8)

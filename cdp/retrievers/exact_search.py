@@ -255,6 +255,7 @@ class _Block(Best):
         for at in range(0, len(documents), step):
             part = slice(at, at + step)
             exact[part] = np.einsum("ij,j->i", self.rows.take(documents[part]).astype(np.float64), question)
+            self.rows.forget()
 
         return exact
 
@@ -369,6 +370,30 @@ def one_blas_thread() -> Iterator[None]:
                 limit(threads)
 
 
+@functools.cache
+def _openmp() -> list[Any]:
+    from threadpoolctl import ThreadpoolController
+
+    return list(ThreadpoolController().select(user_api="openmp").lib_controllers)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Keep torch's work in the thread that asks for it; other threads have as many as before."""
+    # Threads that wait for each other on busy processors took 8 ms for a product of 0.05 ms.
+    import torch
+
+    torch.get_num_threads()  # sets the number of a thread that has not used torch yet: it would be set later
+    before = [(library, library.num_threads) for library in _openmp()]
+    try:
+        for library, _ in before:
+            library.set_num_threads(1)
+        yield
+    finally:
+        for library, threads in before:
+            library.set_num_threads(threads)
+
+
 @contextmanager
 def _full_float32() -> Iterator[None]:
     """Multiply float32 in float32, without the TF32 shortcut."""
@@ -385,12 +410,15 @@ def _full_float32() -> Iterator[None]:
 class Rows:
     """The rows of one array, or of several that follow each other. Nothing is copied before it is asked for.
 
-    Accepts (n, dim) arrays of float32 or float16; other floats become float32. InputError for other shapes.
+    Accepts (n, dim) arrays of float32 or float16; other floats become float32, and so does float16 beside it.
+    InputError for other shapes.
     """
 
     def __init__(self, source: Any) -> None:
         parts = list(source) if isinstance(source, Sequence) else [source]
-        self.parts = [_floats(part) for part in parts]
+        floats = [_floats(part) for part in parts]
+        self.dtype = np.result_type(*floats) if floats else np.dtype(np.float32)
+        self.parts = [part.astype(self.dtype, copy=False) for part in floats]
         widths = {part.shape[1] for part in self.parts}
         if len(widths) > 1:
             raise InputError(f"Embeddings of different dimensions cannot be searched together: {sorted(widths)}.")
@@ -408,26 +436,27 @@ class Rows:
         if len(pieces) == 1 and pieces[0].flags.writeable and pieces[0].flags.c_contiguous:
             return pieces[0]
         copied = np.concatenate(pieces) if pieces else np.empty((0, self.dim), np.float32)
-        self._forget(pieces)
+        self.forget(pieces)
         return copied
 
-    def take(self, indices: np.ndarray) -> np.ndarray:
-        """The rows of ``indices``, which ascend, as an array in memory."""
+    def take(self, indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The rows of ``indices``, which ascend, as an array in memory: ``out`` if given. ``forget`` them once used."""
+        taken = np.empty((len(indices), self.dim), self.dtype) if out is None else out
         if len(self.parts) == 1:
-            used, pieces = self.parts, [self.parts[0][indices]]
-        else:
-            places = np.searchsorted(indices, self.starts)
-            inside = [i for i in range(len(self.parts)) if places[i] < places[i + 1]]
-            used = [self.parts[i] for i in inside]
-            pieces = [self.parts[i][indices[places[i] : places[i + 1]] - self.starts[i]] for i in inside]
-        self._forget(used)  # a page read brings its neighbours: a few rows here and there map a whole file
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+            return self.parts[0].take(indices, axis=0, out=taken, mode="clip")
 
-    @staticmethod
-    def _forget(pieces: list[np.ndarray]) -> None:
-        """Let go of the mapped pages of memory maps once they are copied: resident memory then stays bounded."""
-        for piece in pieces:
-            mapped = getattr(piece, "_mmap", None)
+        places = itertools.pairwise(np.searchsorted(indices, self.starts).tolist())
+        for part, first, (low, high) in zip(self.parts, self.starts.tolist(), places, strict=False):
+            if low < high:
+                part.take(indices[low:high] - first, axis=0, out=taken[low:high], mode="clip")
+
+        return taken
+
+    def forget(self, parts: Sequence[np.ndarray] | None = None) -> None:
+        """Let go of the mapped pages of memory maps, of all parts by default: resident memory then stays bounded."""
+        # A page read brings its neighbours: a few rows here and there map a whole file.
+        for part in self.parts if parts is None else parts:
+            mapped = getattr(part, "_mmap", None)
             if mapped is not None and hasattr(mapped, "madvise"):
                 mapped.madvise(mmap.MADV_DONTNEED)
 

@@ -10,7 +10,6 @@ memory does not grow with them.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from cdp.retrievers.exact_search import (
     Rows,
     blas_threads,
     one_blas_thread,
+    one_torch_thread,
     squares,
     thread_pool,
 )
@@ -32,15 +32,9 @@ from cdp.retrievers.exact_search import (
 # Token vectors of documents per product, and of queries: the product (2 MB) is looked at in the cache.
 DOCUMENT_TOKENS, QUERY_TOKENS = 1024, 512
 
-# Below so many token vectors of queries each document is multiplied alone, and first: a thin product is as fast so, and
-# still in the cache when its highest values are looked for.
-FEW_TOKENS = 128
-
-# Token vectors that are widened and multiplied at once for candidates of one query: they stay in the nearest caches.
-GATHERED = 240
-
-# Numbers that torch converts without waking its other threads, which would wait for each other.
-ONE_THREAD = 1 << 15
+# Below so many token vectors of queries a product is thin: torch is faster at it, and at the highest values of all
+# groups of so many rows at once. Longer groups repeat more rows, shorter ones leave more to do.
+FEW_TOKENS, GROUP = 256, 8
 
 # Documents between two looks at the floors.
 DOCUMENTS_AT_ONCE = 256
@@ -59,9 +53,7 @@ class TokenVectors:
     def __init__(self, values: Any, lengths: Any) -> None:
         self.rows = Rows(values)
         self.starts = np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))])
-        self.longest: float | None = None  # the highest norm of a token vector, where it was looked for
-        self._longest_of: np.ndarray | None = None
-        self._tensors: list[Any] | None = None
+        self.longest = np.full(len(self), np.nan, np.float32)  # the highest norm in each text, NaN until it was seen
 
         if (np.diff(self.starts) < 0).any() or self.starts[-1] != len(self.rows):
             raise InputError(f"{len(self.rows)} token vectors do not fit lengths that add up to {self.starts[-1]}.")
@@ -75,61 +67,38 @@ class TokenVectors:
 
     def of(self, start: int, stop: int) -> np.ndarray:
         """The token vectors of the texts ``start`` … stop-1, float32."""
-        place = slice(int(self.starts[start]), int(self.starts[stop]))
-        if self.longest is not None:
-            return np.asarray(self.rows.parts[0][place])
+        return widened(self.rows.slice(int(self.starts[start]), int(self.starts[stop])))
 
-        return widened(self.rows.slice(place.start, place.stop))
+    def places(self, chosen: np.ndarray, group: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of the texts ``chosen`` in groups, and the number of each text's first group.
 
-    def at(self, chosen: np.ndarray) -> np.ndarray:
-        """The token vectors of the texts ``chosen``, which ascend, float32."""
-        first, last = int(chosen[0]), int(chosen[-1])
-        if last - first == len(chosen) - 1:
-            return self.of(first, last + 1)
-
-        places = zip(self.starts[chosen].tolist(), self.starts[chosen + 1].tolist(), strict=True)
-        if len(self.rows.parts) == 1:
-            values = self.rows.parts[0]
-            return widened(np.concatenate([values[start:stop] for start, stop in places]))
-
-        return widened(np.concatenate([self.rows.slice(start, stop) for start, stop in places]))
-
-    def pieces(self, chosen: np.ndarray) -> list[Any]:
-        """The token vectors of each of these texts as they are kept: tensors, views where a text lies in one array."""
-        import torch
-
-        if self._tensors is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a memory map is not writable, and nothing writes to it
-                self._tensors = [torch.from_numpy(np.ascontiguousarray(part)) for part in self.rows.parts]
-
+        A text's last row is repeated until its last group is full. Texts ascend, none without token vectors.
+        """
         starts, stops = self.starts[chosen], self.starts[chosen + 1]
-        inside = np.searchsorted(self.rows.starts, starts, "right") - 1
-        first = self.rows.starts[inside]
-        whole = stops <= self.rows.starts[inside + 1]
-        places = zip(whole.tolist(), inside.tolist(), starts.tolist(), stops.tolist(), first.tolist(), strict=True)
+        groups = (stops - starts + group - 1) // group
+        firsts = np.cumsum(groups) - groups
 
-        return [
-            self._tensors[part][start - before : stop - before]
-            if alone
-            else torch.from_numpy(self.rows.slice(start, stop))
-            for alone, part, start, stop, before in places
-        ]
+        rows = np.arange(group * groups.sum())
+        rows += np.repeat(starts - group * firsts, group * groups)
+        np.minimum(rows, np.repeat(stops - 1, group * groups), out=rows)
 
-    @property
-    def longest_of(self) -> np.ndarray:
-        """The highest norm of a token vector of each text, (n_texts,) float32: NaN where it was not looked for yet."""
-        if self._longest_of is None:
-            self._longest_of = np.full(len(self), np.nan, np.float32)
-
-        return self._longest_of
+        return rows, firsts
 
     def held(self) -> TokenVectors:
-        """The same as float32 in memory, checked once, for texts that are scored often. May raise InputError."""
-        held = TokenVectors(self.of(0, len(self)), np.diff(self.starts))
-        held.longest = _longest(held.rows.parts[0], 0) if len(held.rows) else 0.0
+        """The same in memory, for texts that are scored often."""
+        return TokenVectors(self.rows.slice(0, len(self.rows)), np.diff(self.starts))
 
-        return held
+    def check(self, chosen: np.ndarray, squared: np.ndarray, firsts: np.ndarray) -> None:
+        """Note the highest norms of the texts ``chosen``. InputError where one is not finite.
+
+        ``squared`` (n_rows,) are the squared norms of their token vectors, those of each text from ``firsts`` on.
+        """
+        longest = np.sqrt(np.maximum.reduceat(squared, firsts))
+        if not np.isfinite(longest).all():
+            first = chosen[~np.isfinite(longest)][0]
+            raise InputError(f"Document {first} holds a token vector that is not finite, or too large.")
+
+        self.longest[chosen] = longest
 
 
 def widened(values: np.ndarray) -> np.ndarray:
@@ -139,10 +108,8 @@ def widened(values: np.ndarray) -> np.ndarray:
 
     import torch
 
-    wide = np.empty(values.shape, np.float32)
-    source, target = torch.from_numpy(np.ascontiguousarray(values)).view(-1), torch.from_numpy(wide).view(-1)
-    for at in range(0, len(target), ONE_THREAD):
-        target[at : at + ONE_THREAD].copy_(source[at : at + ONE_THREAD])
+    with one_torch_thread():
+        wide: np.ndarray = torch.from_numpy(np.ascontiguousarray(values)).float().numpy()
 
     return wide
 
@@ -178,6 +145,8 @@ def search_tokens(
     def look(step: range) -> int:
         for block in blocks:
             block.look(step)
+        documents.rows.forget()  # candidates, which the next query may have too, stay mapped
+
         return len(step)
 
     work = sum(map(len, questions)) * len(documents.rows) * documents.dim
@@ -194,6 +163,7 @@ def search_tokens(
             block.prune()
             for i, (found, exact) in zip(group, run(block.best, range(block.n)), strict=True):
                 scores[i, : len(found)], indices[i, : len(found)] = exact, found
+                documents.rows.forget()
 
     return scores, indices
 
@@ -208,7 +178,7 @@ def rerank_tokens(
     comes near. Raises InputError as it does.
     """
     question = _checked([query], documents, k)[0]
-    chosen = np.unique(np.asarray(candidates, np.int64))
+    chosen = np.sort(np.asarray(candidates, np.int64))
     if len(chosen) and not 0 <= chosen[0] <= chosen[-1] < len(documents):
         raise InputError(f"A candidate is not among the {len(documents)} documents.")
 
@@ -224,15 +194,18 @@ def rerank_tokens(
 
         # Where two neighbours lie within the error, and may be among the best, both are scored again.
         order = np.argsort(-scores, kind="stable")
-        close = -np.diff(scores[order]) <= 2 * error
+        ranked = scores[order]
+        close = ranked[:-1] - ranked[1:] <= 2 * error
         doubtful = np.append(close, False) | np.append(False, close)
-        doubtful &= scores[order] >= scores[order[min(k, len(order)) - 1]] - 2 * error
+        doubtful &= ranked >= ranked[:k][-1] - 2 * error
 
-        again = np.sort(order[doubtful])
-        scores[again] = block.exact(0, chosen[again])
+        if doubtful.any():
+            again = np.sort(order[doubtful])
+            scores[again] = block.exact(0, chosen[again])
+            order = np.argsort(-scores, kind="stable")
 
-    order = np.argsort(-scores, kind="stable")[:k]
-    return scores[order], chosen[order]
+    best = order[:k]
+    return scores[best], chosen[best]
 
 
 def matches(query: np.ndarray, document: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -254,10 +227,15 @@ class _TokenBlock(Best):
         super().__init__(len(queries), wanted)
         self.documents = documents
         self.tokens = np.concatenate(queries)
-        self._operand = np.ascontiguousarray(self.tokens.T)
         self.starts = np.concatenate([[0], np.cumsum([len(query) for query in queries])])
-        self._norms = np.add.reduceat(np.sqrt(squares(self.tokens).astype(np.float64)), self.starts[:-1])
         self._longest = 0.0
+
+        # A product is off by at most (dim + 2)·u·|q||d| with u = 2⁻²⁴, so the largest one is too; adding up the n of a
+        # query adds at most n·u times the sum of their sizes (Higham 2002, section 3.1). Twice that is allowed.
+        norms = np.add.reduceat(np.sqrt(squares(self.tokens).astype(np.float64)), self.starts[:-1])
+        lengths, dim = np.diff(self.starts), documents.dim
+        self._error = norms * 2 * (dim + 2 + lengths) * 2.0**-24
+        self._least_error = lengths * (dim + 1) * 2.0**-100
 
     def look(self, step: range) -> None:
         """Take in those of these documents that may be among the best."""
@@ -278,100 +256,75 @@ class _TokenBlock(Best):
 
     def scores(self, chosen: np.ndarray) -> np.ndarray:
         """The float32 scores of the documents ``chosen`` (ascending, none without token vectors): (n, n_chosen)."""
+        best_of, runs = self._best_of_few, [(0, len(chosen))]
+        if len(self.tokens) >= FEW_TOKENS:
+            best_of, runs = self._best_of_many, _runs(self.documents.starts, chosen)
+
         scores = np.empty((self.n, len(chosen)), np.float32)
-        longest = self.documents.longest or 0.0
-
-        if len(self.tokens) < FEW_TOKENS and self.documents.longest is not None:
-            self._score_each([self.documents.of(i, i + 1) for i in chosen.tolist()], scores)
-            chosen = chosen[:0]
-        elif len(self.tokens) < FEW_TOKENS and len(chosen) <= DOCUMENTS_AT_ONCE:
-            longest = self._score_gathered(chosen, scores)
-            chosen = chosen[:0]
-
-        for low, high in _runs(self.documents.starts, chosen):
-            values = self.documents.at(chosen[low:high])
-            if self.documents.longest is None:
-                longest = max(longest, _longest(values, chosen[low]))
-            self._score(values, self._bounds(chosen[low:high]), scores[:, low:high])
+        for low, high in runs:
+            np.add.reduceat(best_of(chosen[low:high]), self.starts[:-1], axis=0, out=scores[:, low:high])
 
         with self._lock:
-            self._longest = max(self._longest, longest)
+            self._longest = max(self._longest, float(self.documents.longest[chosen].max()))
 
         return scores
 
-    def _bounds(self, chosen: np.ndarray) -> np.ndarray:
-        """Where the token vectors of each of these documents begin, among theirs."""
-        lengths = self.documents.starts[chosen + 1] - self.documents.starts[chosen]
-        return np.asarray(np.cumsum(lengths) - lengths)
-
-    def _score(self, values: np.ndarray, bounds: np.ndarray, out: np.ndarray) -> None:
-        """Write the MaxSim of every query with these documents into ``out`` (n_queries, n_documents)."""
-        if len(self.tokens) < FEW_TOKENS:
-            self._score_each(np.split(values, bounds[1:]), out)
-            return
+    def _best_of_many(self, chosen: np.ndarray) -> np.ndarray:
+        """The highest product of each token vector of a query with those of each document: (n_tokens, n_chosen)."""
+        rows, firsts = self.documents.places(chosen)
+        values = widened(self.documents.rows.take(rows))
+        if np.isnan(self.documents.longest[chosen]).any():
+            self.documents.check(chosen, squares(values), firsts)
 
         pieces = (self.tokens[at : at + QUERY_TOKENS] for at in range(0, len(self.tokens), QUERY_TOKENS))
-        best = np.concatenate([np.maximum.reduceat(piece @ values.T, bounds, axis=1) for piece in pieces])
-        np.add.reduceat(best, self.starts[:-1], axis=0, out=out)
+        return np.concatenate([np.maximum.reduceat(piece @ values.T, firsts, axis=1) for piece in pieces])
 
-    def _score_each(self, texts: Sequence[np.ndarray], out: np.ndarray) -> None:
-        best = np.empty((len(texts), len(self.tokens)), np.float32)
-        for place, values in enumerate(texts):
-            np.maximum.reduce(values @ self._operand, out=best[place])
-
-        np.add.reduceat(best.T, self.starts[:-1], axis=0, out=out)
-
-    def _score_gathered(self, chosen: np.ndarray, out: np.ndarray) -> float:
-        """Write the MaxSim of every query with these documents, which lie apart, into ``out``, (n_queries, n_chosen).
-
-        Returns the highest norm of their token vectors. They are widened a few at a time into one piece of memory.
-        """
+    def _best_of_few(self, chosen: np.ndarray) -> np.ndarray:
+        """The same for few token vectors of queries: half the time goes into copying, widening and looking."""
         import torch
 
-        documents, known = self.documents, self.documents.longest_of
-        lengths = documents.starts[chosen + 1] - documents.starts[chosen]
-        ends, sizes = np.cumsum(lengths), lengths.tolist()
-        runs = itertools.pairwise([0, *(np.flatnonzero(np.diff(ends // GATHERED)) + 1).tolist(), len(chosen)])
+        documents, width = self.documents, len(self.tokens)
+        rows, firsts = documents.places(chosen, GROUP)
 
-        room = GATHERED + int(lengths.max())
-        values, products = (np.empty((room, width), np.float32) for width in (documents.dim, len(self.tokens)))
-        best = np.empty((len(chosen), len(self.tokens)), np.float32)
-        wide, pieces = torch.from_numpy(values), documents.pieces(chosen)
-        unknown = bool(np.isnan(known[chosen]).any())
+        # Blocks of one size share their memory, which stays in the cache; the last row is repeated at their end.
+        n_blocks = -(-len(rows) // DOCUMENT_TOKENS)
+        n = GROUP * -(-len(rows) // (GROUP * n_blocks))
+        blocks = np.append(rows, np.repeat(rows[-1], n_blocks * n - len(rows))).reshape(n_blocks, n)
 
-        for low, high in runs:
-            stop = 0
-            for place in range(low, high):
-                start, stop = stop, stop + sizes[place]
-                wide[start:stop].copy_(pieces[place])  # torch widens about five times as fast as NumPy
+        stored = np.empty((n, documents.dim), documents.rows.dtype)
+        narrow, operand = torch.from_numpy(stored), torch.from_numpy(np.ascontiguousarray(self.tokens.T))
+        wide = narrow if narrow.dtype == torch.float32 else torch.empty(n, documents.dim)
+        products, best = torch.empty(n, width), torch.empty(n_blocks, n // GROUP, width)
+        groups = products.view(-1, GROUP, width)
+        squared = np.empty((n_blocks, n), np.float32) if np.isnan(documents.longest[chosen]).any() else None
 
-            if unknown:
-                known[chosen[low:high]] = _longest(values[:stop], chosen[low])
+        with one_torch_thread():
+            for number, block in enumerate(blocks):
+                documents.rows.take(block, stored)
+                if wide is not narrow:
+                    wide.copy_(narrow)
+                if squared is not None:
+                    squared[number] = squares(wide.numpy())
 
-            np.matmul(values[:stop], self._operand, out=products[:stop])
-            stop = 0
-            for place in range(low, high):
-                start, stop = stop, stop + sizes[place]
-                np.maximum.reduce(products[start:stop], out=best[place])
+                torch.mm(wide, operand, out=products)
+                torch.amax(groups, 1, out=best[number])
 
-        np.add.reduceat(best.T, self.starts[:-1], axis=0, out=out)
-        return float(known[chosen].max())
+        if squared is not None:
+            documents.check(chosen, squared.ravel(), GROUP * firsts)
+
+        return np.maximum.reduceat(best.view(-1, width).numpy(), firsts, axis=0).T
 
     def error(self) -> np.ndarray:
-        # A product is off by at most (dim + 2)·u·|q||d| with u = 2⁻²⁴, so the largest one is too; adding up the n of a
-        # query adds at most n·u times the sum of their sizes (Higham 2002, section 3.1). Twice that is allowed.
-        lengths = np.diff(self.starts)
-        dim = self.tokens.shape[1]
-
-        return self._norms * self._longest * 2 * (dim + 2 + lengths) * 2.0**-24 + lengths * (dim + 1) * 2.0**-100
+        return self._longest * self._error + self._least_error
 
     def exact(self, query: int, documents: np.ndarray) -> np.ndarray:
         question = self.tokens[self.starts[query] : self.starts[query + 1]].astype(np.float64)
         exact = np.empty(len(documents), np.float32)
 
         for low, high in _runs(self.documents.starts, documents):
-            values = self.documents.at(documents[low:high]).astype(np.float64)
-            best = np.maximum.reduceat(question @ values.T, self._bounds(documents[low:high]), axis=1)
+            rows, firsts = self.documents.places(documents[low:high])
+            values = widened(self.documents.rows.take(rows)).astype(np.float64)
+            best = np.maximum.reduceat(question @ values.T, firsts, axis=1)
             exact[low:high] = best.sum(axis=0)
 
         return exact
@@ -403,12 +356,3 @@ def _runs(starts: np.ndarray, chosen: np.ndarray) -> list[tuple[int, int]]:
         low = high
 
     return runs
-
-
-def _longest(values: np.ndarray, first: int) -> float:
-    """The highest norm of these token vectors. InputError where one is not finite."""
-    longest = float(squares(values).max()) ** 0.5
-    if not np.isfinite(longest):
-        raise InputError(f"A token vector of document {first} or of one after it is not finite, or too large.")
-
-    return longest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -17,6 +17,7 @@ from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
 from cdp.retrievers.resolve import ResolvedRetriever, is_reserved, training_result
 from cdp.services import access, completeness, evaluation, jobs, metrics
+from cdp.training import plan as training_plan
 from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on, with_ids
 from cdp.training.reasoning import resolved_reasoning
 from cdp.training.weightings import WEIGHTINGS
@@ -62,6 +63,16 @@ def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[s
         return defaults_for(preset.defaults, lora)
 
     return defaults_for(resolve(access.model(workspace, retriever), workspace).defaults, lora)
+
+
+def lacking(workspace: Workspace, retriever: str) -> Collection[str]:
+    """Return the names of the settings that a retriever does not have."""
+    preset = PRESETS.get(retriever)
+    if preset is not None:
+        return training_plan.lacking(retriever, preset.kind, static=preset.architecture == "static")
+
+    found = resolve(access.model(workspace, retriever), workspace)
+    return training_plan.lacking(retriever, found.kind, static=found.is_static)
 
 
 # Below this share of their mean CW weights change little. Of MIRACL's queries the French and Chinese, whose range the

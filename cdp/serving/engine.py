@@ -171,12 +171,12 @@ class DenseIndex:
 
 
 class TokenIndex:
-    """Token vectors of all documents: float32 in memory if ``held``, else mapped from disk at each search."""
+    """Token vectors of all documents: in memory if ``held``, else mapped from disk at each search."""
 
     def __init__(self, encoder: Encoder, embedded: Embedded, *, held: bool) -> None:
         self.encoder = encoder
         self.tokens = embedded.tokens.held() if held else embedded.tokens
-        self.nbytes = 2 * embedded.nbytes if held else 0
+        self.nbytes = embedded.nbytes if held else 0
 
     def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:
         """Return the best ``k`` documents of each query by MaxSim (exact)."""
@@ -201,7 +201,8 @@ class TokenIndex:
         positions, _ = matches(vectors, tokens)
         pairs = zip(of_query, positions.tolist(), strict=True)
         found = (of_document[at] for word, at in pairs if word and word.lower() in wanted)
-        return sorted({word.lower() for word in found if word})
+        # A letter alone, as in "it's", would be marked wherever it stands.
+        return sorted({word.lower() for word in found if len(word) > 1 or (word and not word.isascii())})
 
     def _spans(self, role: str, text: str) -> list[str]:
         """The word of ``text`` that each token is of, "" for those of the prompt and special ones."""
@@ -423,13 +424,15 @@ class SearchEngine:
 
         def make() -> DenseIndex | TokenIndex | WordIndex:
             embedded = self._embeddings(encoder, searched, documents, resolved.title)
-            held = sum(part.size for part in embedded.parts) * 4 <= self.cache.limit / 2
+            room = self.cache.limit / 2
             kind = kind_of(encoder.model)
             if kind == MULTI_VECTOR:
-                return _warm(TokenIndex(encoder, embedded, held=held))
+                return _warm(TokenIndex(encoder, embedded, held=embedded.nbytes <= room))
             if kind == SPARSE:
                 return _warm(WordIndex(encoder, embedded))
-            return _warm(DenseIndex(encoder, embedded.parts, held=held))
+
+            as_float32 = 4 * sum(part.size for part in embedded.parts)
+            return _warm(DenseIndex(encoder, embedded.parts, held=as_float32 <= room))
 
         dense = self.cache.get(key, (encoder.identity, documents.hash), make, lambda i: i.nbytes)
         return Opened(resolved.title, searched, documents, dense)

@@ -92,7 +92,8 @@ class SearchRequest(web.Body):
 
 @dataclass(frozen=True)
 class Loaded:
-    """The served encoder (None for BM25) and the index over a corpus, if one is named."""
+    """The served encoder, and the index over a corpus if one is named. BM25 and kinds other than dense have no encoder
+    here: they search, and give no embeddings."""
 
     encoder: Encoder | None
     opened: Opened | None
@@ -168,7 +169,8 @@ class PublicApi:
 
     async def embeddings(self, request: Request) -> Response:
         if self.loaded.encoder is None:
-            raise ApiError(400, "no_embeddings", "BM25 searches, and gives no embeddings.", param="model")
+            message = f"{self.name} searches, and gives no embeddings."
+            raise ApiError(400, "no_embeddings", message, param="model")
         asked = await web.read_body(request, EmbeddingRequest, LARGEST_BODY)
         if asked.model not in self._names():
             raise self._unknown(asked.model)
@@ -262,8 +264,11 @@ class Serving:
 
     def __init__(self, workspace: Workspace, config: ServingConfig, token: str) -> None:
         token = check_token(config, token)
-        if bm25.language_in(config.retriever) is not None and not config.corpus:
-            raise ConfigError("BM25 searches, and gives no embeddings.", hint="Name a corpus: --corpus ID.")
+        if not config.corpus and _searches_only(workspace, config.retriever):
+            raise ConfigError(
+                f"{config.retriever} searches, and gives no embeddings: a text has no single vector there.",
+                hint="Name a corpus: --corpus ID.",
+            )
         self.listener = _bind(config)
         name, loaded = _load(workspace, config)
         self.listener.listen(2048)  # only now: while the server loads, clients are refused at once
@@ -287,19 +292,30 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
             print(f"{phase}{f' ({total:,})' if total else ''}", file=sys.stderr, flush=True)
 
     # Nothing else is loaded: no limit, and no query waits for the index.
-    if bm25.language_in(config.retriever) is None:
-        resolve(config.retriever, workspace).require([DENSE], "serving embeddings")
     engine = SearchEngine(workspace, float("inf"), device=device, download=True, progress=report)
-    opened = engine.open(config.retriever, resolve_corpus(workspace, config.corpus).id) if config.corpus else None
+    opened = None
+    if config.corpus:
+        opened = engine.open(config.retriever, resolve_corpus(workspace, config.corpus).id)
     if bm25.language_in(config.retriever) is not None:
         return config.name or config.retriever.strip(), Loaded(None, opened)
+
     resolved = engine.resolve(config.retriever)
     encoder = engine.encoder(resolved, config.retriever)
     use_threads(encoder.model)
+
+    # Callers see only the last part of a folder's path.
+    name = config.name or (Path(resolved.source).name if resolved.origin == "folder" else resolved.name)
+    if resolved.kind != DENSE:
+        return name, Loaded(None, opened)
+
     loaded = Loaded(encoder, opened)
     loaded.embed(["a"], QUERY)  # the first call is slow
-    # Callers see only the last part of a folder's path.
-    return config.name or (Path(resolved.source).name if resolved.origin == "folder" else resolved.name), loaded
+    return name, loaded
+
+
+def _searches_only(workspace: Workspace, retriever: str) -> bool:
+    """Whether a retriever gives no embeddings: BM25, and the kinds that give a text more or other than one vector."""
+    return bm25.language_in(retriever) is not None or resolve(retriever, workspace).kind != DENSE
 
 
 def check_token(config: ServingConfig, token: str) -> str:

@@ -299,6 +299,11 @@ class Trial:
         return BY_TEMPLATES in self.notes
 
     @property
+    def starting(self) -> str:
+        """What the start does first: where nothing ran here it times some steps, for a minute on a slow machine."""
+        return "Starting" if self.plan.measured else "Timing a few steps of training on this machine before the start"
+
+    @property
     def beside(self) -> str:
         """The untrained retrievers."""
         return ", ".join(dict.fromkeys((*self.plan.config.retrievers, *self.plan.config.untrained)))

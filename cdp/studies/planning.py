@@ -20,7 +20,7 @@ from cdp.benchmarks import BenchmarkInfo, choose_split, describe, load_benchmark
 from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.query_sets import QuerySet
-from cdp.retrievers import leakage, resolve
+from cdp.retrievers import PRESETS, leakage, resolve
 from cdp.studies import records
 from cdp.studies.config import DEV_SPLITS, DISTIL, HARD_NEGATIVES, INFONCE, StudyConfig, reported_split
 from cdp.studies.estimate import PlannedGeneration, StudyPlan, estimate
@@ -351,6 +351,7 @@ def plan(
     its dev split.
     """
     check_axes(config)
+    _check_untrained(workspace, config)
     sources, missing = sources_of(workspace, config)
     config, splits = with_dev(workspace, config)
     drawn = {each.benchmark: each for each in splits if each.of}
@@ -415,6 +416,17 @@ def _planned_benchmarks(
             benchmarks.append(_benchmark(workspace, config, name, split))
 
     return benchmarks
+
+
+def _check_untrained(workspace: Workspace, config: StudyConfig) -> None:
+    """Raise ConfigError where a preset that finds nothing before a training is named for its untrained score."""
+    named = config.untrained
+    if config.choose:
+        named += config.retrievers
+
+    for name in named:
+        if name in PRESETS and PRESETS[name].trained_only:
+            resolve(name, workspace).require_ready()
 
 
 def _check_weightings(config: StudyConfig) -> None:

@@ -1,8 +1,8 @@
 """Queries out of a raw answer: numbering, JSON, preambles, refusals, longest query, a cut answer; drops are counted.
 
 The prompts end with an opened list ("1."), so an answer may begin with the first query itself, without its number.
-Understood: numbered lists in many styles and scripts, bullets, plain lines, JSON, code fences, thinking blocks,
-preambles and closing remarks, quotes and bold marks around queries, format labels in front of them.
+Understood: numbered and lettered lists in many styles and scripts, bullets, headings, tables, tags, plain lines, JSON,
+code fences, thinking blocks, preambles and closing remarks, quotes, bold marks and format labels around queries.
 
 An answer is anything at all: every step takes time in proportion to its length, and nothing in it raises. So no pattern
 here may look at the same run of spaces, marks or brackets from each of its places.
@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -37,7 +39,8 @@ _DECORATION = r"[*_`#>\s]*"
 _NUMBER = re.compile(
     rf"^{_DECORATION}(?:q(?:uery|uestion)?\.?\s*#?\s*)?"
     r"(?:[(（\[]\s*(?P<enclosed>\d{1,3})\s*[)）\]][.:．、：]?"
-    r"|(?P<open>\d{1,3})\s*(?:[.)](?!\d)|[:：．。、）]|\s[-–—](?=\s)))"
+    r"|(?P<open>\d{1,3})\s*(?:[.)](?!\d)|[:：．。、）]|\ufe0f?\u20e3|\s[-–—](?=\s))"
+    r"|(?P<ringed>[①-⒛❶-❿➀-➓]))"
     r"(?:[*_`]+\s+|\s*)(?P<rest>.*)$",
     re.IGNORECASE,
 )
@@ -48,13 +51,28 @@ _ITEM_MARK = re.compile(
     r"^[*_`#>\s]*+(?:[\[{]|[-*•–]\s|[(（\[]?\d{1,3}\s?[.)\]:：．。、）]|(?:question|query|task)\b[*_\s]*[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
-_LABEL = re.compile(
-    r"^[*_\s]*[(\[]?(?:what|how|why|when(?:\s*(?:or|/)\s*if)?|if|keywords?|statement|claim|which|is it true"
+# Lists that count in letters or in Roman numerals.
+_LETTER = re.compile(r"^[*_\s]*[(\[]?(?P<letter>[a-z]|[ivx]{1,4})[.)\]][*_]*\s+(?P<rest>.*)$", re.IGNORECASE)
+_ALPHABETS = (list("abcdefghijklmnopqrstuvwxyz"), ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"])
+_FORMAT = (
+    r"(?:what|how|why|when(?:\s*(?:or|/)\s*if)?|if|keywords?|statement|claim|which|is it true"
     r"|verification|which\s*(?:,?\s*or|/)\s*is it true|comparison|contrast|query|question"
-    r"|factual|procedural|causal|conditional)"
-    r"(?:\s+(?:query|question|format))?\s*(?:[)\]]\s*[:：]?|[*_]*[:：])[*_\s]*",
+    r"|factual|procedural|causal|conditional)(?:\s+(?:query|question|format))?"
+)
+_LABEL = re.compile(rf"^[*_\s]*[(\[]?{_FORMAT}\s*(?:[)\]]\s*[:：]?|[*_]*[:：])[*_\s]*", re.IGNORECASE)
+_LABEL_BEHIND = re.compile(rf"\s[*_]*[(\[]{_FORMAT}[)\]][*_]*$", re.IGNORECASE)
+# An item's number, alone or with its format, on a line above the query: "### Query 1", "**2. Keyword**".
+_NUMBER_ABOVE = re.compile(
+    rf"^[*_#>\s]*(?:(?:query|question)\s*#?\s*(?P<named>\d{{1,3}})|(?P<bare>\d{{1,3}})\s*[.):])\s*[-–—.):]?[*_\s]*"
+    rf"[(\[]?(?:{_FORMAT})?[)\]]?[*_:：\s]*$",
     re.IGNORECASE,
 )
+# Between two JSON values.
+_VALUE_NEXT = re.compile(r"\s*+,?\s*+[\[{]")
+_ROW = re.compile(r"^\|(?P<cells>.*)\|$")
+_RULE = re.compile(r"^\|[\s|:-]*-[\s|:-]*\|$")
+_TAGGED = re.compile(r"<(?:query|question|q|item|li)[_\d]*(?:\s[^<>\n]{0,80})?>([^<]*+)</", re.IGNORECASE)
+_TAG_BEGINS = re.compile(r"^[ \t]*<[a-z]", re.IGNORECASE | re.MULTILINE)
 _PREAMBLE = re.compile(
     r"^[*_#\s]*(?:here (?:are|is)|(?:sure|certainly|of course|okay|ok)[,.!:]|below (?:are|is)|the following"
     r"|(?:search )?(?:queries|questions|paraphrases)\b.*[:：]\s*[*_]*$"
@@ -71,6 +89,11 @@ _QUESTION_FIELD = re.compile(r"^[*_ \t]*question[*_\s]*[:：][*_\s]*", re.IGNORE
 _TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 # A string, or the whole rest of one that never ends: reading continues behind it, so each quote is scanned once.
 _JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+(?P<end>"(?P<key>\s*+:)?)?')
+# Or one in single quotes, as Python writes lists: it ends where a list or an object goes on.
+_ANY_STRING = re.compile(
+    _JSON_STRING.pattern
+    + r"|(?<=[\[{,:\s])'(?P<single>(?:[^'\\\n]|\\.|'(?!\s*[,\]}:]))*+)(?P<single_end>'(?P<single_key>\s*+:)?)?"
+)
 _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
 _OPEN_QUOTES = tuple(pair[0] for pair in _QUOTES)
 
@@ -232,7 +255,7 @@ def clean(query: str) -> str:
     before = None
     while query != before:
         before = query
-        query = _LABEL.sub("", query).strip()
+        query = _LABEL_BEHIND.sub("", _LABEL.sub("", query)).strip()
         for mark in ("***", "**", "__", "*", "_"):
             if query.startswith(mark) and query.endswith(mark) and len(query) > 2 * len(mark):
                 query = query[len(mark) : -len(mark)].strip()
@@ -254,21 +277,50 @@ def _from_json(text: str, problems: Counter[str]) -> list[str] | None:
     """The strings of a JSON answer, or None where the answer is not JSON."""
     body = "\n".join(line for line in text.splitlines() if not _is_fence(line)).strip()
     decoder = json.JSONDecoder(strict=False)  # a tab within a string is no reason to lose the answer
+    if body.startswith('"'):  # JSON that was encoded once more
+        with suppress(ValueError, RecursionError):
+            body = str(decoder.decode(body))
+
     for start in islice(re.finditer(r"[\[{]", body), 20):
         try:
-            value, _ = decoder.raw_decode(body, start.start())
+            value, end = decoder.raw_decode(body, start.start())
         except (ValueError, RecursionError):  # lists within lists without end
             continue
         queries = _strings(value)
         if queries is not None:
-            return queries
+            return queries + _alike(body, end, value, decoder)
 
-    if not re.match(r'^(?:json)?\s*(?:\[\s*["{]|\{\s*")', body, re.IGNORECASE):
+    if not re.match(r"""^(?:json|python)?\s*(?:\[\s*["'{]|\{\s*["'])""", body, re.IGNORECASE):
         return None
 
     problems["broken_json"] += 1
-    whole = [match[0] for match in _JSON_STRING.finditer(body) if match["end"] and not match["key"]]
-    return [json.loads(text, strict=False) for text in whole]
+    return list(_whole_strings(body))
+
+
+def _alike(body: str, end: int, first: Any, decoder: json.JSONDecoder) -> list[str]:
+    """The strings of the values that follow a first one in its form: an object per line, or two halves of a list."""
+    queries: list[str] = []
+    form = first.keys() if isinstance(first, dict) else type(first)
+    while begins := _VALUE_NEXT.match(body, end):
+        try:
+            value, end = decoder.raw_decode(body, begins.end() - 1)
+        except (ValueError, RecursionError):
+            break
+
+        if (value.keys() if isinstance(value, dict) else type(value)) != form:
+            break
+        queries += _strings(value) or []
+
+    return queries
+
+
+def _whole_strings(body: str) -> Iterator[str]:
+    """The strings of broken JSON that end and name no field."""
+    for match in _ANY_STRING.finditer(body):
+        if match["end"] and not match["key"]:
+            yield str(json.loads(match[0], strict=False))
+        elif match["single_end"] and not match["single_key"]:
+            yield match["single"].replace("\\'", "'")
 
 
 def _strings(value: Any) -> list[str] | None:
@@ -281,10 +333,13 @@ def _strings(value: Any) -> list[str] | None:
 
     if not isinstance(value, dict):
         return None
+    one = _text_of(value)
+    if one is not None and not isinstance(value.get("queries", value.get("questions")), list):
+        return [one]
     if set(map(type, value.values())) == {str}:
         return list(value.values())
 
-    for item in (value.get("queries"), *value.values()):
+    for item in (value.get("queries"), value.get("questions"), *value.values()):
         if isinstance(item, list):
             return _strings(item) or []
 
@@ -306,7 +361,7 @@ def _text_of(item: Any) -> str | None:
 
 
 def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
-    """The items of a list written line by line: numbered, else bulleted, else plain."""
+    """The items of a list written line by line: in a table, tagged, numbered, lettered, bulleted, else plain."""
     lines = []
     for line in map(str.strip, text.splitlines()):
         if line.strip("*_-=#—") and not _is_fence(line):
@@ -321,11 +376,64 @@ def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
         problems["refusal"] += 1
         return []
 
-    for marked in (_numbered(lines), _bulleted(lines)):
+    if rows := _of_table(lines):
+        return rows
+    if _TAG_BEGINS.search(text) and (tagged := _TAGGED.findall(text)):
+        return tagged
+
+    lines = _with_numbers_above(lines)
+    for marked in (_numbered(lines), *_lettered(lines), _bulleted(lines)):
         if any(number is not None for number, _ in marked):
             return _items(marked, problems)
 
     return [line for line in lines if not _is_preamble(line)]
+
+
+def _of_table(lines: list[str]) -> list[str]:
+    """The cells of a Markdown table's widest column, without the names of the columns; empty where there is none."""
+    at = next((index for index, line in enumerate(lines) if _RULE.match(line)), None)
+    if at is None:
+        return []
+
+    rows = [[cell.strip() for cell in match["cells"].split("|")] for match in map(_ROW.match, lines[at + 1 :]) if match]
+    wide = range(min(map(len, rows), default=0))
+    column = max(wide, key=lambda index: sum(len(row[index]) for row in rows), default=0)
+    return [row[column] for row in rows if wide]
+
+
+def _with_numbers_above(lines: list[str]) -> list[str]:
+    """The lines, with a number that stands alone on a line in front of the next one."""
+    joined: list[str] = []
+    waiting = False
+    for line in lines:
+        above = _NUMBER_ABOVE.match(line)
+        if waiting and not above and not _NUMBER.match(line):
+            joined[-1] += line
+        else:
+            joined.append(f"{above['named'] or above['bare']}. " if above else line)
+        waiting = bool(above)
+
+    return joined
+
+
+def _lettered(lines: list[str]) -> list[list[tuple[int | None, str]]]:
+    """(number, rest) of each line that goes on a list "a. … b. …" or "i. … ii. …"; empty where neither has two."""
+    lists = []
+    for alphabet in _ALPHABETS:
+        marked: list[tuple[int | None, str]] = []
+        expected = 0
+        for line in lines:
+            match = _LETTER.match(line)
+            if match and match["letter"].lower() == alphabet[min(expected, len(alphabet) - 1)]:
+                expected += 1
+                marked.append((expected, match["rest"]))
+            else:
+                marked.append((None, line))
+
+        if expected > 1:
+            lists.append(marked)
+
+    return lists
 
 
 def _bulleted(lines: list[str]) -> list[tuple[int | None, str]]:
@@ -359,13 +467,18 @@ def _numbered(lines: list[str]) -> list[tuple[int | None, str]]:
     previous = 0
     for line in lines:
         match = _NUMBER.match(line)
-        number = int(match["enclosed"] or match["open"]) if match else 0
+        number = _value(match) if match else 0
         if match and (number == 1 or previous <= number <= previous + 5) and number > 0:
             marked.append((number, match["rest"]))
             previous = number
         else:
             marked.append((None, line))
     return marked
+
+
+def _value(match: re.Match[str]) -> int:
+    """The number of an item: "7", "(7)" or "⑦"."""
+    return int(match["enclosed"] or match["open"] or unicodedata.numeric(match["ringed"]))
 
 
 def _items(marked: list[tuple[int | None, str]], problems: Counter[str]) -> list[str]:
@@ -386,7 +499,9 @@ def _looks_like_query(line: str) -> bool:
 
 
 def _is_refusal(line: str) -> bool:
-    return bool(_REFUSAL.match(line.replace("’", "'")))
+    from cdp.query_sets.nonsense import refuses  # and this one's
+
+    return bool(_REFUSAL.match(line.replace("’", "'"))) or refuses(line)
 
 
 def _is_fence(line: str) -> bool:

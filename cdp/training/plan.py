@@ -48,30 +48,38 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
     return {**defaults, **({"learning_rate": LORA_RATE} if lora else {})}
 
 
+# What a static retriever lacks, and why.
+NOT_OF_STATIC = {
+    "mini_batch": "needs hardly any memory per text",
+    "lora_rank": "has no layers",
+    "trained_layers": "has no layers",
+}
+OF_SPARSE = ("query_sparsity", "document_sparsity")
+
+
+def lacking(retriever: str, kind: str, *, static: bool) -> dict[str, str]:
+    """Return the settings of a loop that a retriever does not have, each with the sentence that refuses it."""
+    found = {}
+    if static:
+        for name, why in NOT_OF_STATIC.items():
+            found[name] = f"{name!r} does not apply to a static retriever, which {why}."
+
+    if kind != SPARSE:
+        for name in OF_SPARSE:
+            found[name] = f"{name!r} applies to a sparse retriever, and {retriever} is {kind}."
+
+    return found
+
+
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
     complete = _filled(config, FROM_RETRIEVER, defaults_for(retriever.defaults, lora=config.loop.lora_rank is not None))
-    if complete.loop.mini_batch is not None and retriever.is_static:
-        raise ConfigError(
-            "'mini_batch' (GradCache) does not apply to a static retriever, which needs hardly any memory per text.",
-            hint="Leave it empty.",
-        )
+    for name, problem in lacking(retriever.name, retriever.kind, static=retriever.is_static).items():
+        if getattr(complete.loop, name) is not None:
+            raise ConfigError(problem, hint="Leave it empty.")
 
-    if complete.loop.lora_rank is not None and retriever.is_static:
-        raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
-
-    if complete.loop.trained_layers is not None:
-        if retriever.is_static:
-            raise ConfigError("'trained_layers' does not apply to a static retriever, which has no layers.")
-        if complete.loop.lora_rank is not None:
-            raise ConfigError("'trained_layers' and 'lora_rank' are two ways to train less.", hint="Set one of them.")
-
-    given = [name for name in ("query_sparsity", "document_sparsity") if getattr(complete.loop, name) is not None]
-    if given and retriever.kind != SPARSE:
-        raise ConfigError(
-            f"{given[0]!r} applies to a sparse retriever, and {retriever.name} is {retriever.kind}.",
-            hint="Leave it empty.",
-        )
+    if complete.loop.trained_layers is not None and complete.loop.lora_rank is not None:
+        raise ConfigError("'trained_layers' and 'lora_rank' are two ways to train less.", hint="Set one of them.")
 
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")

@@ -131,7 +131,7 @@ def _form(workspace: Workspace, corpus: str, stack: ExitStack) -> None:
     _details(planned)
 
     if forms.button(TITLE, type="primary", icon=":material/play_arrow:", key="flow_start"):
-        with st.spinner("Starting"):
+        with st.spinner(planned.test.starting):
             answering.start(workspace, config, api_key=chosen.api_key)
         st.rerun()
 

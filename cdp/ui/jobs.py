@@ -365,7 +365,7 @@ def one(workspace: Workspace, job: JobView) -> None:
     if finished:
         _results(workspace, job)
     _log(workspace, job)
-    _settings(job)
+    _settings(workspace, job)
 
 
 def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
@@ -554,7 +554,7 @@ def _log_body(workspace: Workspace, job_id: str, follow: bool) -> None:
             st.code(text or "The log is empty so far.", language=None, wrap_lines=True)
 
 
-def _settings(job: JobView) -> None:
+def _settings(workspace: Workspace, job: JobView) -> None:
     with st.expander("Settings", icon=":material/tune:", key=f"settings_{job.id}"):
         given = ((name, value) for name, value in job.config.items() if value not in (None, ""))
         rows = [{"Setting": label_of(name), "Value": str(value)} for name, value in given]
@@ -574,9 +574,10 @@ def _settings(job: JobView) -> None:
         shown.append(commands.line("prompts", "show", job.id))
 
     if job.has_model and str(job.state) == "finished":
+        corpus = jobs.outcome(workspace, job.id).get("corpus") or None  # without one, only dense retrievers are served
         shown += [
             commands.line("search", "QUERY", retriever=job.id),
-            commands.line("serve", retriever=job.id),
+            commands.line("serve", retriever=job.id, corpus=corpus),
             commands.line("models", "push", job.id, "OWNER/NAME"),
             commands.line("models", "export", job.id, "FOLDER"),
         ]

@@ -14,7 +14,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
 from cdp.query_sets import usable
-from cdp.retrievers import leakage, sending
+from cdp.retrievers import PRESETS, leakage, sending
 from cdp.retrievers.leakage import Leak
 from cdp.services import benchmarks, clusters, commands, evaluation, jobs, queries, studies, training
 from cdp.services.queries import QuerySet
@@ -54,7 +54,7 @@ def train(workspace: Workspace) -> None:
         config = _settings(workspace, query_sets)
         if config is None:
             return
-        judges = _judges(workspace, config.query_set)
+        judges = _judges(workspace, config)
         typed = _rates(workspace, config)
 
     with right, frame.guarded():
@@ -158,7 +158,8 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
     name = forms.widget(TrainingConfig, "name", key=key)
 
     try:
-        lora = st.session_state.get(f"{key}_lora_rank") is not None
+        lacking = training.lacking(workspace, retriever)
+        lora = "lora_rank" not in lacking and st.session_state.get(f"{key}_lora_rank") is not None
         presets = training.defaults(workspace, retriever, lora=lora)
         with st.expander("Training settings", icon=":material/tune:", key=f"{key}_settings"):
             st.caption("Empty fields use the retriever's own value, shown in grey; its reason is behind the ?.")
@@ -166,7 +167,8 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
             # Of the settings of weightings only those of the chosen one have an effect.
             idle = set(chain.from_iterable(other.settings for other in WEIGHTINGS.values()))
             idle -= set(WEIGHTINGS[weighting].settings)
-            more = forms.fields(TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, *needed, *idle), presets=presets)
+            unused = (*CHOSEN_ABOVE, *needed, *idle, *lacking)
+            more = forms.fields(TrainingConfig, key=key, leave_out=unused, presets=presets)
 
         given = {name: int(value) for name, value in limits.items() if value is not None}
         chosen = {"query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
@@ -238,9 +240,15 @@ def _dev(workspace: Workspace, key: str) -> dict[str, str]:
     return {"benchmark": name, "split": split}
 
 
-def _judges(workspace: Workspace, query_set: str) -> list[Place]:
-    """Ask for the benchmarks to evaluate on before and after. Selected at first are a few that do not judge the
-    training queries, and no subset of another one. Benchmarks left out for leakage are named with the reason."""
+def _before(config: TrainingConfig) -> str:
+    """``before and after``, or ``after training`` for a retriever that finds nothing before its training."""
+    preset = PRESETS.get(config.retriever)
+    return "after training" if preset is not None and preset.trained_only else "before and after"
+
+
+def _judges(workspace: Workspace, config: TrainingConfig) -> list[Place]:
+    """Ask for the benchmarks to evaluate on. Selected at first are a few that do not judge the training queries, and no
+    subset of another one. Benchmarks left out for leakage are named with the reason."""
     infos = _usable(workspace)
     if not infos:
         st.caption("No benchmark yet, so the retriever is trained without an evaluation.")
@@ -251,9 +259,10 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
     whole = [info for info in infos if info.subset_of not in names][:MAX_AT_FIRST]
 
     ready = [f"{info.name}/{_first_split(info)}" for info in whole if info.splits]
-    leaks = {key: leakage.find_leaks(workspace, [query_set], [_place(key)]) for key in ready}
+    leaks = {key: leakage.find_leaks(workspace, [config.query_set], [_place(key)]) for key in ready}
+    clean = [key for key in ready if not leaks[key]]
     chosen = state.choose_many(
-        "Evaluate before and after on", _splits(infos), "benchmarks", default=[key for key in ready if not leaks[key]],
+        f"Evaluate {_before(config)} on", _splits(infos), "benchmarks", default=clean,
         help=frame.DEFINITIONS["benchmark"], placeholder="no evaluation",
     )  # fmt: skip
     for key in ready:
@@ -315,7 +324,7 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
             chooses = f"{md(config.dev.benchmark)} chooses the rate"
             st.caption(f"Figures of one training. {chooses}. The report stands on Evidence.")
         elif judges:
-            st.caption("Evaluated before and after, beside BM25. Results that exist are reused.")
+            st.caption(f"Evaluated {_before(config)}, beside BM25. Results that exist are reused.")
         else:
             st.caption("No evaluation. You can evaluate the retriever later.")
 

@@ -22,10 +22,10 @@ DEMO = SHIPPED_DATA / "demo"
 def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve()
     workspace = server.workspace
-    tab = look(server).open().see("Add your documents")
+    tab = look(server).open().see("First the documents")
     tab.shot("1-overview-empty")
 
-    tab.press("Add your documents").see("No documents yet")
+    tab.press("More ways to add them", role="link").see("No documents yet")
     tab.upload(DEMO / "corpus.jsonl").press("Import documents").see("was added")
     (corpus,) = corpora.list_corpora(workspace)
     assert corpus.n_documents == 96
@@ -46,13 +46,13 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     tab.shot("4-writing-done")
 
     tab.menu("Queries").page.get_by_role("tab", name="Quality and diversity").click()
-    tab.see("Content words per query")
+    tab.see("Measure with models")
     tab.shot("5-quality-and-diversity")
 
     tab.menu("Decide").page.get_by_role("tab", name="By content words").click()
     lines = (DEMO / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:60]
     tab.type("Target queries, one per line", "\n".join(line.split('"text": "')[1].rstrip('"}') for line in lines))
-    tab.see("Why:").see("Limits of the rule")
+    tab.see("Published rule:").see("Limits of the rule")
     tab.shot("6-recommendation")
 
     tab.menu("Benchmarks").page.get_by_text("Add your own benchmark").click()
@@ -66,7 +66,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     for view in jobs.list_jobs(workspace):
         assert jobs.wait(workspace, view.id).state == "finished", view.failure
 
-    tab.menu("Compare").see("gains", seconds=60).see("Per query")
+    tab.menu("Compare").see("gains", seconds=60).page.get_by_role("tab", name="Per query").wait_for()
     rows = board.list_evaluations(workspace)
     assert {row["benchmark"] for row in rows} == {"demo"}
     assert len(rows) == 3  # BM25 among them

@@ -130,7 +130,8 @@ def test_from_files_and_a_log_to_a_corrected_answer(
             tab.page.get_by_test_id("stMain").get_by_text("Template (no LLM)").first.click()
             tab.idle().type("Seeds", "1")
         tab.idle().see(MODEL).shot("23-test")
-        tab.press("Start the test").see("Test running")
+        tab.page.get_by_role("button", name="Start the test").click()
+        tab.see("Timing a few steps of training").see("Test running", seconds=240).idle()
         ended(tab, workspace, "study")
         # All labels are of reported queries; trainings found documents that nobody graded.
         tab.see("Judged by a model, 10 queries by people").see("queries judged by test-model")

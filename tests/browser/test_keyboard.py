@@ -61,9 +61,9 @@ def on(tab: Looker, title: str) -> Looker:
 @pytest.mark.soak
 def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve()
-    tab = look(server).open().see("Add your documents")
+    tab = look(server).open().see("First the documents")
     key = tab.page.keyboard.press
-    reach(tab, "Add your documents", "BUTTON")
+    reach(tab, "More ways to add them", "A")
     key("Enter")
     on(tab, "Documents")
     reach(tab, "Load the demo collection", "BUTTON")
@@ -77,14 +77,14 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
     key("Enter")
     tab.see("are usable")
 
-    reach(tab.open("decide?tab=complexity").see("Why:").drawn(), "Benchmark", "BUTTON")
+    reach(tab.open("decide?tab=complexity").see("Published rule:").drawn(), "Benchmark", "BUTTON")
     for press in ("ArrowRight", "ArrowRight", "Space"):  # of one group, by its arrows
         key(press)
     tab.see("No target queries yet")
     reach(tab, "Target queries, one per line", "TEXTAREA")
     tab.page.keyboard.type("which treaty ended the war that began the year the bridge opened")
     key("Control+Enter")
-    tab.see("Why:")
+    tab.see("Published rule:")
 
     tab.open("launch").see("What will happen")
     reach(tab, "Start training", "BUTTON")

@@ -61,11 +61,26 @@ def test_only_settings_that_have_an_effect_are_asked_for(open_page: Open, filled
 
     at = open_page("launch")
     assert not {"κ", "RI κ", "Reasoning", "Weights"} & labels(at)
-    assert {"LoRA rank", "GPUs"} <= labels(at)
+    assert "GPUs" in labels(at)
     at.segmented_control(key="train_weighting").set_value("cw").run()
     assert {"κ", "RI κ", "Weights"} & labels(at) == {"κ"}
     at.segmented_control(key="train_weighting").set_value("ri").run()
     assert {"κ", "RI κ", "Weights", "Reasoning"} & labels(at) == {"RI κ", "Reasoning"}
+
+
+def test_settings_that_a_kind_of_retriever_lacks_are_not_asked_for(open_page: Open, filled: Workspace) -> None:
+    layers = {"train_lora_rank", "train_trained_layers", "train_mini_batch"}
+    sparsity = {"train_query_sparsity", "train_document_sparsity"}
+    at = open_page("launch", retriever="minilm-sparse")
+    shown = {"static-minilm": set(), "minilm": layers, "minilm-multi": layers, "minilm-sparse": layers | sparsity}
+    at.number_input(key="train_query_sparsity").set_value(0.5).run()
+
+    for retriever, wanted in shown.items():
+        at.selectbox(key="choose_retriever").set_value(retriever).run()
+        assert {w.key for w in at.number_input} & (layers | sparsity) == wanted
+        assert not at.error
+        when = "after training" if retriever == "minilm-sparse" else "before and after"
+        assert any(f"Evaluated {when}, beside" in c.value for c in at.caption)
 
 
 def test_many_epochs_ask_for_a_dev_benchmark_and_it_is_chosen_among_those_that_there_are(

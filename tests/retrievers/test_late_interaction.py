@@ -45,15 +45,20 @@ def brute_force(query: np.ndarray, documents: list[np.ndarray], k: int) -> tuple
     k=st.integers(1, 12),
     rounded=st.booleans(),
     threads=st.integers(1, 2),
+    few_tokens=st.sampled_from([0, 256]),
 )
 @settings(max_examples=40, deadline=None)
-def test_the_best_are_those_of_float64(seed: int, n: int, dim: int, k: int, rounded: bool, threads: int) -> None:
+def test_the_best_are_those_of_float64(
+    seed: int, n: int, dim: int, k: int, rounded: bool, threads: int, few_tokens: int
+) -> None:
     documents = [text.astype(np.float16) for text in texts(seed, n, dim, 24, rounded=rounded)]
     queries = texts(seed + 1, 9, dim, 30, rounded=rounded)
     vectors = together(documents)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(late_interaction, "SINGLE_THREADED", 0)
+        patch.setattr(late_interaction, "FEW_TOKENS", few_tokens)
+        patch.setattr(late_interaction, "DOCUMENT_TOKENS", 40)
         patch.setattr(late_interaction, "DOCUMENTS_AT_ONCE", 16)
         patch.setattr(late_interaction, "QUERIES_AT_ONCE", 4)
         patch.setattr(exact_search, "SPARE", 8)
@@ -66,21 +71,23 @@ def test_the_best_are_those_of_float64(seed: int, n: int, dim: int, k: int, roun
         np.testing.assert_array_equal(scores[number, : len(order)], expected)
 
 
-@given(seed=st.integers(0, 10_000), rounded=st.booleans(), held=st.booleans())
+@given(seed=st.integers(0, 10_000), rounded=st.booleans(), dtype=st.sampled_from([np.float16, np.float32]))
 @settings(max_examples=30, deadline=None)
-def test_candidates_stand_in_the_order_of_all(seed: int, rounded: bool, held: bool) -> None:
-    documents = [text.astype(np.float16) for text in texts(seed, 120, 16, 24, rounded=rounded)]
+def test_candidates_stand_in_the_order_of_all(seed: int, rounded: bool, dtype: type) -> None:
+    documents = [text.astype(dtype) for text in texts(seed, 120, 16, 60, rounded=rounded)]
     query = texts(seed + 1, 1, 16, 30, fewest=1, rounded=rounded)[0]
     candidates = np.random.default_rng(seed).permutation(120)[:50].tolist()
 
-    vectors = together(documents)
-    scores, found = rerank_tokens(query, vectors.held() if held else vectors, candidates, 10)
+    vectors = together(documents, dtype)
+    scores, found = rerank_tokens(query, vectors, candidates, 10)
 
     _, order = brute_force(query, documents, 120)
     assert found.tolist() == [i for i in order.tolist() if i in candidates][:10]
     np.testing.assert_allclose(
         scores, [brute_force(query, [documents[i]], 1)[0][0] for i in found], rtol=1e-5, atol=1e-4
     )
+    norms = [np.linalg.norm(documents[i].astype(np.float32), axis=1).max() for i in found]
+    np.testing.assert_allclose(vectors.longest[found], norms, rtol=1e-5, err_msg="the bound of the error follows")
 
 
 def test_scores_are_those_of_sentence_transformers() -> None:
@@ -106,9 +113,14 @@ def test_memory_maps_in_several_files_are_one_collection(tmp_path: Path) -> None
 
     apart = search_tokens(queries, TokenVectors(parts, [len(text) for text in documents]), 7)
     whole = search_tokens(queries, together(documents), 7)
+    held = search_tokens(queries, TokenVectors(parts, [len(text) for text in documents]).held(), 7)
+    mixed = search_tokens(
+        queries, TokenVectors([values[:9], values[9:].astype(np.float32)], list(map(len, documents))), 7
+    )
 
-    np.testing.assert_array_equal(apart[1], whole[1])
-    np.testing.assert_array_equal(apart[0], whole[0])
+    for found in (apart, held, mixed):
+        np.testing.assert_array_equal(found[1], whole[1])
+        np.testing.assert_array_equal(found[0], whole[0])
 
 
 def test_what_matched_adds_up_to_the_score() -> None:
@@ -138,10 +150,9 @@ def test_what_cannot_be_scored_is_refused() -> None:
 
     broken = np.ones((3, 8), np.float32)
     broken[2, 0] = np.inf
-    with pytest.raises(InputError, match="not finite"):
-        search_tokens([query], TokenVectors(broken, [2, 1]), 1)
-    with pytest.raises(InputError, match="not finite"):
-        TokenVectors(broken, [2, 1]).held()
+    for tokens in (2, late_interaction.FEW_TOKENS):
+        with pytest.raises(InputError, match="Document 1 holds a token vector that is not finite"):
+            search_tokens([np.ones((tokens, 8), np.float32)], TokenVectors(broken, [2, 1]), 1)
 
 
 def test_nothing_to_search_finds_nothing() -> None:

@@ -80,21 +80,6 @@ def test_keys_of_single_vectors_are_those_of_before_there_were_kinds() -> None:
     assert Encoding("m", "document").key("h") == "16311d9e241f2474fe2753c6"
 
 
-def test_scores_are_those_of_the_library(model, small: Benchmark) -> None:
-    from sentence_transformers.multi_vector_encoder.evaluation import MultiVectorInformationRetrievalEvaluator
-
-    relevant = {query: {d for d, grade in of.items() if grade > 0} for query, of in small.qrels.items()}
-    judge = MultiVectorInformationRetrievalEvaluator(
-        dict(zip(small.query_ids, small.queries, strict=True)),
-        dict(zip(small.document_ids, small.documents, strict=True)),
-        relevant, write_csv=False,
-    )  # fmt: skip
-    expected = next(value for name, value in judge(model).items() if name.endswith("ndcg@10"))
-    found = evaluate_model(model, small, top_k=10)
-    assert 100 * found.measures["ndcg@10"] == pytest.approx(100 * expected, abs=0.01)
-    assert found.settings["similarity"] == "maxsim"
-
-
 def test_documents_left_out_for_a_query_are_not_found(model, tmp_path: Path) -> None:
     small = load_benchmark(write_benchmark(tmp_path / "small"))
     everything = evaluate_model(model, small, top_k=3).ranking

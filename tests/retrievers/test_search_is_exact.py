@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from cdp.base.errors import ConfigError, InputError
 from cdp.evaluation import search
 from cdp.retrievers import exact_search
-from cdp.retrievers.exact_search import Prepared, Rows
+from cdp.retrievers.exact_search import Prepared
+from cdp.retrievers.late_interaction import TokenVectors, search_tokens
 
 # torch's own device runs the code of a GPU on any machine.
 DEVICES = ["cpu", "cpu:0"]
@@ -112,6 +113,22 @@ def test_searches_at_once_leave_the_libraries_their_threads() -> None:
     for one in found:
         check(one, expected)
     assert library_settings() == before
+
+
+def test_torch_has_one_thread_where_it_is_asked_to_and_as_many_as_before_elsewhere() -> None:
+    before, seen = torch.get_num_threads(), []
+    torch.set_num_threads(3)
+    try:
+        with exact_search.one_torch_thread():
+            other = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+            other.start()
+            other.join()
+            seen.append(torch.get_num_threads())
+        seen.append(torch.get_num_threads())
+    finally:
+        torch.set_num_threads(before)
+
+    assert seen == [3, 1, 3]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -243,7 +260,7 @@ def test_memory_maps_in_shards(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_mapped_files_do_not_stay_in_memory(tmp_path: Path) -> None:
-    """A row read here and there maps its neighbours too: scoring again must not bring in the whole file."""
+    """A row read here and there maps its neighbours too. All documents are alike, so that all are scored again."""
     rows, dim = 60_000, 256  # 31 MB each
     for name in ("a.npy", "b.npy"):
         shard = np.lib.format.open_memmap(tmp_path / name, mode="w+", dtype=np.float16, shape=(rows, dim))
@@ -251,14 +268,13 @@ def test_mapped_files_do_not_stay_in_memory(tmp_path: Path) -> None:
         shard.flush()
         del shard
     maps = [np.load(tmp_path / name, mmap_mode="r") for name in ("a.npy", "b.npy")]
-    parts = Rows(maps)
     before = _mapped_mib()
-    for seed in range(20):
-        parts.take(np.sort(np.random.default_rng(seed).integers(0, 2 * rows, 2000)))
-    Rows(maps[0]).take(np.arange(0, rows, 100))
+    search(vectors(1, 2, dim), maps, 5)
     assert _mapped_mib() - before < 20
-    for start in range(0, 2 * rows, 8192):
-        parts.slice(start, start + 8192)
+    most: list[float] = []
+    texts = TokenVectors(maps, np.full(2 * rows // 10, 10))
+    search_tokens([vectors(2, 8, dim)], texts, 5, progress=lambda done, of: most.append(_mapped_mib() - before))
+    assert max(most) < 20
     assert _mapped_mib() - before < 20
 
 

@@ -91,21 +91,6 @@ def test_search_equals_the_dense_product(block: int, monkeypatch: pytest.MonkeyP
         np.testing.assert_array_equal(scores[row, : len(order)], wanted[order])
 
 
-def test_scores_are_those_of_the_library(model, small: Benchmark) -> None:
-    from sentence_transformers.sparse_encoder.evaluation import SparseInformationRetrievalEvaluator
-
-    relevant = {query: {d for d, grade in of.items() if grade > 0} for query, of in small.qrels.items()}
-    judge = SparseInformationRetrievalEvaluator(
-        dict(zip(small.query_ids, small.queries, strict=True)),
-        dict(zip(small.document_ids, small.documents, strict=True)),
-        relevant, write_csv=False,
-    )  # fmt: skip
-    expected = next(value for name, value in judge(model).items() if name.endswith("ndcg@10"))
-    found = evaluate_model(model, small, top_k=10)
-    assert 100 * found.measures["ndcg@10"] == pytest.approx(100 * expected, abs=0.01)
-    assert found.settings["similarity"] == "dot"
-
-
 def test_documents_left_out_for_a_query_are_not_found(model, small: Benchmark) -> None:
     everything = evaluate_model(model, small, top_k=3).ranking
     small.excluded[small.query_ids[0]] = (small.document_ids[everything.documents[0, 0]],)

@@ -108,7 +108,7 @@ def test_a_sparse_retriever_finds_by_its_words(searched: tuple[SearchEngine, str
 
 def test_what_takes_single_vectors_refuses_it_in_a_sentence(searched: tuple[SearchEngine, str]) -> None:
     engine, _ = searched
-    with pytest.raises(ConfigError, match="minilm-multi is a multi-vector retriever, and serving embeddings needs a"):
+    with pytest.raises(ConfigError, match="minilm-multi searches, and gives no embeddings"):
         Serving(engine.workspace, ServingConfig.from_dict({"retriever": "minilm-multi", "port": 0}), "")
     with pytest.raises(ConfigError, match="mining hard negatives needs a dense one"):
         Miner(engine.workspace, "minilm-multi", 0, silent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from cdp.services import search as service
 from cdp.serving.public import Serving
 from tests.cli.support import answer as command
 from tests.serving.support import error_of, serving
+from tests.support_models import tiny_multi_vector, tiny_sparse
 
 pytestmark = pytest.mark.slow
 
@@ -47,14 +49,18 @@ def test_the_same_documents_and_scores_as_the_command(
         assert {hit["text"] for hit in row["hits"]} == {""}
 
 
-def test_bm25(demo_workspace: Workspace) -> None:
-    with serving(demo_workspace, "bm25", corpus="demo") as server:
+@pytest.mark.parametrize("make", [None, tiny_sparse, tiny_multi_vector], ids=["bm25", "sparse", "multi-vector"])
+def test_what_gives_no_single_vectors_searches(make: Any, demo_workspace: Workspace, tmp_path: Path) -> None:
+    retriever = "bm25" if make is None else str(make(tmp_path))
+    name = Path(retriever).name
+    with serving(demo_workspace, retriever, corpus="demo") as server:
         many = CLIENT.post(f"{server.address}/v1/search", json={"query": QUERIES}).json()
         for query, row in zip(QUERIES, many["data"], strict=True):
-            assert hits(row) == expected(demo_workspace, "bm25", query, 10)
-        assert many["data"][2]["hits"] == [], "no document shares a word with it"
-        assert [model["id"] for model in CLIENT.get(f"{server.address}/v1/models").json()["data"]] == ["bm25"]
-        answer = CLIENT.post(f"{server.address}/v1/embeddings", json={"model": "bm25", "input": "a"})
+            assert hits(row) == expected(demo_workspace, retriever, query, 10)
+        if make is None:
+            assert many["data"][2]["hits"] == [], "no document shares a word with it"
+        assert [model["id"] for model in CLIENT.get(f"{server.address}/v1/models").json()["data"]] == [name]
+        answer = CLIENT.post(f"{server.address}/v1/embeddings", json={"model": name, "input": "a"})
         assert (answer.status_code, error_of(answer)["code"]) == (400, "no_embeddings")
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import studies
-from cdp.studies import records
+from cdp.studies import planning, records
+from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import Remaining
 from cdp.studies.gains import read_scores
 from cdp.studies.plan import HYBRID, Cell
@@ -42,6 +44,17 @@ def by_cell(folder: Path) -> dict[Cell, list[Any]]:
     place = read_json(folder / "results" / "about.json")["benchmarks"][0]["place"]
     _, behind = read_scores(records.list_records(folder), {place: "short"})
     return {cell: list(of) for cell, of in behind.items()}
+
+
+@pytest.mark.parametrize(
+    "named", [{"untrained": "minilm-sparse"}, {"retrievers": "minilm, minilm-sparse", "choose": True}]
+)
+def test_no_untrained_score_is_asked_of_what_finds_nothing_untrained(
+    workspace: Workspace, named: dict[str, Any]
+) -> None:
+    config = StudyConfig.from_dict({"benchmarks": "demo", "query_sets": "any", "per_doc": "1", **named})
+    with pytest.raises(ConfigError, match="minilm-sparse finds nothing before it is trained"):
+        planning.plan(workspace, config, {})
 
 
 @pytest.mark.slow

@@ -55,7 +55,47 @@ WELL_FORMED = {
     "json fence": f"```json\n{json.dumps({'queries': THREE}, indent=2)}\n```",
     "json after text": f"Here are the queries:\n\n```json\n{json.dumps(THREE)}\n```\nLet me know!",
     "json after thinking": f"<think>[1]</think>{json.dumps(THREE)}",
+    "json lines": "\n".join(json.dumps({"query": query, "type": "factoid"}) for query in THREE),
+    "json in two parts": json.dumps({"queries": THREE[:1]}) + "\n" + json.dumps({"queries": THREE[1:]}),
+    "json encoded twice": json.dumps(json.dumps({"queries": THREE})),
+    "json beside a text": json.dumps({"text": "A fjord is an inlet.", "queries": THREE}),
+    "heading above": "### Query 1\nWhat is a fjord?\n\n### Query 2\nHow does ice carve rock?\n### Query 3\n" + THREE[2],
+    "number above": f"1.\n{THREE[0]}\n2.\n{THREE[1]}\n3.\n{THREE[2]}",
+    "format above": f"**1. What**\n{THREE[0]}\n**2. How**\n{THREE[1]}\n**3. Keyword**\n{THREE[2]}",
+    "format behind": f"1. {THREE[0]} (What)\n2. {THREE[1]} **(How)**\n3. {THREE[2]} (keyword query)",
+    "ringed": f"① {THREE[0]}\n② {THREE[1]}\n③ {THREE[2]}",
+    "keycaps": f"1\ufe0f\u20e3 {THREE[0]}\n2\ufe0f\u20e3 {THREE[1]}\n3\ufe0f\u20e3 {THREE[2]}",
+    "letters": f"Here you go:\na. {THREE[0]}\nb. {THREE[1]}\nc. {THREE[2]}",
+    "letters in brackets": f"(A) {THREE[0]}\n(B) {THREE[1]}\n(C) {THREE[2]}",
+    "roman": f"i. {THREE[0]}\nii. {THREE[1]}\niii. {THREE[2]}",
+    "table": "| # | Query |\n|---|:---|\n" + "\n".join(f"| {n} | {query} |" for n, query in enumerate(THREE)),
+    "tags": "<queries>\n" + "\n".join(f"<query>{query}</query>" for query in THREE) + "\n</queries>",
+    "numbered tags": "".join(f'<query_{n} type="x">{query}</query_{n}>' for n, query in enumerate(THREE)),
+    "web list": "<ol>" + "".join(f"<li>{query}</li>" for query in THREE) + "</ol>",
 }
+
+
+# What Python prints is no JSON, and said to be none.
+PYTHON = {"list": repr(list(THREE)), "object": repr({"queries": ["What's a fjord?", *THREE[1:]]})}
+
+
+@pytest.mark.parametrize("style", PYTHON)
+def test_lists_as_python_prints_them(style: str) -> None:
+    parsed = parse(PYTHON[style], 3)
+
+    assert [query.replace("'s", " is") for query in parsed.queries] == list(THREE)
+    assert parsed.problems == {"broken_json": 1}
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Désolé, je ne peux pas répondre à cette demande.", "抱歉，我无法满足该请求。", "Lo siento, no puedo ayudar.",
+        "Es tut mir leid, aber dabei kann ich nicht helfen.", "申し訳ありませんが、お手伝いできません。",
+    ],
+)  # fmt: skip
+def test_a_refusal_in_another_language_is_no_query(refusal: str) -> None:
+    assert parse(refusal, 3) == Parsed((), {"refusal": 1, "too_few": 3})
 
 
 @pytest.mark.parametrize("style", WELL_FORMED)
@@ -121,6 +161,10 @@ def test_every_problem_is_counted(answer: str, m: int, queries: tuple[str, ...],
         "How are * and ** used in Python?",
         "'Tis the season meaning",
         "Who said \"I think\" and \"I am\"?",
+        "A. Lincoln biography",
+        "What does <li> do in HTML?",
+        "a || b in C",
+        "What does (①) stand for?",
     ],
 )  # fmt: skip
 def test_numbers_and_marks_that_belong_to_a_query_stay(query: str) -> None:

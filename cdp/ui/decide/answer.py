@@ -125,7 +125,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
 
     with st.container(horizontal=True):
         if forms.button("Start the test", type="primary", icon=":material/play_arrow:", key="trial_start"):
-            with st.spinner("Starting"):
+            with st.spinner(planned.starting):
                 trial.start(workspace, config, api_key=chosen.api_key)
             state.write(OPEN, None)
             st.rerun()
