@@ -13,7 +13,7 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, write_json, write_jsonl
-from cdp.corpus import read_documents, store
+from cdp.corpus import ReadOptions, read_documents, store
 from cdp.query_sets import ImportedQueries, ImportOptions, import_queries
 from cdp.services import adding
 
@@ -183,6 +183,15 @@ def test_a_table_without_a_header(workspace: Workspace, corpus: str, tmp_path: P
     triples.write_text("".join(f"{QUERIES[n]}\t{TEXTS[n]}\t{TEXTS[NEXT[n]]}\n" for n in range(N)))
     done = _imported(workspace, corpus, triples, header=False, document_field="2", query_field="1")
     assert (_content(workspace, done), done.notes) == (ALONE, ("Columns that were not taken: 3.",))
+
+
+def test_a_table_of_documents_without_a_header_keeps_its_first(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "collection.tsv"
+    path.write_text("".join(f"{IDS[n]}\t{TEXTS[n]}\n" for n in range(N)))
+    with pytest.raises(InputError) as refused:
+        adding.add(workspace, path)
+    assert "say that the file has no header row" in str(refused.value.hint)
+    assert adding.add(workspace, path, reading=ReadOptions(header=False)).corpus.n_documents == N
 
 
 def test_the_ids_of_queries_are_not_taken_for_those_of_documents(

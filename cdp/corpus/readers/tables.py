@@ -155,9 +155,9 @@ def _ends_of_records(delimiter: str, quoted: bool, block: bytes, ends: NDArray[n
 def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]:
     """Column names. Without a header row they are the roles that the count tells, else ``1, 2, 3 …``."""
     if not options.header:
-        named = options.text_field or options.id_field or options.title_field
-        roles = {1: ["text"], 2: ["id", "text"], 3: ["id", "title", "text"]}.get(len(cells))
-        return roles if roles and named is None else list(map(str, range(1, len(cells) + 1)))
+        chosen = {options.text_field, options.id_field, options.title_field} - {None}
+        roles = {1: ["text"], 2: ["id", "text"], 3: ["id", "title", "text"]}.get(len(cells), [])
+        return roles if roles and chosen <= set(roles) else list(map(str, range(1, len(cells) + 1)))
 
     names = list(map(str.strip, cells))
 
