@@ -529,6 +529,12 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
         yield QueryRow(number, reason=str(error))
         return
 
+    queries = first_value(record, columns.of(record)[1], missing=())
+    if held and len(held.positives) > 1 and isinstance(queries, list) and len(queries) > 1:
+        # A whole table in one object, column by column.
+        yield QueryRow(number, reason="it has many queries and many documents: save a row for each query")
+        return
+
     for document in held.positives if held else [_document(record, columns)]:
         if isinstance(document, str):
             yield QueryRow(number, reason=document)
