@@ -330,6 +330,8 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
         hint = "Choose the column with the text, and likewise those with the id and the title."
         if file.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab")):
             hint += " Or say that the file has no header row."
+        elif file.lower().removesuffix(".gz").endswith(".json"):
+            hint += " Of a list within an object write one document per line: jq -c '.data[]' in.json > out.jsonl"
         problem = f"None of the fields found ({listed(names) or 'none'}) is known to hold the text of a document."
         raise InputError(problem, hint=hint, file=file)
 

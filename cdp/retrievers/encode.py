@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -164,7 +164,7 @@ def embed(
         part = order[start : start + step]
         chosen = [texts[i] for i in part]
 
-        with _autocast(model, encoding.precision):
+        with _explained(), _autocast(model, encoding.precision):
             if lower is not None:
                 found = lower.embed(chosen, encoding.prompt, batch_size, encoding.role)
             else:
@@ -198,15 +198,27 @@ def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, bat
     embed = model.encode_query if encoding.role == "query" else model.encode_document
     # Of a model in training whose lower layers are frozen: what these give for a text is kept.
     lower = getattr(model, "lower_layers", None)
-    with _autocast(model, encoding.precision):
+    with _explained(), _autocast(model, encoding.precision):
         if lower is not None:
-            embeddings = lower.embed(texts, encoding.prompt, batch_size)
+            embeddings = lower.embed(texts, encoding.prompt, batch_size, encoding.role)
         else:
             embeddings = embed(
                 texts, prompt=encoding.prompt, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
             )
     vectors = np.asarray(embeddings, np.float32)
     return unit_length(vectors) if encoding.normalise else vectors
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raise ModelError where a model cannot read what its own tokenizer gives, or has no modules for a role."""
+    try:
+        yield
+    except (IndexError, ValueError) as error:
+        raise ModelError(
+            f"The model cannot embed these texts: {error}.",
+            hint="Its tokenizer may be of another model, or its router name other roles than query and document.",
+        ) from error
 
 
 def _autocast(model: SentenceTransformer, precision: str) -> AbstractContextManager[Any]:

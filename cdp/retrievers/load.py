@@ -97,6 +97,11 @@ def kind_of(model: Any) -> str:
     return next((kind for kind, reader in model_files.READERS.items() if reader == made_by), DENSE)
 
 
+def is_routed(model: Any) -> bool:
+    """Return True for a model that has modules of their own for queries or for documents."""
+    return any(type(module).__name__ == "Router" for module in model)
+
+
 @contextmanager
 def loading(resolved: ResolvedRetriever, what: str) -> Iterator[None]:
     """Raise what goes wrong while a model is loaded, which is one that ``what``, as a ModelError. Running out of memory
@@ -197,6 +202,11 @@ def load_cross_encoder(resolved: ResolvedRetriever, device: str | None, dtype: s
         raise ModelError(
             f"The model {resolved.name} gives {model.num_labels} scores per pair, and one is needed.",
             hint="Name a cross-encoder that scores relevance or similarity.",
+        )
+    if any(getattr(part, "true_token_id", None) == getattr(part, "false_token_id", "") for part in model):
+        raise ModelError(
+            f"The tokenizer of {resolved.name} has one token for yes and no, so that all pairs would score 0.",
+            hint="Name a reranker with the two words in its vocabulary, or whose modules name its tokens.",
         )
     model.max_seq_length = min(model.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
     return model
@@ -350,7 +360,7 @@ def set_max_length(model: SentenceTransformer, limit: int) -> None:
         model[0].tokenizer.enable_truncation(limit)
         return
 
-    for module in _transformers(model):
+    for module in transformers_of(model):
         computed = getattr(module.config, "max_position_embeddings", None)
         most = _learned_positions(module) or (computed if isinstance(computed, int) and computed > 0 else limit)
         module.max_seq_length = min(limit, most)
@@ -360,13 +370,13 @@ def set_max_length(model: SentenceTransformer, limit: int) -> None:
 
 def _cut_at_positions(model: Any) -> None:
     """Cut texts at the last learned position of a model whose folder names no length, or a longer one."""
-    for module in _transformers(model):
+    for module in transformers_of(model):
         most, length = _learned_positions(module), module.max_seq_length
         if most is not None and length is not None and length > most:
             module.max_seq_length = most
 
 
-def _transformers(model: Any) -> list[Any]:
+def transformers_of(model: Any) -> list[Any]:
     """Return the transformers among a model's modules, those that a router chooses from included."""
     return [module for module in model.modules() if hasattr(module, "auto_model")]
 
@@ -384,43 +394,81 @@ def _learned_positions(module: Any) -> int | None:
     return None
 
 
-# Settings of modules, and fields of a transformer's configuration, that change no embedding. The lengths are settings
-# of an evaluation, the dimension is found with the first text.
-LENGTHS = frozenset({"max_seq_length", "document_length", "embedding_dimension"})
-UNHEARD = frozenset({
-    "_name_or_path", "architectures", "auto_map", "dtype", "id2label", "label2id", "torch_dtype",
-    "transformers_version", "use_cache",
-})  # fmt: skip
+# Settings of a module that choose the token vectors which take part in late interaction.
+TOKENS_SCORED = (
+    "query_expansion", "skiplist_words", "skiplist_tasks", "keep_only_token_ids", "pool_factor", "num_protected_tokens",
+)  # fmt: skip
+# What decides a vector beside the tensors, as most encoders have it. Only what differs is part of a hash, under names
+# of our own choice: so the hashes of records stay what they were, whichever version of a library loads the model.
+USUAL: dict[str, Any] = {
+    "hidden_act": "gelu", "num_attention_heads": 12, "num_key_value_heads": None, "layer_norm_eps": 1e-12,
+    "rms_norm_eps": None, "rope_theta": None, "sliding_window": None, "is_causal": None,
+    "use_bidirectional_attention": None, "position_embedding_type": "absolute",
+}  # fmt: skip
+_BERT_STEPS = (
+    b'{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true}',
+    b'{"type":"BertPreTokenizer"}',
+)
 
 
-def _settings(module: Any) -> str:
-    """Return what decides, beside its tensors, what a module computes: its settings and its configuration."""
-    of_module = module.get_config_dict() if hasattr(module, "get_config_dict") else {}
-    kept = {name: value for name, value in of_module.items() if name not in LENGTHS}
-    config = module.model.config.to_diff_dict() if hasattr(module, "auto_model") else {}
-    kept["config"] = {name: value for name, value in config.items() if name not in UNHEARD}
-    return json.dumps(kept, sort_keys=True, default=str)
+def _scored_tokens(module: Any) -> str:
+    """The settings of ``TOKENS_SCORED`` that a module has; "" for one of single vectors."""
+    given = {name: getattr(module, name, None) for name in TOKENS_SCORED}
+    return json.dumps({name: value for name, value in given.items() if value}) if any(given.values()) else ""
+
+
+def _pooled_words(module: Any) -> str:
+    """How a module of a sparse model pools; "" for others."""
+    strategy = getattr(module, "pooling_strategy", "")
+    return f"{strategy} {module.activation_function}" if strategy else ""
+
+
+def _unusual(model: Any) -> dict[str, str]:
+    """What decides a vector beside tensors and vocabulary, as far as it is not as most encoders have it."""
+    cuts = ("truncate_dim", "max_active_dims")
+    found = {name: str(getattr(model, name, None) or "") for name in cuts}
+
+    for number, module in enumerate(model.modules()):
+        if type(module).__name__ == "Dense":
+            usual = "Identity" if module.linear.bias is None else "Tanh"  # a projection, or a pooler
+            if usual not in str(module.activation_function):
+                found[f"activation {number}"] = str(module.activation_function)
+        if hasattr(module, "auto_model"):
+            config = module.model.config
+            for name, usual in USUAL.items():
+                if getattr(config, name, usual) != usual:
+                    found[f"{name} {number}"] = str(getattr(config, name))
+
+    tokenizer = getattr(model, "tokenizer", None)
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    for step in ("normalizer", "pre_tokenizer", "post_processor"):
+        state = getattr(getattr(backend, step, None), "__getstate__", bytes)() or b""
+        if isinstance(state, bytes) and state not in _BERT_STEPS and b"[CLS]" not in state:
+            found[step] = state.decode()
+
+    return {name: value for name, value in found.items() if value}
 
 
 def model_hash(model: SentenceTransformer) -> str:
     """16 hex digits of the SHA-256 of what determines an embedding: modules, pooling, vocabulary and weights.
 
-    Equal for a model and its saved and loaded copy; prompts and lengths are settings, not content.
+    Equal for a model and its saved and loaded copy; prompts and lengths are settings, not content. Records of trainings,
+    studies and evaluations name it: a change of this function must leave the hashes of the shipped models as they are.
     """
     import torch
 
     if isinstance(model, api.ApiModel):
         return model.identity
     digest = hashlib.sha256()
-    digest.update(f"{getattr(model, 'truncate_dim', None)}\n".encode())
-    for module in model.modules():
-        if hasattr(module, "get_config_dict") or type(module).__name__ == "StaticEmbedding":
-            digest.update(f"{type(module).__name__}|{_settings(module)}\n".encode())
+    for module in model:
+        pooling = getattr(module, "pooling_mode", "") or _pooled_words(module)
+        digest.update(f"{type(module).__name__}|{pooling}|{getattr(module, 'include_prompt', '')}\n".encode())
+        digest.update(_scored_tokens(module).encode())
+
+    if unusual := _unusual(model):
+        digest.update(json.dumps(unusual, sort_keys=True).encode())
+
     tokenizer = getattr(model, "tokenizer", None)
-    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    for step in ("normalizer", "pre_tokenizer", "post_processor"):
-        if (found := getattr(backend, step, None)) is not None:
-            digest.update(found.__getstate__())
     if tokenizer is not None and hasattr(tokenizer, "get_vocab"):
         for token, index in sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0])):
             digest.update(f"{index}:{token}\n".encode("utf-8", "surrogatepass"))

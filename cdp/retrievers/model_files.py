@@ -170,8 +170,8 @@ def check_architectures(transformers: list[Path]) -> None:
             _refuse(place / CONFIG, f"the architecture {shown(kind)} is none for text that transformers has", UPGRADE)
 
 
-def usage(folder: Path) -> tuple[dict[str, str], str | None, int | None]:
-    """Return what a folder says of its use: prompts by name, similarity, longest text in tokens.
+def usage(folder: Path) -> tuple[str | None, int | None]:
+    """Return what a folder says of its use: similarity, longest text in tokens.
 
     Raises ModelError for values of another type.
     """
@@ -179,7 +179,7 @@ def usage(folder: Path) -> tuple[dict[str, str], str | None, int | None]:
     longest = _read(folder / "sentence_bert_config.json", optional=True).get("max_seq_length")
     if longest is not None and (not isinstance(longest, int) or isinstance(longest, bool) or longest < 1):
         _refuse(folder / "sentence_bert_config.json", f"max_seq_length is {shown(longest)}")
-    return settings.get("prompts") or {}, settings.get("similarity_fn_name"), longest
+    return settings.get("similarity_fn_name"), longest
 
 
 TRUST = "Ask for a copy without it. Nothing of this model was loaded."

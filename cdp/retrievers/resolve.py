@@ -73,8 +73,7 @@ class ResolvedRetriever:
     """A model that was found.
 
     ``source`` is a folder, a hub name or an address, ``local`` whether no network is needed to load it, ``origin`` one
-    of ``preset``, ``api``, ``job``, ``folder``, ``hub``; ``preset`` is set for presets only. ``prompts`` are known
-    before loading for presets and folders; after ``load`` the model's own ``prompts`` say the same.
+    of ``preset``, ``api``, ``job``, ``folder``, ``hub``; ``preset`` is set for presets only.
     """
 
     name: str
@@ -82,7 +81,6 @@ class ResolvedRetriever:
     source: str
     local: bool
     origin: str
-    prompts: Mapping[str, str]
     similarity: Mapping[str, str]
     max_length: int | None
     defaults: Mapping[str, Default]
@@ -137,7 +135,7 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
 
     if (named := api.parse(name)) is not None:
         return ResolvedRetriever(
-            named.name, named.title, named.url, True, "api", {"query": "", "document": ""}, COSINE, api.LONGEST,
+            named.name, named.title, named.url, True, "api", COSINE, api.LONGEST,
             GENERAL_DEFAULTS, "See the terms of who serves it.",
         )  # fmt: skip
 
@@ -224,7 +222,6 @@ def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
         source=source,
         local=local,
         origin="preset",
-        prompts=preset.prompts,
         similarity=preset.similarity,
         max_length=preset.max_length,
         defaults=preset.defaults,
@@ -304,7 +301,7 @@ def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
 
 def _described(name: str, source: str, folder: Path | None, local: bool, origin: str) -> ResolvedRetriever:
     """What the small files beside a model say about its use."""
-    prompts, published, max_length = model_files.usage(folder) if folder is not None else ({}, None, None)
+    published, max_length = model_files.usage(folder) if folder is not None else (None, None)
     kind = model_files.kind_of(folder) if folder is not None else DENSE
     similarity = dict(TRAINED[kind])
     if kind != MULTI_VECTOR and published in ("cosine", "dot"):
@@ -316,7 +313,6 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
         source=source,
         local=local,
         origin=origin,
-        prompts={"query": prompts.get("query") or "", "document": prompts.get("document") or ""},
         similarity=similarity,
         max_length=max_length,
         defaults=GENERAL_DEFAULTS,

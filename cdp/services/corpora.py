@@ -12,7 +12,7 @@ from cdp import query_sets
 from cdp.base import permission
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.locks import staging
-from cdp.base.text import Progress, checked_title, silent
+from cdp.base.text import Progress, checked_title, counted, silent
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import subsets
 from cdp.corpus import (
@@ -133,8 +133,8 @@ def delete(workspace: Workspace, corpus: str) -> None:
     users = [q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == manifest.id]
     if users:
         raise ConfigError(
-            f"The corpus {manifest.name} has {len(users)} query sets ({', '.join(users[:5])}).",
-            hint="Remove those first.",
+            f"The corpus {manifest.name} has {counted(len(users), 'query set')} ({', '.join(users[:5])}).",
+            hint="Remove those first: queries delete NAME, or on the page Queries.",
         )
     projects.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
     delete_corpus(workspace, manifest.id)

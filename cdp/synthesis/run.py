@@ -262,8 +262,13 @@ class SynthesisRun:
             query_sets.update(self.job.workspace, manifest.id, parameters={**manifest.parameters, **self._sent()})
 
         kept = [bool(line.get("kept")) for _, _, line in scan(failures)]
-        n_failures = kept.count(False)
+        n_failures, n_short = kept.count(False), kept.count(True)
         totals = query_sets.count(queries)
+
+        notes = self.recorder.notes
+        if n_short:
+            documents = counted(n_short, "document")
+            notes.append(f"Fewer than {self.recorder.per_doc} queries for {documents} of {totals.n_documents:,}.")
 
         return finish(
             self.job,
@@ -273,8 +278,8 @@ class SynthesisRun:
             n_failures,
             began=self._began,
             complete=totals.n_documents + n_failures == self.total,
-            notes=self.recorder.notes,
-            incomplete=kept.count(True),
+            notes=notes,
+            incomplete=n_short,
             usage=self.usage.to_dict(),
             spent=self.spent.to_dict(),
             cost=self.price.cost(self.spent) if self.price else None,

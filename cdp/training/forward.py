@@ -24,7 +24,8 @@ def forward(model: Any, kind: str, features: dict[str, Any], role: str = "") -> 
         tokens: Tensor = output["token_embeddings"] * output["attention_mask"].unsqueeze(2)
         return tokens
 
-    embedding: Tensor = model(features)["sentence_embedding"]
+    of_role = {"task": role} if role else {}
+    embedding: Tensor = model(features, **of_role)["sentence_embedding"]
     return embedding
 
 

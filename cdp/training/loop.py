@@ -98,11 +98,11 @@ def precision_of(config: TrainingConfig, device: torch.device) -> str:
 
 def add_lora(model: SentenceTransformer, rank: int) -> None:
     """Freeze the model's weights and add trainable matrices of this rank to each linear layer (α = 2 · rank, no
-    dropout). ModelError for a model without a transformer."""
+    dropout). ModelError for a model that does not begin with a transformer."""
     from peft import LoraConfig, get_peft_model
 
-    if model.transformers_model is None:
-        raise ModelError("LoRA needs a transformer, and this model has none.", hint="Leave lora_rank empty.")
+    if not hasattr(model[0], "auto_model"):
+        raise ModelError("LoRA needs a model that begins with a transformer.", hint="Leave lora_rank empty.")
     config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, bias="none", target_modules="all-linear")
     model[0].model = get_peft_model(model.transformers_model, config)
 

@@ -26,7 +26,7 @@ from cdp.base.text import PhaseProgress, silent
 from cdp.base.workspace import folder_size, sha256_text, write_bytes
 from cdp.retrievers import DENSE, MULTI_VECTOR
 from cdp.retrievers.encode import npy
-from cdp.retrievers.load import kind_of
+from cdp.retrievers.load import is_routed, kind_of, transformers_of
 from cdp.training.forward import IDS, forward
 from cdp.training.tokens import TokenStore, groups, overhead_on, tokenise
 
@@ -47,7 +47,10 @@ _TEXTS = np.dtype([("key", "V16"), ("start", "<i8"), ("rows", "<i8")])
 
 
 def stack_of(model: SentenceTransformer) -> tuple[str, nn.ModuleList]:
-    """Return the model's stack of layers, with its name in the transformer. ModelError for a model without one."""
+    """Return the model's stack of layers, with its name in the transformer. ModelError for a model without one, or with
+    a transformer each for queries and documents."""
+    if len(transformers_of(model)) > 1:
+        raise ModelError("The model has two transformers.", hint="Leave trained_layers empty.")
     transformer = model.transformers_model
     n = getattr(getattr(transformer, "config", None), "num_hidden_layers", None)
     if transformer is not None:
@@ -152,6 +155,9 @@ class LowerLayers:
         if base is None or encoder is None or not isinstance(getattr(encoder, "layer", None), nn.ModuleList):
             return False
         if getattr(base.config, "is_decoder", False) or getattr(model.tokenizer, "padding_side", "") == "left":
+            return False
+        # Of a router the layers may be one role's; a mean over layers needs the states of those below, too.
+        if is_routed(model) or getattr(base.config, "output_hidden_states", False):
             return False
         names = {name for name, module in base.named_children() if any(True for _ in module.parameters())}
         inside = {name for name, _ in encoder.named_parameters()}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cdp.base.errors import ModelError
 from cdp.base.text import PhaseProgress, Progress, silent
 from cdp.retrievers import DENSE
-from cdp.retrievers.load import kind_of
+from cdp.retrievers.load import is_routed, kind_of
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import PairSet
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 CHUNK = 512
-PLAIN_FEATURES = {"input_ids", "attention_mask", "token_type_ids", "modality", "prompt_length", "offsets"}
+PLAIN_FEATURES = {"input_ids", "attention_mask", "token_type_ids", "modality", "prompt_length", "offsets", "task"}
 
 
 @dataclass
@@ -35,9 +35,11 @@ class TokenStore:
     pad_id: int = 0
     pad_left: bool = False
     token_types: bool = False
+    bags: bool = False
+    """For a table, which takes the tokens of all texts in a row, and where each text's begin."""
     constants: dict[str, Any] = field(default_factory=dict)
     role: str = ""
-    """``query`` or ``document`` where the model may read the two differently, as late interaction does."""
+    """``query`` or ``document`` where the model may read the two differently, as late interaction and routers do."""
 
     def __post_init__(self) -> None:
         self.lengths = np.diff(self.offsets)
@@ -45,6 +47,11 @@ class TokenStore:
     def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         """What the model's forward takes for these texts, padded to the longest of them."""
         lengths = self.lengths[rows]
+        if self.bags:
+            in_a_row = [self.ids[self.offsets[row] : self.offsets[row + 1]] for row in rows.tolist()]
+            ids = torch.from_numpy(np.concatenate(in_a_row))
+            return {"input_ids": ids, "offsets": torch.from_numpy(np.cumsum(lengths) - lengths)}
+
         width = int(lengths.max(initial=1))
         columns = np.arange(width)
         start = (width - lengths)[:, None] if self.pad_left else np.zeros((len(rows), 1), dtype=np.int64)
@@ -78,8 +85,8 @@ def tokenise(
     lengths: list[NDArray[np.int64]] = []
     constants: dict[str, Any] = {}
     token_types = False
-    static = is_static(model)
-    options = {} if kind_of(model) == DENSE else {"task": role}
+    bags = False
+    options = {} if kind_of(model) == DENSE and not is_routed(model) else {"task": role}
     for first in range(0, len(texts), CHUNK):
         chunk = [_encodable(text) for text in texts[first : first + CHUNK]]
         features = model.preprocess(chunk, prompt=prompt or None, **options)
@@ -90,7 +97,7 @@ def tokenise(
         if more or not isinstance(ids, torch.Tensor):
             raise ModelError("The model reads more of a text than its tokens, so it cannot be trained here.")
 
-        if static:
+        if bags := "offsets" in features:
             ends = torch.cat([features["offsets"][1:], torch.tensor([len(ids)])])
             flat.append(ids.numpy())
             lengths.append((ends - features["offsets"]).numpy())
@@ -103,13 +110,14 @@ def tokenise(
 
         report(first + len(chunk), len(texts))
 
-    tokenizer = None if static else model.tokenizer
+    tokenizer = None if is_static(model) else model.tokenizer
     return TokenStore(
         ids=np.concatenate([np.zeros(0, np.int64), *flat]),
         offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.zeros(0, np.int64), *lengths]))]),
         pad_id=int(getattr(tokenizer, "pad_token_id", None) or 0),
         pad_left=getattr(tokenizer, "padding_side", "right") == "left",
         token_types=token_types,
+        bags=bags,
         constants=constants,
         role=options.get("task", ""),
     )

@@ -15,6 +15,7 @@ from cdp.base.config import EvaluationConfig
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import BENCHMARK, RESULT, Device, JobKind, PreparedJob, device_for
 from cdp.base.records import JOB_FACTS, whole
+from cdp.base.text import shown
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
@@ -82,6 +83,11 @@ def dense(job: Job, config: EvaluationConfig, benchmark: Benchmark) -> tuple[Eva
         pool = PoolEncoder(workers.map, config.retriever, config.max_length, job.stop_requested)
 
     model = load(retriever, device, config.max_length, payer=Payer.of(job, config.budget))
+    unused = [name for name, prompt in model.prompts.items() if prompt]
+    if unused and not (model.prompts["query"] or model.prompts["document"]):
+        names = ", ".join(map(shown, unused))
+        print(f"No prompt is used: the model names them {names}, not query and document.", flush=True)
+
     identity = model_hash(model)
     precision = config.precision
     if precision == "auto":

@@ -1,7 +1,8 @@
 """The worker that reads another program's TREC run or MTEB's files: ``python -m cdp.workers.importing <job folder>``.
 
-A run is scored with our measures and becomes an evaluation like any other; so do MTEB's predictions. MTEB's result
-files hold means alone: they stand on the leaderboard, and no query of theirs is compared.
+A run is scored with our measures and becomes an evaluation like any other; so are runs as JSON (BEIR, pytrec_eval) and
+the predictions of MTEB and sentence-transformers. MTEB's result files hold means alone: they stand on the leaderboard,
+and no query of theirs is compared.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ def main(job: Job) -> None:
 
 
 TREC_RUN, MTEB_PREDICTIONS = "trec-run", "mteb-predictions"
+JSON_RUN, PREDICTIONS = "json-run", "sentence-transformers-predictions"
 # Counts of what a file holds and an evaluation does not take.
 LEFT_OUT = ("queries_not_judged", "excluded_pairs")
 # Our measures by MTEB's names.
@@ -96,21 +98,93 @@ def read_results(path: Path, benchmark: Benchmark) -> tuple[str, dict[str, Any]]
         head = text.read(1)
         while head and head.isspace():
             head = text.read(1)
-        if head != "{":
+        if head not in ("{", "["):
             return TREC_RUN, read_run(path, set(benchmark.query_ids))
+        content = head + text.read()
 
-        try:
-            value = json.loads(head + text.read(), parse_int=float)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"This is no JSON: {error}.", hint=_FORMS, file=path) from error
+    judged = set(benchmark.query_ids)
+    if head == "{" and "\n{" in content:
+        return PREDICTIONS, _predictions(content, judged, path)
+
+    value = _json(content, path)
+    if not isinstance(value, dict):
+        raise InputError("This JSON is a list.", hint=_FORMS, file=path)
+    if "query_id" in value:  # of a single query
+        return PREDICTIONS, _predictions(content.replace("\n", " "), judged, path)
 
     scores = value.get("scores")
     if "task_name" in value and isinstance(scores, dict):
         return MEANS_ALONE, _mteb_means(scores, benchmark.split, path)
+    if value and all(map(_scored, value.values())):
+        return JSON_RUN, _json_run(value, judged, path)
+
     return MTEB_PREDICTIONS, _mteb_run(value, benchmark, path)
 
 
-_FORMS = "A TREC run, or MTEB's predictions or results of one task."
+_FORMS = (
+    "A TREC run, JSON as {query: {document: score}}, predictions of MTEB or sentence-transformers, or MTEB's results "
+    "of one task."
+)
+
+
+def _json(text: str, path: Path) -> Any:
+    """Return JSON with whole numbers as floats."""
+    try:
+        return json.loads(text, parse_int=float)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"This is no JSON: {error}.", hint=_FORMS, file=path) from error
+
+
+def _scored(documents: Any) -> bool:
+    """Return True for documents with their scores, False for what holds more (MTEB's splits) or is no object."""
+    return isinstance(documents, dict) and not any(isinstance(value, dict | list) for value in documents.values())
+
+
+def _json_run(value: Mapping[str, Any], judged: Set[str], path: Path) -> dict[str, dict[str, float]]:
+    """Return {query: {document: score}} as ``read_run`` returns a run."""
+    run: dict[str, dict[str, float]] = {}
+    for query, documents in value.items():
+        run[query] = {}
+        if query in judged and isinstance(documents, dict):
+            run[query] = _scores(query, documents.items(), path)
+
+    return run
+
+
+def _scores(query: str, documents: Iterable[tuple[str, Any]], path: Path) -> dict[str, float]:
+    """Return the scores of a query's documents. InputError for one that is no number, and for a document twice."""
+    taken: dict[str, float] = {}
+    for document, score in documents:
+        if not isinstance(score, float) or not math.isfinite(score):
+            raise InputError(f"{shown(repr(score))} is no score, of the query {shown(query)}.", file=path)
+        if document in taken:
+            raise InputError(f"{shown(document)} is listed twice for the query {shown(query)}.", file=path)
+        taken[document] = score
+
+    return taken
+
+
+def _predictions(content: str, judged: Set[str], path: Path) -> dict[str, dict[str, float]]:
+    """Return what InformationRetrievalEvaluator of sentence-transformers writes: a line per query, with ``query_id``
+    and ``results`` of ``corpus_id`` and ``score``."""
+    run: dict[str, dict[str, float]] = {}
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+
+        value = _json(line, path)
+        try:
+            query = str(value["query_id"])
+            pairs = [(str(result["corpus_id"]), result["score"]) for result in value["results"]]
+        except (KeyError, TypeError) as error:
+            problem = "This line has no query_id with results of corpus_id and score."
+            raise InputError(problem, hint=_FORMS, file=path, line=number) from error
+
+        if query in run:
+            raise InputError(f"The query {shown(query)} is there twice.", file=path, line=number)
+        run[query] = _scores(query, pairs, path) if query in judged else {}
+
+    return run
 
 
 def _mteb_means(scores: Mapping[str, Any], split: str, path: Path) -> dict[str, float]:
@@ -146,29 +220,18 @@ def _mteb_run(value: Mapping[str, Any], benchmark: Benchmark, path: Path) -> dic
         problem = f"It holds {len(runs)} subsets with the split {benchmark.split!r}, not one."
         raise InputError(problem, hint=_FORMS, file=path)
 
-    run: dict[str, dict[str, float]] = {}
-    judged = set(benchmark.query_ids)
-    for query, documents in runs[0].items():
-        taken = run.setdefault(query, {})
-        if query not in judged:
-            continue
-        if not isinstance(documents, dict):
-            continue
-
-        for document, score in documents.items():
-            if not isinstance(score, float) or not math.isfinite(score):
-                raise InputError(f"{shown(repr(score))} is no score, of the query {shown(query)}.", file=path)
-            taken[document] = score
-
-    return run
+    return _json_run(runs[0], set(benchmark.query_ids), path)
 
 
 def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
-    """Read a TREC run; unjudged queries get no documents. InputError with the line."""
+    """Read a TREC run; unjudged queries get no documents. InputError with the line; also for distances."""
     # Line by line: a compressed file can be a thousand times larger unpacked.
     run: dict[str, dict[str, float]] = {}
+    ends: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {}
     for number, line in lines_of(path):
-        fields = (line or "").split()
+        text = line or ""
+        # Between tabs an id may hold blanks.
+        fields = list(map(str.strip, text.split("\t"))) if text.count("\t") >= 5 else text.split()
         # A tag is the name of a system, which may hold blanks.
         if len(fields) < 6:
             problem = f"It has {len(fields)} fields, not six."
@@ -176,7 +239,7 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
                 problem = "The line is too long to be read."
             raise InputError(problem, hint="A TREC run: query Q0 document rank score tag", file=path, line=number)
 
-        query, _, document, _, text = fields[:5]
+        query, _, document, rank, text = fields[:5]
         documents = run.setdefault(query, {})
 
         if query not in judged:
@@ -191,8 +254,23 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
         if not math.isfinite(documents.get(document, math.nan)):
             raise InputError(f"{shown(text)} is no score.", file=path, line=number)
 
+        with suppress(ValueError):
+            at = float(rank), documents[document]
+            first, last = ends.get(query, (at, at))
+            ends[query] = min(first, at), max(last, at)
+
     if not run:
         raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
+
+    # trec_eval goes by scores alone, so distances would turn a run upside down without a word.
+    differing = [(first[1], last[1]) for first, last in ends.values() if first[0] < last[0] and first[1] != last[1]]
+    reversed_ = sum(best < worst for best, worst in differing)
+    if 2 * reversed_ > len(differing):
+        raise InputError(
+            f"For {reversed_:,} of {len(differing):,} queries the first rank has a lower score than the last.",
+            hint="Scores have to be higher for better documents: negate distances. Are the columns in TREC's order?",
+            file=path,
+        )
 
     return run
 

@@ -5,6 +5,7 @@ The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -15,11 +16,13 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.failures import describe, is_fatal
 from cdp.base.job_kind import CORPUS, LIGHT, QUERY_SET, Device, JobKind, PreparedJob
+from cdp.base.text import counted
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.llm.address import NO_KEY
 from cdp.metrics.query_set import quick
+from cdp.query_sets.nonsense import REASONS, query_table
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.pricing import estimate
@@ -38,7 +41,7 @@ def main(job: Job) -> None:
 
 
 def measure(job: Job, result: dict[str, Any]) -> None:
-    """Measure Self-BLEU and content words of the new set, for the pages."""
+    """Measure Self-BLEU and content words of the new set, for the pages, and say what in it is no query."""
     if not result["complete"] or not result["n_queries"]:
         return
 
@@ -46,12 +49,23 @@ def measure(job: Job, result: dict[str, Any]) -> None:
     watch = partial(job.advance, unit="documents")
     try:
         quick(job.workspace, query_set, watch=watch, failures=job.failures("measuring"))
+        flagged = Counter(query_table(job.workspace, query_set).reasons)
     except Stopped:
         return  # the set itself is complete
     except Exception as error:
         if is_fatal(error) and not isinstance(error, CdpError):
             raise
         print(f"The set could not be measured: {describe(error)}", flush=True)
+        return
+
+    flagged.pop("", None)
+    if flagged:
+        each = "; ".join(f"{REASONS[name]} {n:,}" for name, n in flagged.items())
+        share = f"{flagged.total():,} of {counted(query_set.n_queries, 'query', 'queries')}"
+        note = (
+            f"{share} cannot be used: {each}. Read them under Queries, Review; queries filter --usable leaves them out."
+        )
+        job.result("synthesis", {**result, "notes": [*result.get("notes", ()), note]})
 
 
 def prepare(workspace: Workspace, config: SynthesisConfig, after: Sequence[str] = ()) -> PreparedJob:

@@ -125,3 +125,11 @@ def test_other_encodings(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", '[{"id": "a", "text": "déjà vu"}]', "utf-16")
     with read_documents(path, ReadOptions(encoding="utf-16")) as result:
         assert [document.text for document in result.documents] == ["déjà vu"]
+
+
+@pytest.mark.parametrize(
+    "value", [{"data": ROWS, "total": 3}, {"d1": {"text": "one"}}, {"columns": ["id", "text"], "data": [["a", "one"]]}]
+)
+def test_documents_within_an_object_are_refused_with_the_way_to_read_them(tmp_path: Path, value: object) -> None:
+    with pytest.raises(InputError, match="one document per line: jq"):
+        read_documents(written(tmp_path / "d.json", json.dumps(value)))

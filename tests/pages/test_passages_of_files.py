@@ -32,7 +32,8 @@ def judged(workspace: Workspace) -> Workspace:
         evaluated(workspace, job, retriever, [score, score / 2] * 10)
         path = workspace.job(job) / "results" / "evaluation.json"
         record = read_json(path)
-        write_json(path, {**record, "measures": {**record["measures"], "ndcg@10_of_files": per_file}})
+        more = {"ndcg@10_of_files": per_file, "mrr@10": 0.5, "map@100": 0.4}
+        write_json(path, {**record, "measures": {**record["measures"], **more}})
     evaluated(workspace, "evaluation-3-whole", "static-minilm", [0.5] * 20, benchmark="whole")
     return workspace
 
@@ -79,7 +80,8 @@ def test_a_finished_evaluation_shows_what_the_terminal_does(
     assert not at.exception
     table = next(d.value for d in at.dataframe if "Result" in d.value.columns)
     shown = dict(zip(table["Result"], table["Value"], strict=True))
-    assert (shown["NDCG@10 per file"], shown["Judged per"]) == ("70.0000", "passage")
+    assert (shown["NDCG@10 per file (%)"], shown["Judged per"]) == ("70.0000", "passage")
+    assert {"NDCG@10 (%)", "MRR@10 (%)", "MAP@100 (%)"} <= shown.keys()
     assert "ndcg@10_of_files: 70.0000" in out
     assert "judged_per: passage" in out
     assert board.PER_PASSAGE in out

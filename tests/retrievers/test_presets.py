@@ -31,7 +31,7 @@ def preset_on(name: str, folder: Path) -> ResolvedRetriever:
     """The preset as it is, but with a tiny model in place of the published weights."""
     preset = PRESETS[name]
     return ResolvedRetriever(
-        name=name, title=preset.title, source=str(folder), local=True, origin="preset", prompts=preset.prompts,
+        name=name, title=preset.title, source=str(folder), local=True, origin="preset",
         similarity=preset.similarity, max_length=preset.max_length, defaults=preset.defaults, licence=preset.licence,
         preset=preset,
     )  # fmt: skip
@@ -213,9 +213,7 @@ def test_a_folder_without_a_model_and_a_damaged_one_are_named(tmp_path: Path, wo
 def test_replacing_a_preset_is_possible_for_a_fork(tmp_path: Path) -> None:
     """A preset is data: another task in the prompt is another preset, and nothing else changes."""
     preset = dataclasses.replace(PRESETS["qwen3-embedding-0.6b"], prompts={"query": "Find: ", "document": ""})
-    resolved = dataclasses.replace(
-        preset_on("qwen3-embedding-0.6b", tiny_decoder(tmp_path / "d")), preset=preset, prompts=preset.prompts
-    )  # fmt: skip
+    resolved = dataclasses.replace(preset_on("qwen3-embedding-0.6b", tiny_decoder(tmp_path / "d")), preset=preset)
     assert load(resolved, "cpu").prompts["query"] == "Find: "
 
 

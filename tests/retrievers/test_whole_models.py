@@ -16,6 +16,7 @@ import pytest
 from cdp.base.errors import ModelError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers.encode import Encoding, encode
 from cdp.retrievers.load import load_cross_encoder, load_decoder
 from tests.metrics.models import tiny_cross_encoder
 from tests.support_models import tiny_bert, tiny_decoder, tiny_retriever, tiny_static
@@ -77,6 +78,21 @@ def test_a_cross_encoder_is_no_retriever(workspace: Workspace, tmp_path: Path) -
     load_cross_encoder(resolved, "cpu", "float32")
     with pytest.raises(ModelError, match="'BertForSequenceClassification', which scores or labels texts"):
         load(resolved, "cpu")
+
+
+def test_a_decoder_reranks_by_two_tokens(workspace: Workspace, tmp_path: Path) -> None:
+    """The library asks it for yes and no: two unknown words are one token."""
+    writer = tiny_writer(tmp_path / "writer")
+    with pytest.raises(ModelError, match="one token for yes and no, so that all pairs would score 0"):
+        load_cross_encoder(resolve(str(writer), workspace), "cpu", "float32")
+
+    tokenizer = json.loads((writer / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    second, third = sorted(vocabulary, key=vocabulary.__getitem__)[-2:]
+    tokenizer["model"]["vocab"] = {{second: "yes", third: "no"}.get(word, word): i for word, i in vocabulary.items()}
+    write_json(writer / "tokenizer.json", tokenizer)
+    scores = load_cross_encoder(resolve(str(writer), workspace), "cpu", "float32").predict([("a", "b"), ("c", "d")])
+    assert scores[0] != scores[1]
 
 
 def test_a_tokenizer_without_its_files_is_missed(workspace: Workspace, tmp_path: Path) -> None:
@@ -202,3 +218,43 @@ def test_an_adapter_alone_says_what_it_is(workspace: Workspace, tmp_path: Path) 
     with pytest.raises(ModelError, match="an adapter, which would load its base model") as error:
         resolve(str(folder), workspace)
     assert "merge_and_unload" in str(error.value)
+
+
+@pytest.mark.parametrize(("name", "known"), [("static-minilm", "cc1d123c56cac70c"), ("minilm", "04bbd88656278b0e")])
+def test_the_hashes_of_shipped_models_are_those_of_kept_records(name: str, known: str, workspace: Workspace) -> None:
+    """docs/reproduction names them; a finished training of a study is found again by them."""
+    assert model_hash(load(resolve(name, workspace), "cpu")) == known
+
+
+def test_a_tokenizer_of_another_model_is_said_to_be_one(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path / "model")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    words = tokenizer["model"]["vocab"]
+    words["fly"] = len(words)
+    write_json(folder / "tokenizer.json", tokenizer)
+    model = load(resolve(str(folder), workspace), "cpu")
+    with pytest.raises(ModelError, match="cannot embed these texts: index out of range"):
+        encode(model, ["birds fly"], Encoding("", "query"))
+
+
+def test_routes_by_other_names_are_missed(workspace: Workspace, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense, Router
+
+    router = Router({"query": [Dense(32, 8)], "doc": [Dense(32, 8)]}, default_route=None, allow_empty_key=False)
+    saved = tmp_path / "routed"
+    first = SentenceTransformer(str(tiny_retriever(tmp_path / "one")), device="cpu")
+    SentenceTransformer(modules=[*first, router], device="cpu").save(str(saved), create_model_card=False)
+    model = load(resolve(str(saved), workspace), "cpu")
+    with pytest.raises(ModelError, match=r"No route found for task type 'document'.*router name other roles"):
+        encode(model, ["birds fly"], Encoding("", "document"))
+
+
+@pytest.mark.parametrize("name", ["document", "passage", "corpus"])
+def test_a_prompt_of_documents_counts_by_each_of_its_names(name: str, workspace: Workspace, tmp_path: Path) -> None:
+    """The library looks for the three, and finds an empty one that it has put there itself."""
+    folder = tiny_retriever(tmp_path / "one")
+    sets(folder / "config_sentence_transformers.json", prompts={"query": "q: ", name: "d: "})
+    model = load(resolve(str(folder), workspace), "cpu")
+    prompt = model.prompts["document"]
+    np.testing.assert_array_equal(model.encode_document(["a text"], prompt=prompt), model.encode(["d: a text"]))

@@ -153,6 +153,46 @@ def test_ids_with_a_number_sign_are_no_passages_of_a_file(
     assert not [name for name in measures if "file" in name]
 
 
+def lines_of_sentence_transformers(run: dict[str, dict[str, float]]) -> str:
+    """As its InformationRetrievalEvaluator writes them with ``write_predictions``."""
+    lines = []
+    for query, scores in run.items():
+        results = [{"corpus_id": document, "score": score} for document, score in scores.items()]
+        lines.append(json.dumps({"query_id": query, "query": "a sea", "results": results}) + "\n")
+    return "".join(lines)
+
+
+def test_a_run_as_json_or_with_blanks_in_its_ids_is_the_run(benchmark: Path, tmp_path: Path) -> None:
+    run, loaded = a_run(0), load_benchmark(benchmark, "test")
+    wanted = {query: scores if query in loaded.qrels else {} for query, scores in run.items()}
+    whole = {query: {document: round(score) for document, score in scores.items()} for query, scores in run.items()}
+    one = {"q0": run["q0"]}
+    indented = json.dumps(json.loads(lines_of_sentence_transformers(one)), indent=2)
+    texts = {
+        "json-run": [(json.dumps(run), wanted), (json.dumps(whole, indent=2), {**whole, "q11": {}})],
+        "sentence-transformers-predictions": [(lines_of_sentence_transformers(run), wanted), (indented, one)],
+        "trec-run": [(trec(run).replace(" ", "\t"), wanted)],
+    }
+    path = tmp_path / "file"
+    for form, files in texts.items():
+        for text, held in files:
+            path.write_text(text, encoding="utf-8")
+            assert read_results(path, loaded) == (form, held)
+
+    path.write_text("q0\tQ0\td 1\t1\t0.5\tthe tag\nq0\tQ0\td 2\t2\t0.4\tthe tag\n", encoding="utf-8")
+    assert read_run(path, {"q0"}) == {"q0": {"d 1": 0.5, "d 2": 0.4}}
+
+
+def test_distances_in_place_of_scores_are_refused(tmp_path: Path) -> None:
+    """trec_eval orders by score alone: the best document would be the last one."""
+    lines = [f"q{query} Q0 d{rank} {rank} {rank / 10} faiss" for query in range(3) for rank in range(4)]
+    path = tmp_path / "file"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(InputError, match="For 3 of 3 queries the first rank has a lower score than the last"):
+        read_run(path, {"q0", "q1", "q2"})
+    assert read_run(path, {"q7"}) == {"q0": {}, "q1": {}, "q2": {}}
+
+
 HUGE = int("9" * 400)
 
 
@@ -198,6 +238,11 @@ BROKEN = {
     '{"default": {"dev": {"q0": {"d0": 1.0}}}}': "It holds 0 subsets with the split 'test'",
     '{"default": {"test": {"q0": {"d0": "high"}}}}': "is no score",
     '{"default": {"test": {"q0": {"d0": 1.0}': "This is no JSON",
+    '{"q0": {"d0": 1.0}, "q1": {"d0": "high"}}': "is no score, of the query 'q1'",
+    '[{"query_id": "q0", "results": []}]': "This JSON is a list",
+    '{"NDCG@10": 0.5, "NDCG@100": 0.6}': "JSON as {query: {document: score}}",
+    '{"query_id": "q0", "results": []}\n{"query": 3}': "line 2: This line has no query_id with results",
+    '{"query_id": "q0", "results": []}\n{"query_id": "q0", "results": []}': "line 2: The query 'q0' is there twice",
     f"q0 Q0 {'d' * 5000} 1 0.5 x\nq0 Q0 {'d' * 5000} 2 0.4 x\n": "is listed twice",
 }
 

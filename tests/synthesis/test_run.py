@@ -145,6 +145,23 @@ def test_hopeless_answers_are_kept_with_their_raw_text(
     assert failures["d1"]["problems"]["refusal"] == 1
     assert failures["d2"]["kept"] == 1
     assert documents_of(job, result) == ["d0", "d2", "d3"]
+    assert result["notes"] == ["Fewer than 3 queries for 1 document of 3."]
+
+
+@pytest.mark.slow
+def test_queries_that_are_none_are_counted_where_the_job_ends(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDP_API_KEY", KEY)
+    monkeypatch.setenv("CDP_BASE_URL", server.url)
+    none = "1. N/A\n2. string\n3. mill wheel"
+    server.answer = lambda prompt, m: none if "number 1." in prompt else numbered(prompt, m)
+    job = make_job(**settings(server, make_corpus(3).id))
+
+    assert work("cdp.workers.synthesis", job.folder) == 0
+
+    (note,) = read_json(job.results / "synthesis.json")["notes"]
+    assert note.startswith("2 of 9 queries cannot be used: repeats the prompt 2.")
 
 
 @pytest.mark.slow

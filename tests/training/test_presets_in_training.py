@@ -107,6 +107,6 @@ def test_the_paper_s_retrievers_train_in_fp16_with_checkpointing_on_a_gpu(name: 
 
 def found_as(preset: Retriever) -> ResolvedRetriever:
     return ResolvedRetriever(
-        preset.name, preset.title, preset.source, True, "preset", preset.prompts, preset.similarity, preset.max_length,
+        preset.name, preset.title, preset.source, True, "preset", preset.similarity, preset.max_length,
         preset.defaults, preset.licence, preset.licence_id, preset,
     )  # fmt: skip

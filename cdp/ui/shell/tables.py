@@ -102,7 +102,11 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
 
 
 # Words of settings that are written otherwise than they are spelt.
-WRITTEN = {"gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation", "bm25": "BM25"}
+WRITTEN = {
+    "gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation", "bm25": "BM25",
+    "ndcg@10": "NDCG@10 (%)", "mrr@10": "MRR@10 (%)", "map@100": "MAP@100 (%)", "p@1": "P@1 (%)",
+    "recall@10": "recall@10 (%)", "recall@100": "recall@100 (%)",
+}  # fmt: skip
 
 
 # Settings whose name says too little.
@@ -110,8 +114,7 @@ LABELS = {
     "per_doc": "Queries per document",
     "max_documents": "Maximum documents",
     "dev": "Dev benchmark",
-    "ndcg@10": "NDCG@10",
-    "ndcg@10_of_files": "NDCG@10 per file",
+    "ndcg@10_of_files": "NDCG@10 per file (%)",
     "by": "Round-trip rank by",
     "round_trip_rank": "Round-trip rank at most",
     "cross_encoder": "Cross-encoder",
