@@ -45,10 +45,10 @@ from cdp.query_sets.shapes import (
     TEXT_FIELDS,
     NamedDocument,
     RowDocuments,
+    cell_of,
     first_value,
     holds_passages,
     id_or_text,
-    listed,
     log_probability,
     passages_of,
     unfolded,
@@ -519,11 +519,9 @@ def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = 
 def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator[QueryRow]:
     """Yield what a line says: a row, or one for each document that it holds as an answer."""
     _, _, field = columns.of(record)
-    cell = record.get(field) if field and columns.table else None
-    if isinstance(cell, str) and cell.strip():
-        record = {**record, str(field): listed(cell.strip())}
-
     try:
+        if columns.headed:
+            record = {name: cell_of(value) for name, value in record.items()}
         held = passages_of(record, field, chosen=columns.options.document_field is not None)
     except ValueError as error:
         yield QueryRow(number, reason=str(error))

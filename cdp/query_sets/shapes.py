@@ -41,6 +41,7 @@ TEXT_FIELDS = (
     "contexts",
     "reference_contexts",
 )
+_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
 # What ragas puts before the texts of a question over several documents.
 _HOP = re.compile(r"\A<\d+-hop>\s+")
 
@@ -159,16 +160,26 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def listed(value: Any) -> list[Any]:
-    """Return a value as a list; a text that is a list, as tables hold one (JSON, or written by Python), as that."""
-    if isinstance(value, str) and value.startswith(("['", '["')) and value.endswith("]"):
-        for parse in (json.loads, ast.literal_eval):
-            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                found = parse(value)
-                if isinstance(found, list):
-                    return found
+def cell_of(value: Any) -> Any:
+    """Return a table's cell; one that holds a list of texts, as JSON or as Python writes it, as that list.
 
-    return _as_list(value)
+    ValueError for a list as NumPy writes it.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if not (text.startswith(("['", '["')) and text.endswith("]")):
+        return text
+
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    # Python would join these texts to one.
+    if _WITHOUT_COMMA.search(text):
+        raise ValueError("a list has no commas, as NumPy writes it: save the table as JSON Lines or Parquet")
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        return ast.literal_eval(text)
+
+    return text
 
 
 def _by_text(value: Any) -> NamedDocument:

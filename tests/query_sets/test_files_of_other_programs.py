@@ -162,10 +162,20 @@ def test_a_column_of_lists_of_ids_can_be_chosen(workspace: Workspace, corpus: st
 
 
 @pytest.mark.parametrize("written", [repr, json.dumps])
-def test_a_cell_of_a_table_may_hold_a_list(workspace: Workspace, corpus: str, tmp_path: Path, written: Any) -> None:
+def test_cells_of_a_table_may_hold_lists(workspace: Workspace, corpus: str, tmp_path: Path, written: Any) -> None:
+    path = tmp_path / "testset.tsv"
     rows = [f"{QUERIES[n]}\t{written([TEXTS[n]])}\tseven" for n in range(N)]
-    (tmp_path / "testset.tsv").write_text("\n".join(["user_input\treference_contexts\treference", *rows, ""]))
-    assert _content(workspace, _imported(workspace, corpus, tmp_path / "testset.tsv")) == ALONE
+    path.write_text("\n".join(["user_input\treference_contexts\treference", *rows, ""]))
+    assert _content(workspace, _imported(workspace, corpus, path)) == ALONE
+
+    rows = [f"{written([QUERIES[n]])}\t{written([TEXTS[n]])}\t{written([TEXTS[NEXT[n]]])}" for n in range(N)]
+    path.write_text("\n".join(["queries\tpos\tneg", *rows, ""]))
+    assert _content(workspace, _imported(workspace, corpus, path)) == MINED
+
+    path.write_text(f"doc_id\tqueries\n100\t{written(['one', 'two'])}\n101\t['three' 'four']\n")
+    done = _imported(workspace, corpus, path)
+    assert [line.queries for line in query_sets.read_queries(workspace, done.query_set.id)] == [["one", "two"]]
+    assert "a list has no commas, as NumPy writes it" in done.rejected[0]
 
 
 def test_a_table_without_a_header(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
