@@ -42,6 +42,7 @@ from cdp.query_sets import store
 from cdp.query_sets.origins import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
 from cdp.query_sets.shapes import (
     LOG_PROBS,
+    SCORES,
     TEXT_FIELDS,
     NamedDocument,
     RowDocuments,
@@ -206,7 +207,7 @@ class _Taken:
         self.positions, self.documents, self.log = positions, documents, log
         # By the document's position in the corpus.
         self.queries: dict[int, dict[str, _Query]] = {}
-        self.n_unknown = self.n_rejected = self.n_not_relevant = self.n_other_text = 0
+        self.n_unknown = self.n_rejected = self.n_not_relevant = self.n_other_text = self.n_of_lines = 0
         # The first 20, in words.
         self.first_rejected: list[str] = []
 
@@ -237,6 +238,7 @@ class _Taken:
                 self._reject(row, UNSTORABLE)
                 continue
 
+            self.n_of_lines += "\n" in query.strip()
             known = of_document.get(text)
             found = of_document.setdefault(text, _Query(score=row.document.score, logprob=logprob))
             before = len(found.negatives)
@@ -245,6 +247,8 @@ class _Taken:
                 name = self.find(passage)
                 if name is None:
                     self._reject(row, f"there is no document {passage.shown}, named as a negative")
+                elif name == document_id:
+                    self._reject(row, "the document that answers the query is named as a negative, too")
                 else:
                     found.negatives.setdefault(name, passage.score)
 
@@ -307,10 +311,14 @@ class _Taken:
         return facts
 
     def notes(self) -> list[str]:
-        """Say how many documents were found by an id alone."""
-        if not self.n_other_text:
-            return []
-        return [f"{self.n_other_text:,} documents were found by their ids; their texts here are others."]
+        """Say how many documents were found by an id alone, and how many queries may be lists of them."""
+        said = []
+        if self.n_other_text:
+            said.append(f"{self.n_other_text:,} documents were found by their ids; their texts here are others.")
+        if self.n_of_lines:
+            said.append(f"Each taken as one query, though of several lines: {self.n_of_lines:,}.")
+
+        return said
 
     def lines(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield one line per document, in the order of the corpus."""
@@ -440,6 +448,7 @@ class _Columns:
         self.headed = self.table and reader != parquet.NAME
         self.grades = Grades(grade_columns(head, options.grade_field, (options.query_field, options.document_field)))
         self.names = list(dict.fromkeys(name for row in head for name in row))
+        self.scores = {name for name in SCORES for row in head if isinstance(row.get(name), list)}
         self._known: dict[tuple[str, ...], tuple[list[str], list[str], str | None]] = {}
 
     def of(self, row: Mapping[str, Any]) -> tuple[list[str], list[str], str | None]:
@@ -477,7 +486,7 @@ class _Columns:
     def notes(self) -> list[str]:
         """How grades were read, and the columns that were not."""
         document, query, text = self.of(dict.fromkeys(self.names))
-        used = {*document[:1], *query[:1], text, *self.grades.columns, NEGATIVES, *LOG_PROBS}
+        used = {*document[:1], *query[:1], text, *self.grades.columns, NEGATIVES, *LOG_PROBS, *self.scores}
         unused = [name for name in self.names if name not in used and not holds_passages(name)]
         said = [self.grades.sentence(), not_taken(unused)]
 

@@ -28,7 +28,7 @@ _DPR = ("positive_ctxs", "hard_negative_ctxs")
 _PYLATE = ("documents", "document_ids", "scores")
 LOG_PROBS = ("logprobs", "log_probs")
 # Of the documents of a row: a teacher's scores, and grades.
-_SCORES, _GRADES = ("label", "scores"), "labels"
+SCORES, _GRADES = ("label", "scores"), "labels"
 # Fields that may hold a document's text, or a list of them, beside a query.
 TEXT_FIELDS = (
     "text",
@@ -75,7 +75,7 @@ class RowDocuments:
 
 def holds_passages(name: str) -> bool:
     """Return True for a column that ``passages_of`` reads."""
-    known = (*_TEVATRON, *_TEVATRON_IDS, *_DPR, *_FLAG_EMBEDDING, *_PYLATE, "positive", *_SCORES, _GRADES)
+    known = (*_TEVATRON, *_TEVATRON_IDS, *_DPR, *_FLAG_EMBEDDING, *_PYLATE, "positive", _GRADES)
     return name in known or bool(_NEGATIVE.fullmatch(name))
 
 
@@ -135,7 +135,7 @@ def _beside_negatives(record: Mapping[str, Any], field: str, named: Callable[[An
     if isinstance(grades, list) and len(grades) == n_positives:
         return _graded(documents, grades)
 
-    scores: list[Any] = next((record[name] for name in _SCORES if isinstance(record.get(name), list)), [])
+    scores: list[Any] = next((record[name] for name in SCORES if isinstance(record.get(name), list)), [])
     if len(scores) == len(documents):
         # The first may be the only one that answers the query: nothing tells a positive from a negative.
         if len(documents) == n_positives > 1:

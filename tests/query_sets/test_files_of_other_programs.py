@@ -221,6 +221,20 @@ def test_the_ids_of_queries_are_not_taken_for_those_of_documents(
     assert done.notes == ("Taken for the document's id: id. If it is the query's own, choose another.",)
 
 
+def test_what_a_row_means_but_does_not_say_is_told(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    path = tmp_path / "theirs.jsonl"
+    write_jsonl(path, [{"query": QUERIES[0], "pos": [TEXTS[0]], "neg": [TEXTS[0], TEXTS[1]]}])
+    done = _imported(workspace, corpus, path)
+    assert _content(workspace, done) == {QUERIES[0]: (IDS[0], [IDS[1]])}
+    assert done.rejected == ("Line 1: the document that answers the query is named as a negative, too.",)
+
+    write_jsonl(path, _rows(lambda n: {"anchor": QUERIES[n], "positive": TEXTS[n], "label": n / 10 + 0.05}))
+    assert "label holds no grades: every row counts as an answer." in _imported(workspace, corpus, path).notes
+
+    write_jsonl(path, [{"doc_id": 100, "query": "1. who?\n2. when?"}])
+    assert _imported(workspace, corpus, path).notes == ("Each taken as one query, though of several lines: 1.",)
+
+
 def test_records_that_argilla_gave_as_a_table(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
     def record(n: int) -> dict[str, Any]:
         answers = {1: ["no"], 2: ["yes", "no"]}.get(n, ["yes"])
