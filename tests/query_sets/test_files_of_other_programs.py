@@ -267,3 +267,10 @@ def test_what_does_not_say_its_document_is_refused(
     with pytest.raises(InputError) as refused:
         _imported(workspace, corpus, tmp_path / "theirs.jsonl")
     assert reason in str(refused.value.hint)
+
+
+def test_lines_of_arrays_have_no_names(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "pairs.jsonl", [[QUERIES[n], TEXTS[n]] for n in range(N)])
+    with pytest.raises(InputError) as refused:
+        _imported(workspace, corpus, tmp_path / "pairs.jsonl")
+    assert "an array has no names" in str(refused.value.hint)
