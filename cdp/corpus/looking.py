@@ -19,6 +19,7 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, get_documents, iter_documents, open_corpus, resolve_corpus
 from cdp.corpus.checks import (
     GUESSES,
+    LONGEST_SHOWN,
     RefusedValueError,
     Rejected,
     beginning,
@@ -102,7 +103,10 @@ class FilePreview:
             lengths.pop(column or "", None)
 
         longest = max(lengths, key=lengths.__getitem__, default=None)
-        return longest if longest is not None and lengths[longest] >= 20 * len(self.rows) else None
+        if longest is None or lengths[longest] < 20 * len(self.rows):
+            return None
+        # The first document of a table without a header is no name.
+        return None if len(longest) > LONGEST_SHOWN or longest.endswith(".") else longest
 
     @property
     def id(self) -> str | None:
@@ -127,7 +131,9 @@ class FilePreview:
     @property
     def document_id(self) -> str | None:
         """In a file of queries: the column with the id of each one's document."""
-        return self.guess((*GUESSES["document"], "_id", "id"))
+        # Beside a text alone, as in BEIR's queries, an id is the query's own.
+        own = ("_id", "id") if self.queries else ()
+        return self.guess((*GUESSES["document"], *own))
 
     @property
     def split(self) -> str | None:

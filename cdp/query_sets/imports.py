@@ -16,10 +16,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from cdp.base.errors import SHOWN_PROBLEMS, InputError, WorkspaceError, nearest
+from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest
 from cdp.base.locks import staging
 from cdp.base.records import Document
-from cdp.base.settings import Config, option
+from cdp.base.settings import Config, altered, option
 from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
 from cdp.corpus import iter_documents, load_documents, load_manifest
 from cdp.corpus.checks import (
@@ -27,8 +27,10 @@ from cdp.corpus.checks import (
     LONGEST_SHOWN,
     LOOKED_THROUGH,
     RefusedValueError,
+    beginning,
     checked_id,
     columns_named,
+    first_of,
     not_taken,
     storable,
 )
@@ -40,10 +42,14 @@ from cdp.query_sets import store
 from cdp.query_sets.origins import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
 from cdp.query_sets.shapes import (
     LOG_PROBS,
+    SCORES,
+    TEXT_FIELDS,
     NamedDocument,
     RowDocuments,
+    cell_of,
     first_value,
     holds_passages,
+    id_or_text,
     log_probability,
     passages_of,
     unfolded,
@@ -201,7 +207,7 @@ class _Taken:
         self.positions, self.documents, self.log = positions, documents, log
         # By the document's position in the corpus.
         self.queries: dict[int, dict[str, _Query]] = {}
-        self.n_unknown = self.n_rejected = self.n_not_relevant = self.n_other_text = 0
+        self.n_unknown = self.n_rejected = self.n_not_relevant = self.n_other_text = self.n_of_lines = 0
         # The first 20, in words.
         self.first_rejected: list[str] = []
 
@@ -232,6 +238,7 @@ class _Taken:
                 self._reject(row, UNSTORABLE)
                 continue
 
+            self.n_of_lines += "\n" in query.strip()
             known = of_document.get(text)
             found = of_document.setdefault(text, _Query(score=row.document.score, logprob=logprob))
             before = len(found.negatives)
@@ -240,6 +247,8 @@ class _Taken:
                 name = self.find(passage)
                 if name is None:
                     self._reject(row, f"there is no document {passage.shown}, named as a negative")
+                elif name == document_id:
+                    self._reject(row, "the document that answers the query is named as a negative, too")
                 else:
                     found.negatives.setdefault(name, passage.score)
 
@@ -254,15 +263,18 @@ class _Taken:
     def find(self, passage: NamedDocument) -> str | None:
         """Return the id of the document that has this text, or else this id; None where there is none."""
         named = passage.id if passage.id in self.positions else None
-        if not passage.text:
+        if not passage.text or (named is not None and passage.id == passage.text):
             return named
+
         by_text, text_of = self._texts
-        text = _text_hash(passage.text)
-        if named is not None and text in text_of[self.positions[named]]:
+        texts = [_text_hash(f"{passage.title} {passage.text}"), _text_hash(passage.text)]
+        if named is not None and set(texts) & set(text_of[self.positions[named]]):
             return named
+
         # An id of one collection may be that of another document in this one: the text says which is meant.
-        self.n_other_text += named is not None and text not in by_text
-        return by_text.get(text, named)
+        found = next((by_text[text] for text in texts if text in by_text), None)
+        self.n_other_text += named is not None and found is None
+        return found or named
 
     @cached_property
     def _texts(self) -> tuple[dict[int, str], list[tuple[int, int]]]:
@@ -299,10 +311,14 @@ class _Taken:
         return facts
 
     def notes(self) -> list[str]:
-        """Say how many documents were found by an id alone."""
-        if not self.n_other_text:
-            return []
-        return [f"{self.n_other_text:,} documents were found by their ids; their texts here are others."]
+        """Say how many documents were found by an id alone, and how many queries may be lists of them."""
+        said = []
+        if self.n_other_text:
+            said.append(f"{self.n_other_text:,} documents were found by their ids; their texts here are others.")
+        if self.n_of_lines:
+            said.append(f"Each taken as one query, though of several lines: {self.n_of_lines:,}.")
+
+        return said
 
     def lines(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield one line per document, in the order of the corpus."""
@@ -332,7 +348,9 @@ class _Taken:
         if 0 < self.n_unknown == self.n_rejected:
             message = f"None of the {self.n_rejected} rows belongs to a document of {corpus_id}."
 
-        hint = " ".join(self.first_rejected[:3]) or "The file is empty."
+        # One line for each reason.
+        reasons = {reason.partition(": ")[2]: reason for reason in reversed(self.first_rejected)}
+        hint = " ".join([*reversed(reasons.values())][:3]) or "The file is empty."
         return InputError(message, hint=hint, file=source)
 
     def _reject(self, row: QueryRow, reason: str) -> None:
@@ -353,13 +371,19 @@ class ImportOptions(Config):
     query_field: str | None = option(
         None,
         "The field or column with the query (in JSON also a list of queries); auto tries queries, query, questions, "
-        "question, text. A query needs no id: the first one of document d becomes d-1.",
+        "question, anchor, user_input, text. A query needs no id: the first one of document d becomes d-1.",
     )  # fmt: skip
     document_field: str | None = option(
         None,
-        "The field or column with the id of the document that a query is for; auto tries document_id, doc_id, docid, "
-        "corpus-id, corpus_id, _id, id, pid.",
+        "The field or column with the id or the text of the document that a query is for, or a list of them; auto "
+        "tries document_id, doc_id, docid, corpus-id, corpus_id, pid, then texts (text, passage, context …), _id, id.",
     )  # fmt: skip
+    header: bool = altered(
+        ReadOptions,
+        "header",
+        help="Whether the first row of a CSV or TSV file names the columns. Without, the columns are called 1, 2, 3 …, "
+        "and those of query and document have to be chosen.",
+    )
     grade_field: str | None = option(
         None,
         "The field or column with the grade of the judgment: numbers, yes/no, true/false, relevant/not relevant. Rows "
@@ -378,13 +402,18 @@ class ImportOptions(Config):
     licence: str = option("", "The licence of the queries, such as CC BY-NC-SA 4.0.")
 
     def check(self) -> None:
+        if not (self.header or (self.query_field and self.document_field)):
+            raise ConfigError(
+                "A table without a header has no names of columns.",
+                hint="Choose the columns of query and document by their numbers: 1, 2, 3 ….",
+            )
         check_encoding(self.encoding)
         check_origin(self.origin, self.model, self.prompt)
 
 
-# Also where a query may stand, and a document's id.
-DOCUMENT_FIELDS = (*GUESSES["document"], "_id", "id", "pid")
-QUERY_FIELDS = (*GUESSES["question"], "anchor", "text")
+# Also where a query may stand, and a document's id: one that may be the query's own, too.
+OWN_ID = ("_id", "id")
+QUERY_FIELDS = (*GUESSES["question"], "anchor", "query_text", "user_input", "text")
 NEGATIVES = "negatives"
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet")
 # Rows from which the columns of a file are taken.
@@ -414,24 +443,37 @@ class QueryRow:
 class _Columns:
     """Which fields of a file's rows hold what, by the names in each row: JSON objects need not have the same."""
 
-    def __init__(self, head: Sequence[Mapping[str, Any]], options: ImportOptions, table: bool) -> None:
-        self.options, self.table = options, table
+    def __init__(self, head: Sequence[Mapping[str, Any]], options: ImportOptions, reader: str) -> None:
+        self.options, self.table = options, reader != "jsonl"
+        self.headed = self.table and reader != parquet.NAME
         self.grades = Grades(grade_columns(head, options.grade_field, (options.query_field, options.document_field)))
         self.names = list(dict.fromkeys(name for row in head for name in row))
-        self._known: dict[tuple[str, ...], tuple[list[str], list[str]]] = {}
+        self.scores = {name for name in SCORES for row in head if isinstance(row.get(name), list)}
+        self._known: dict[tuple[str, ...], tuple[list[str], list[str], str | None]] = {}
 
-    def of(self, row: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-        """The fields of a row that may hold the document's id, and those that may hold the query."""
+    def of(self, row: Mapping[str, Any]) -> tuple[list[str], list[str], str | None]:
+        """The fields of a row that may hold the document's id, those that may hold the query, and that with the
+        document's text (or, where it was chosen, either)."""
         names = tuple(row)
         if names not in self._known:
             if len(self._known) > LOOKED_AT:
                 self._known = {}
-            document, query = self.options.document_field, self.options.query_field
-            self._known[names] = (
-                self._named(document, DOCUMENT_FIELDS, query, names),
-                self._named(query, QUERY_FIELDS, document, names),
-            )
+            self._known[names] = self._roles(names)
         return self._known[names]
+
+    def _roles(self, names: Sequence[str]) -> tuple[list[str], list[str], str | None]:
+        document, query = self.options.document_field, self.options.query_field
+        asked = self._named(query, QUERY_FIELDS, document, names)
+        ids = self._named(document, GUESSES["document"], query, names)
+        if document or ids:
+            return ids, asked, ids[0] if document else None
+
+        texts = columns_named([name for name in names if name not in asked[:1]], TEXT_FIELDS)
+        if texts:
+            return [], asked, texts[0]
+        # BEIR's queries have an id of their own beside the text.
+        own = [] if asked and asked[:1] == columns_named(names, ("text",)) else OWN_ID
+        return self._named(None, own, query, names), asked, None
 
     def _named(self, field: str | None, guesses: Sequence[str], other: str | None, names: Sequence[str]) -> list[str]:
         """The field that was chosen, in a table in any case; else the guesses that are there, less the other field."""
@@ -443,16 +485,24 @@ class _Columns:
 
     def notes(self) -> list[str]:
         """How grades were read, and the columns that were not."""
-        document, query = self.of(dict.fromkeys(self.names))
-        used = {*document[:1], *query[:1], *self.grades.columns, NEGATIVES, *LOG_PROBS}
+        document, query, text = self.of(dict.fromkeys(self.names))
+        used = {*document[:1], *query[:1], text, *self.grades.columns, NEGATIVES, *LOG_PROBS, *self.scores}
         unused = [name for name in self.names if name not in used and not holds_passages(name)]
-        return list(filter(None, [self.grades.sentence(), not_taken(unused)]))
+        said = [self.grades.sentence(), not_taken(unused)]
+
+        guessed = self.options.document_field is None and not any(map(holds_passages, self.names))
+        if guessed and columns_named(document[:1], OWN_ID):
+            said.append(f"Taken for the document's id: {document[0]}. If it is the query's own, choose another.")
+        if scores := columns_named(unused, GUESSES["grade"]):
+            said.append(f"{scores[0]} holds no grades: every row counts as an answer.")
+
+        return list(filter(None, said))
 
 
 def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = None) -> Iterator[QueryRow]:
     """The rows of a file, streamed; at the end what is said of them goes to ``notes``."""
     given = {"id_field": options.document_field, "text_field": options.query_field, "encoding": options.encoding}
-    read = ReadOptions.from_dict(given)
+    read = ReadOptions.from_dict({**given, "header": options.header})
     reader = format_of(source, read)
     assert isinstance(reader, RowFormat)
     # Parquet's reader of documents takes the columns of documents alone.
@@ -464,7 +514,7 @@ def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = 
 
     rows = itertools.chain.from_iterable(map(unfolded, given_rows))
     head = list(itertools.islice(rows, LOOKED_AT))
-    columns = _Columns([row.values for row in head if isinstance(row, Row)], options, reader.name != "jsonl")
+    columns = _Columns([row.values for row in head if isinstance(row, Row)], options, reader.name)
     for row in itertools.chain(head, rows):
         if isinstance(row, BadRow):
             yield QueryRow(row.line or 0, reason=f"{row.kind} ({row.reason})")
@@ -477,10 +527,19 @@ def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = 
 
 def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator[QueryRow]:
     """Yield what a line says: a row, or one for each document that it holds as an answer."""
+    _, _, field = columns.of(record)
     try:
-        held = None if columns.options.document_field else passages_of(record)
+        if columns.headed:
+            record = {name: cell_of(value) for name, value in record.items()}
+        held = passages_of(record, field, chosen=columns.options.document_field is not None)
     except ValueError as error:
         yield QueryRow(number, reason=str(error))
+        return
+
+    queries = first_value(record, columns.of(record)[1], missing=())
+    if held and len(held.positives) > 1 and isinstance(queries, list) and len(queries) > 1:
+        # A whole table in one object, column by column.
+        yield QueryRow(number, reason="it has many queries and many documents: save a row for each query")
         return
 
     for document in held.positives if held else [_document(record, columns)]:
@@ -492,14 +551,15 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
 
 def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument | str:
     """Return the document that a line names by its id, or the reason why it names none."""
-    fields, _ = columns.of(record)
+    fields, _, _ = columns.of(record)
     document_id = first_value(record, fields, missing=(None, ""))
     if document_id is None:
-        return f"there is no document id ({_looked_for(columns.options.document_field, DOCUMENT_FIELDS, record)})"
-    if isinstance(document_id, str) and columns.table:
-        return NamedDocument(document_id.strip())
+        looked = _looked_for(columns.options.document_field, record, columns)
+        if not fields and columns_named(tuple(record), OWN_ID):
+            looked += "; projects add reads a BEIR folder, whose qrels name them"
+        return f"there is no document id ({looked})"
     if isinstance(document_id, str):
-        return NamedDocument(document_id)
+        return NamedDocument(document_id.strip() if columns.table else document_id)
 
     try:
         return NamedDocument(checked_id(document_id, ""))
@@ -510,35 +570,37 @@ def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument | s
 def _row(
     number: int, document: NamedDocument, held: RowDocuments | None, record: Mapping[str, Any], columns: _Columns
 ) -> QueryRow:
-    _, query_fields = columns.of(record)
+    _, query_fields, _ = columns.of(record)
     queries = first_value(record, query_fields, missing=())
     if isinstance(queries, str):
         queries = [queries]
 
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
-        looked = _looked_for(columns.options.query_field, QUERY_FIELDS, record)
+        looked = _looked_for(columns.options.query_field, record, columns)
         return QueryRow(number, document, reason=f"there is no query, a text or a list of texts ({looked})")
 
     row = QueryRow(number, document, tuple(queries), logprobs=log_probability(record, len(queries)))
-    if held:
-        return dataclasses.replace(row, negatives=(held.negatives,) * len(queries))
-
     grade = columns.grades.of(record)
     if grade is None:
         return QueryRow(number, document, reason=f"no grade in {' or '.join(columns.grades.columns)}: {A_GRADE}")
-
     try:
         negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
     except ValueError as error:
         return QueryRow(number, document, reason=str(error))
 
+    if held and held.negatives:
+        own = negatives or ((),) * len(queries)
+        negatives = tuple((*held.negatives, *each) for each in own)
+
     return dataclasses.replace(row, negatives=negatives, relevant=grade > 0)
 
 
-def _looked_for(chosen: str | None, fields: Sequence[str], record: Mapping[str, Any]) -> str:
-    """``one of query, text …``, or of a field that the user chose ``field qery; did you mean query?``."""
+def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns) -> str:
+    """``choose its field among a, b``, or of a field that the user chose ``field qery; did you mean query?``."""
     if chosen is None:
-        return f"one of {', '.join(fields[:8])} …"
+        shown = [beginning(name, LONGEST_SHOWN) for name in itertools.islice(record, LOOKED_THROUGH)]
+        header = "; or say that the first row is no header" if columns.headed else ""
+        return f"choose its field among {first_of(shown, 10)}{header}"
     if chosen in record:
         return f"field {chosen}"
 
@@ -566,7 +628,7 @@ def _negatives(value: Any, n_queries: int) -> tuple[tuple[NamedDocument, ...], .
 def _ids(value: list[Any]) -> tuple[NamedDocument, ...]:
     if {dict, list} & set(map(type, value)):
         raise ValueError(f'"{NEGATIVES}" is no list of document ids')
-    return tuple(map(NamedDocument, map(str, value)))
+    return tuple(map(id_or_text, map(str, value)))
 
 
 def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[QueryRow]:
@@ -583,7 +645,8 @@ def read_path(path: Path, options: ImportOptions, notes: list[str] | None = None
     if path.is_dir() or source.suffix not in SUFFIXES:
         raise InputError(
             "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz), and from .parquet.",
-            hint="A folder in BEIR layout is added with its documents: projects add PATH.",
+            hint="A folder in BEIR layout is added with its documents: projects add PATH. Of one that save_to_disk of "
+            "datasets wrote, save the split to a file: .to_parquet(FILE).",
             file=path,
         )
     return file_rows(source, options, notes)

@@ -1,4 +1,4 @@
-"""Rows of others' training files: Tevatron, FlagEmbedding, PyLate, anchor/positive, LlamaIndex, Argilla, InPars.
+"""Rows of others' training files: Tevatron, DPR, FlagEmbedding, PyLate, anchor/positive, LlamaIndex, Argilla, SQuAD.
 
 They name documents by their texts, or by passages with id and text. What is read here is one row; ``imports`` finds the
 documents, and counts what it cannot find.
@@ -6,37 +6,60 @@ documents, and counts what it cannot find.
 
 from __future__ import annotations
 
+import ast
+import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cdp.corpus.checks import RefusedValueError, checked_id
+from cdp.corpus.grades import grade_of
 from cdp.corpus.readers import BadRow, Row
 
 # Fields that hold documents (or what is known of them) in place of an id.
 _NEGATIVE = re.compile(r"negative(?:_\d+)?")
 _FLAG_EMBEDDING = ("pos", "neg", "pos_id", "neg_id", "pos_scores", "neg_scores")
 _TEVATRON = ("positive_passages", "negative_passages")
+_TEVATRON_IDS = ("positive_document_ids", "negative_document_ids")
+_DPR = ("positive_ctxs", "hard_negative_ctxs")
 _PYLATE = ("documents", "document_ids", "scores")
 LOG_PROBS = ("logprobs", "log_probs")
-# An anchor's documents, then a teacher's scores of them.
-_LABEL = "label"
+# Of the documents of a row: a teacher's scores, and grades.
+SCORES, _GRADES = ("label", "scores"), "labels"
+# Fields that may hold a document's text, or a list of them, beside a query.
+TEXT_FIELDS = (
+    "text",
+    "passage",
+    "document",
+    "docs",
+    "content",
+    "contents",
+    "context",
+    "contexts",
+    "reference_contexts",
+)
+_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
+# What ragas puts before the texts of a question over several documents.
+_HOP = re.compile(r"\A<\d+-hop>\s+")
 
 
 class NamedDocument(NamedTuple):
-    """A document as a file names it: by its id, its text, or both; ``score`` is a teacher's."""
+    """A document as a file names it: by its id, its text, or both (or by one value that is either); ``score`` is a
+    teacher's. A title stands before the text or not."""
 
     id: str = ""
     text: str = ""
     score: float | None = None
+    title: str = ""
 
     @property
     def shown(self) -> str:
         """The id, and the beginning of the text."""
-        if not self.text:
-            return repr(self.id)
+        if not self.text or self.id == self.text:
+            return repr(self.id[:80])
 
         text = f"with the text {self.text[:40]!r}"
         return f"{self.id!r} {text}" if self.id else text
@@ -52,49 +75,126 @@ class RowDocuments:
 
 def holds_passages(name: str) -> bool:
     """Return True for a column that ``passages_of`` reads."""
-    return name in (*_TEVATRON, *_FLAG_EMBEDDING, *_PYLATE, "positive", _LABEL) or bool(_NEGATIVE.fullmatch(name))
+    known = (*_TEVATRON, *_TEVATRON_IDS, *_DPR, *_FLAG_EMBEDDING, *_PYLATE, "positive", _GRADES)
+    return name in known or bool(_NEGATIVE.fullmatch(name))
 
 
-def passages_of(record: Mapping[str, Any]) -> RowDocuments | None:
-    """Return the documents that a row holds by text; None where it holds none. ValueError for another shape."""
+def passages_of(record: Mapping[str, Any], field: str | None = None, chosen: bool = False) -> RowDocuments | None:
+    """Return the documents that a row holds in a trainer's fields or, by text, in ``field``; None where it holds none.
+
+    A field that was ``chosen`` goes before all others, and may hold ids as well. ValueError for another shape.
+    """
+    found = None if chosen else _of_trainers(record)
+    if found is None and field and record.get(field) not in (None, ""):
+        found = _beside_negatives(record, field, id_or_text if chosen else _by_text)
+
+    if found is not None and not found.positives:
+        raise ValueError("no document answers the query")
+
+    return found
+
+
+def _of_trainers(record: Mapping[str, Any]) -> RowDocuments | None:
+    """Return the documents in the fields of a trainer; None where there are no such fields."""
     if _TEVATRON[0] in record:
         positives, negatives = _passages(record, _TEVATRON[0]), _passages(record, _TEVATRON[1])
+    elif _TEVATRON_IDS[0] in record:
+        positives, negatives = ([NamedDocument(_id(id)) for id in _list(record, name)] for name in _TEVATRON_IDS)
+    elif _DPR[0] in record:
+        # Their scores are those of a first search, and no teacher's.
+        positives, negatives = ([one._replace(score=None) for one in _passages(record, name)] for name in _DPR)
     elif isinstance(record.get("pos"), list):
+        if isinstance(record.get("query"), list):
+            raise ValueError('"query" is a list beside "pos": leave out the instruction, or join it with the query')
         positives, negatives = _texts(record, "pos"), _texts(record, "neg")
     elif isinstance(record.get(_PYLATE[0]), list):
         # A file of PyLate ranks documents by their scores alone; in ours the first one is the query's own.
         found = _in_parallel(*(_list(record, name) for name in _PYLATE))
         positives, negatives = found[:1], found[1:]
     elif isinstance(record.get("positive"), str | list):
-        positives, negatives = _beside_negatives(record)
+        return _beside_negatives(record, "positive", _by_text)
     else:
         return None
-
-    if not positives:
-        raise ValueError("no document answers the query")
 
     return RowDocuments(positives, negatives)
 
 
-def _beside_negatives(record: Mapping[str, Any]) -> tuple[list[NamedDocument], list[NamedDocument]]:
-    """Return the documents of ``positive``, and of ``negative``, ``negative_1`` …; ``label`` scores all of them."""
-    positives = _as_list(record["positive"])
-    names = sorted(filter(_NEGATIVE.fullmatch, record), key=lambda name: (len(name), name))
-    texts = list(positives)
-    for name in names:
+def _beside_negatives(record: Mapping[str, Any], field: str, named: Callable[[Any], NamedDocument]) -> RowDocuments:
+    """Return the documents of ``field``, and of ``negative``, ``negative_1`` ….
+
+    ``label`` or ``scores`` hold a teacher's scores of all of them. ``labels`` hold grades of a list, as of
+    ``mine_hard_negatives(output_format="labeled-list")``: those of 0 and below are its negatives.
+    """
+    documents = list(map(named, _as_list(record[field])))
+    n_positives = len(documents)
+    for name in sorted(filter(_NEGATIVE.fullmatch, record), key=lambda name: (len(name), name)):
         if record[name] not in (None, ""):
-            texts += _as_list(record[name])
+            documents += map(named, _as_list(record[name]))
 
-    scores = record.get(_LABEL)
-    if not isinstance(scores, list):
-        scores = []
+    grades = record.get(_GRADES)
+    if isinstance(grades, list) and len(grades) == n_positives:
+        return _graded(documents, grades)
 
-    found = _in_parallel(texts, [], scores)
-    return found[: len(positives)], found[len(positives) :]
+    scores: list[Any] = next((record[name] for name in SCORES if isinstance(record.get(name), list)), [])
+    if len(scores) == len(documents):
+        # The first may be the only one that answers the query: nothing tells a positive from a negative.
+        if len(documents) == n_positives > 1:
+            raise ValueError("scores of several documents do not say which of them answer the query")
+        documents = [one._replace(score=_number(score)) for one, score in zip(documents, scores, strict=True)]
+
+    return RowDocuments(documents[:n_positives], documents[n_positives:])
+
+
+def _graded(documents: Sequence[NamedDocument], grades: Sequence[Any]) -> RowDocuments:
+    """Divide the first documents by their grades; those without one are negatives."""
+    known = list(map(grade_of, grades))
+    if None in known:
+        raise ValueError(f'"{_GRADES}" holds what is no grade')
+
+    positives = [one for one, grade in zip(documents, known, strict=False) if grade and grade > 0]
+    negatives = [one for one, grade in zip(documents, known, strict=False) if not grade or grade <= 0]
+    return RowDocuments(positives, [*negatives, *documents[len(known) :]])
 
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
+
+
+def cell_of(value: Any) -> Any:
+    """Return a table's cell; one that holds a list of texts, as JSON or as Python writes it, as that list.
+
+    ValueError for a list as NumPy writes it.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if not (text.startswith(("['", '["')) and text.endswith("]")):
+        return text
+
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    # Python would join these texts to one.
+    if _WITHOUT_COMMA.search(text):
+        raise ValueError("a list has no commas, as NumPy writes it: save the table as JSON Lines or Parquet")
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        return ast.literal_eval(text)
+
+    return text
+
+
+def _by_text(value: Any) -> NamedDocument:
+    return NamedDocument(text=_HOP.sub("", _text(value)))
+
+
+def id_or_text(value: Any) -> NamedDocument:
+    """Return a document that one value names, by its id or its text. ValueError for what is neither."""
+    if not isinstance(value, str):
+        if not _id(value):
+            raise ValueError("the document id is neither text nor a number")
+        return NamedDocument(_id(value))
+
+    text = _HOP.sub("", value)
+    return NamedDocument(value if text == value else "", text)
 
 
 def log_probability(record: Mapping[str, Any], n_queries: int) -> tuple[float | None, ...]:
@@ -121,16 +221,53 @@ def first_value(record: Mapping[str, Any], names: Iterable[str], missing: Sequen
 
 
 def unfolded(row: Row | BadRow) -> Iterator[Row | BadRow]:
-    """Yield a row as it is, that of a record of Argilla with its fields side by side; of a question set of LlamaIndex,
-    which is one object, a row per query."""
+    """Yield a row as it is, that of a record of Argilla with its fields side by side; of an object that holds many
+    (a question set or examples of LlamaIndex, the paragraphs of SQuAD), a row per query."""
     if isinstance(row, BadRow):
         yield row
+    elif _within(row.values):
+        yield from (Row(number, values) for number, values in enumerate(_inner(row.values), start=1))
     elif isinstance(row.values.get("relevant_docs"), dict) and isinstance(row.values.get("queries"), dict):
         yield from _question_set(row.values)
     elif isinstance(row.values.get("fields"), dict):
-        yield _argilla(row)
+        yield _argilla(
+            row, {"id": row.values.get("id"), **_mapping(row.values.get("metadata")), **row.values["fields"]}
+        )
+    elif any(name.endswith(_RESPONSES) for name in row.values):
+        yield _argilla(row, row.values)
     else:
         yield row
+
+
+# Objects within objects: of SQuAD, from the outermost to the innermost; of LlamaIndex's LabelledRagDataset.
+_OBJECTS = ("data", "paragraphs", "qas", "examples")
+# A column of Argilla's `to_datasets`: all answers to one question.
+_RESPONSES = ".responses"
+
+
+def _within(values: Mapping[str, Any]) -> str | None:
+    """Return the field that holds the objects of a row without a query, if there is one."""
+    if "query" in values or "question" in values:
+        return None
+
+    for name in _OBJECTS:
+        held = values.get(name)
+        if isinstance(held, list) and held and all(isinstance(one, dict) for one in held):
+            return name
+
+    return None
+
+
+def _inner(values: Mapping[str, Any], deepest: int = len(_OBJECTS)) -> Iterator[Mapping[str, Any]]:
+    """Yield the innermost objects, each with the fields of those around it."""
+    name = _within(values) if deepest else None
+    if name is None:
+        yield values
+        return
+
+    around = {field: value for field, value in values.items() if field != name}
+    for one in values[name]:
+        yield from _inner({**around, **one}, deepest - 1)
 
 
 def _question_set(values: Mapping[str, Any]) -> Iterator[Row]:
@@ -144,15 +281,17 @@ def _question_set(values: Mapping[str, Any]) -> Iterator[Row]:
         yield Row(number, {"query": query, _TEVATRON[0]: passages})
 
 
-def _argilla(row: Row) -> Row | BadRow:
-    """Fields, metadata and the answer to each question, which people gave as one."""
+def _argilla(row: Row, fields: Mapping[str, Any]) -> Row | BadRow:
+    """Return a record's fields with the answer to each question, which people gave as one."""
     values = row.values
     if values.get("status") == "discarded":
         return BadRow(row.line, "discarded", "a record that was discarded in Argilla")
 
-    flat = {"id": values.get("id"), **_mapping(values.get("metadata")), **_mapping(values.get("fields"))}
-    for question, answers in _mapping(values.get("responses")).items():
-        given = [answer.get("value") for answer in answers or () if isinstance(answer, dict)]
+    flat = dict(fields)
+    responses = _mapping(values.get("responses"))
+    responses = {**responses, **{n.removesuffix(_RESPONSES): values[n] for n in values if n.endswith(_RESPONSES)}}
+    for question, answers in responses.items():
+        given = [answer.get("value") if isinstance(answer, dict) else answer for answer in answers or ()]
         if not given:
             continue
         if given.count(given[0]) < len(given):
@@ -181,8 +320,9 @@ def _passages(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
 def _passage(value: Any) -> NamedDocument:
     if not isinstance(value, dict):
         raise ValueError("a passage is no object with docid and text")
-    text = f"{_text(value.get('title') or '')} {_text(value.get('text') or '')}".strip()
-    return NamedDocument(_id(value.get("docid")), text, _number(value.get("score")))
+    title, text = (_text(value.get(name) or "").strip() for name in ("title", "text"))
+    id = first_value(value, ("docid", "passage_id", "psg_id"), missing=(None, ""))
+    return NamedDocument(_id(id), text, _number(value.get("score")), title)
 
 
 def _texts(record: Mapping[str, Any], name: str) -> list[NamedDocument]:

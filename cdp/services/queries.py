@@ -137,9 +137,10 @@ def of_people(workspace: Workspace, corpus: str, document_id: str) -> Preview | 
 
 
 @access.reads
-def examine(workspace: Workspace, path: str | Path, encoding: str = "") -> FilePreview:
+def examine(workspace: Workspace, path: str | Path, encoding: str = "", header: bool = True) -> FilePreview:
     """Return the first rows of a file of queries, with the role that each column seems to have. Nothing is stored."""
-    return look(permission.to_read(workspace, path), ReadOptions.from_dict({"encoding": encoding or AUTO}))
+    numbered = {} if header else {"header": False, "text_field": "1"}
+    return look(permission.to_read(workspace, path), ReadOptions.from_dict({"encoding": encoding or AUTO, **numbered}))
 
 
 @access.writes

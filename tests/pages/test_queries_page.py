@@ -153,6 +153,24 @@ def test_queries_are_imported_from_the_columns_that_are_chosen(
     assert "Columns that were not taken: text." in said
 
 
+def test_columns_of_a_table_without_a_header_are_chosen_by_their_numbers(
+    open_page: Open, filled: Workspace, tmp_path: Path
+) -> None:
+    path = tmp_path / "predicted.tsv"
+    path.write_text("lighthouse\twho keeps the lamp?\nbakery\twho sells bread?\n", encoding="utf-8")
+    at = open_page("queries")
+    at.segmented_control(key="queries_way").set_value("Path on this server").run()
+    at.checkbox(key="queries_read_header").uncheck().run()
+    at.text_input(key="queries_path").set_value(str(path)).run()
+    for name, column in (("Queries", "2"), ("Document ID", "1")):
+        {box.label: box for box in at.selectbox}[name].set_value(column).run()
+    at.button(key="queries_add").click().run()
+    assert not at.exception
+    assert not at.error
+    imported = next(q for q in queries.list_query_sets(filled) if q.name == "predicted")
+    assert ("lighthouse", ["who keeps the lamp?"]) in queries.page(filled, imported.id)
+
+
 def test_what_people_wrote_stands_beside_the_methods_with_content_words_in_bold(
     filled: Workspace, open_page: Open, tmp_path: Path
 ) -> None:

@@ -81,7 +81,9 @@ def test_a_similarity_is_no_grade_and_unused_columns_are_named(
     path.write_text("query,doc_id,score,source\nhow high?,d1,0.83,log\nhow loud?,d2,0,log\n", encoding="utf-8")
     done = import_queries(path, workspace, corpus.id)
     assert pairs(workspace, done) == TWO
-    assert done.notes == ("Columns that were not taken: score, source.",)
+    assert done.notes == (
+        "Columns that were not taken: score, source.", "score holds no grades: every row counts as an answer."
+    )  # fmt: skip
     with pytest.raises(InputError, match="1 judged not relevant") as refused:
         import_queries(path, workspace, corpus.id, options=ImportOptions(grade_field="score"))
     assert "Line 2: no grade in score" in refused.value.hint

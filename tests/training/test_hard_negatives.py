@@ -105,8 +105,8 @@ def test_an_import_with_negatives_keeps_them_and_counts_what_leads_nowhere(
 ) -> None:
     query_set = imported(workspace, corpus, tmp_path, LINES)
     manifest = read_json(workspace.query_set(query_set) / "manifest.json")
-    assert manifest["parameters"] == {"hard_negatives": 4}
-    assert manifest["n_failures"] == 3  # an empty query, an unknown negative, lists that do not match
+    assert manifest["parameters"] == {"hard_negatives": 3}
+    assert manifest["n_failures"] == 4  # an empty query, an unknown negative, its own document, lists that do not match
     plain = load_pairs(workspace, query_set)
     pairs = with_negatives(plain, workspace, 2)
     assert pairs.query_ids == ["d0-1", "d0-2", "d1-1", "d2-1"]

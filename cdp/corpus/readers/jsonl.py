@@ -168,6 +168,8 @@ def _entries(opened: Text, source: Source) -> Iterator[Row | BadRow]:
         except (ValueError, RecursionError) as error:
             line = array.lines + error.lineno if isinstance(error, json.JSONDecodeError) else None
             hint = "Is the file whole? Of JSON Lines, one object per line, only the broken line would be lost."
+            if "Extra data" in str(error):
+                hint = "A row for each line is an object with named fields: an array has no names."
             problem = f"The JSON array cannot be read: {_problem(error)}."
             raise InputError(problem, hint=hint, file=source.name, line=line) from None
 

@@ -54,7 +54,7 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
 
         if uploads or path:
             with frame.guarded(), forms.opened(workspace, uploads, path) as (file, _):
-                seen = queries.examine(workspace, file, chosen.get("encoding", ""))
+                seen = queries.examine(workspace, file, chosen.get("encoding", ""), chosen.get("header", True))
                 columns.rows(seen)
                 guessed = dict(zip(OF_QUERIES, (seen.asked, seen.document_id, seen.grade), strict=True))
                 chosen |= columns.dropdowns(ImportOptions, seen, OF_QUERIES, guessed, "queries_read")

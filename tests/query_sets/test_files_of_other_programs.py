@@ -1,0 +1,276 @@
+"""Files as other programs write them: each query comes with its own document, negatives and scores, or is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cdp import query_sets
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.workspace import Workspace, write_json, write_jsonl
+from cdp.corpus import ReadOptions, read_documents, store
+from cdp.query_sets import ImportedQueries, ImportOptions, import_queries
+from cdp.services import adding
+
+N = 5
+TEXTS = [f"Text number {n} tells of subject {7 * n}." for n in range(N)]
+TITLES = [f"Title {n}" for n in range(N)]
+QUERIES = [f"what is subject {7 * n}?" for n in range(N)]
+# Of the documents. Those of others' queries begin in their midst, so that one of a query is that of another's document.
+IDS = [str(100 + n) for n in range(N)]
+OWN = [103 + n for n in range(N)]
+NEXT = [(n + 1) % N for n in range(N)]
+
+
+@pytest.fixture
+def corpus(workspace: Workspace, tmp_path: Path) -> str:
+    documents = tmp_path / "documents.jsonl"
+    write_jsonl(documents, [{"_id": IDS[n], "title": TITLES[n], "text": TEXTS[n]} for n in range(N)])
+    with read_documents(documents) as result:
+        return store(result, "numbered", workspace).id
+
+
+def _rows(make: Any) -> list[Any]:
+    return [make(n) for n in range(N)]
+
+
+def _passage(n: int, **more: Any) -> dict[str, Any]:
+    return {"title": TITLES[n], "text": TEXTS[n], **more}
+
+
+def _with_dpr(n: int) -> dict[str, Any]:
+    first = {"score": 1000, "title_score": 1, "passage_id": IDS[n]}
+    return {
+        "dataset": "nq", "question": QUERIES[n], "answers": ["seven"],
+        "positive_ctxs": [_passage(n, **first)], "negative_ctxs": [_passage(0)],
+        "hard_negative_ctxs": [_passage(NEXT[n], score=12.5, psg_id=IDS[NEXT[n]])],
+    }  # fmt: skip
+
+
+ROWS: dict[str, list[Any]] = {
+    "dpr": _rows(_with_dpr),
+    "contriever, without ids and titles": _rows(
+        lambda n: {"question": QUERIES[n], "positive_ctxs": [{"title": "", "text": TEXTS[n]}],
+                   "hard_negative_ctxs": [{"text": TEXTS[NEXT[n]]}]}
+    ),
+    "tevatron 2": _rows(
+        lambda n: {"query_id": OWN[n], "query_text": QUERIES[n], "query_image": None,
+                   "positive_document_ids": [IDS[n]], "negative_document_ids": [IDS[NEXT[n]]]}
+    ),
+    "labeled-list": _rows(
+        lambda n: {"anchor": QUERIES[n], "positive": [TEXTS[n], TEXTS[NEXT[n]]], "labels": [1, 0]}
+    ),
+    "listwise": _rows(lambda n: {"query": QUERIES[n], "docs": [TEXTS[NEXT[n]], TEXTS[n]], "labels": [0, 3]}),
+    "contrastors": _rows(
+        lambda n: {"query": QUERIES[n], "document": TEXTS[n], "negatives": [TEXTS[NEXT[n]]], "metadata": {"o": {}}}
+    ),
+}  # fmt: skip
+
+WITHOUT_NEGATIVES: dict[str, list[Any]] = {
+    "squad, ids of questions": _rows(
+        lambda n: {"id": OWN[n], "title": TITLES[n], "context": TEXTS[n], "question": QUERIES[n], "answers": {}}
+    ),
+    "swim-ir": _rows(lambda n: {"_id": IDS[n], "lang": "en", "query": QUERIES[n], "text": TEXTS[n]}),
+    "ragas": _rows(
+        lambda n: {"user_input": QUERIES[n], "reference_contexts": [f"<1-hop>\n\n{TEXTS[n]}"], "reference": "seven"}
+    ),
+    "ragas 0.1": _rows(lambda n: {"question": QUERIES[n], "contexts": [TEXTS[n]], "ground_truth": "seven"}),
+    "labeled-pair": [
+        {"anchor": QUERIES[n], "positive": TEXTS[at], "label": int(at == n)} for n in range(N) for at in (n, NEXT[n])
+    ],
+    "squad, nested": [
+        {"version": "2.0", "data": [{"title": TITLES[n], "paragraphs": [
+            {"context": TEXTS[n], "qas": [{"id": OWN[n], "question": QUERIES[n]}]}]} for n in range(N)]}
+    ],
+    "examples of llamaindex": [
+        {"examples": _rows(lambda n: {"query": QUERIES[n], "reference_contexts": [TEXTS[n]], "reference_answer": "7"})}
+    ],
+}  # fmt: skip
+
+
+def _imported(workspace: Workspace, corpus: str, path: Path, **options: Any) -> ImportedQueries:
+    return import_queries(path, workspace, corpus, options=ImportOptions(**options))
+
+
+def _content(workspace: Workspace, done: ImportedQueries) -> dict[str, tuple[str, list[str]]]:
+    """Return {query: (document id, negatives)}."""
+    found = {}
+    for line in query_sets.read_queries(workspace, done.query_set.id):
+        for at, query in enumerate(line.queries):
+            found[query] = line.document_id, line.negatives[at] if line.negatives else []
+    return found
+
+
+ALONE = {QUERIES[n]: (IDS[n], []) for n in range(N)}
+MINED = {QUERIES[n]: (IDS[n], [IDS[NEXT[n]]]) for n in range(N)}
+
+
+@pytest.mark.parametrize("name", [*ROWS, *WITHOUT_NEGATIVES])
+@pytest.mark.parametrize("form", ["lines", "array"])
+def test_each_query_comes_with_its_document(
+    workspace: Workspace, corpus: str, tmp_path: Path, name: str, form: str
+) -> None:
+    rows = ROWS.get(name) or WITHOUT_NEGATIVES[name]
+    if form == "lines":
+        write_jsonl(tmp_path / "theirs.jsonl", rows)
+    else:
+        write_json(tmp_path / "theirs.jsonl", rows)
+
+    done = _imported(workspace, corpus, tmp_path / "theirs.jsonl")
+    assert _content(workspace, done) == (MINED if name in ROWS else ALONE)
+    assert done.rejected == ()
+    assert "teacher" not in done.query_set.parameters
+
+
+@pytest.mark.parametrize("column", ["label", "scores"])
+def test_scores_beside_negatives_are_a_teachers(workspace: Workspace, corpus: str, tmp_path: Path, column: str) -> None:
+    rows = _rows(
+        lambda n: {"anchor": QUERIES[n], "positive": TEXTS[n], "negative_1": TEXTS[NEXT[n]], column: [0.9, 0.25]}
+    )
+    write_jsonl(tmp_path / "mined.jsonl", rows)
+    done = _imported(workspace, corpus, tmp_path / "mined.jsonl")
+    assert _content(workspace, done) == MINED
+    taught = [line.teacher for line in query_sets.read_queries(workspace, done.query_set.id)]
+    assert taught == [[[0.9, 0.25]]] * N
+
+
+def test_a_column_of_texts_can_be_chosen_with_the_negatives_beside_it(
+    workspace: Workspace, corpus: str, tmp_path: Path
+) -> None:
+    rows = _rows(lambda n: {"query": QUERIES[n], "answer": TEXTS[n], "negative": TEXTS[NEXT[n]]})
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "answers.parquet")
+    done = _imported(workspace, corpus, tmp_path / "answers.parquet", document_field="answer")
+    assert _content(workspace, done) == MINED
+
+    with pytest.raises(InputError) as refused:
+        _imported(workspace, corpus, tmp_path / "answers.parquet")
+    assert refused.value.hint == (
+        "Line 1: there is no document id (choose its field among query, answer, negative)."
+    )  # fmt: skip
+
+
+def test_a_column_of_lists_of_ids_can_be_chosen(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "qas.jsonl", [{"qid": 7, "query": "two of them", "answer_pids": [100, 104]}])
+    done = _imported(workspace, corpus, tmp_path / "qas.jsonl", document_field="answer_pids")
+    lines = [(line.document_id, line.queries) for line in query_sets.read_queries(workspace, done.query_set.id)]
+    assert lines == [("100", ["two of them"]), ("104", ["two of them"])]
+
+
+@pytest.mark.parametrize("written", [repr, json.dumps])
+def test_cells_of_a_table_may_hold_lists(workspace: Workspace, corpus: str, tmp_path: Path, written: Any) -> None:
+    path = tmp_path / "testset.tsv"
+    rows = [f"{QUERIES[n]}\t{written([TEXTS[n]])}\tseven" for n in range(N)]
+    path.write_text("\n".join(["user_input\treference_contexts\treference", *rows, ""]))
+    assert _content(workspace, _imported(workspace, corpus, path)) == ALONE
+
+    rows = [f"{written([QUERIES[n]])}\t{written([TEXTS[n]])}\t{written([TEXTS[NEXT[n]]])}" for n in range(N)]
+    path.write_text("\n".join(["queries\tpos\tneg", *rows, ""]))
+    assert _content(workspace, _imported(workspace, corpus, path)) == MINED
+
+    path.write_text(f"doc_id\tqueries\n100\t{written(['one', 'two'])}\n101\t['three' 'four']\n")
+    done = _imported(workspace, corpus, path)
+    assert [line.queries for line in query_sets.read_queries(workspace, done.query_set.id)] == [["one", "two"]]
+    assert "a list has no commas, as NumPy writes it" in done.rejected[0]
+
+
+def test_a_table_without_a_header(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    path = tmp_path / "doc2query.tsv"
+    path.write_text("".join(f"{IDS[n]}\t{QUERIES[n]}\n" for n in range(N)))
+    with pytest.raises(InputError) as refused:
+        _imported(workspace, corpus, path)
+    assert "among 100, what is subject 0?; or say that the first row is no header" in str(refused.value.hint)
+    with pytest.raises(ConfigError, match="without a header"):
+        ImportOptions(header=False)
+    done = _imported(workspace, corpus, path, header=False, document_field="1", query_field="2")
+    assert _content(workspace, done) == ALONE
+
+    triples = tmp_path / "triples.tsv"
+    triples.write_text("".join(f"{QUERIES[n]}\t{TEXTS[n]}\t{TEXTS[NEXT[n]]}\n" for n in range(N)))
+    done = _imported(workspace, corpus, triples, header=False, document_field="2", query_field="1")
+    assert (_content(workspace, done), done.notes) == (ALONE, ("Columns that were not taken: 3.",))
+
+
+def test_a_table_of_documents_without_a_header_keeps_its_first(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "collection.tsv"
+    path.write_text("".join(f"{IDS[n]}\t{TEXTS[n]}\n" for n in range(N)))
+    with pytest.raises(InputError) as refused:
+        adding.add(workspace, path)
+    assert "say that the file has no header row" in str(refused.value.hint)
+    assert adding.add(workspace, path, reading=ReadOptions(header=False)).corpus.n_documents == N
+
+
+def test_the_ids_of_queries_are_not_taken_for_those_of_documents(
+    workspace: Workspace, corpus: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "queries.jsonl"
+    write_jsonl(path, _rows(lambda n: {"_id": str(OWN[n]), "text": QUERIES[n], "metadata": {}}))
+    with pytest.raises(InputError) as refused:
+        _imported(workspace, corpus, path)
+    assert "projects add reads a BEIR folder" in str(refused.value.hint)
+    with pytest.raises(InputError, match="hold their documents' ids"):
+        adding.add(workspace, tmp_path / "documents.jsonl", path)
+
+    # Nothing in the file tells which ids these are.
+    write_jsonl(path, [{"id": 103, "question": "whose id?"}])
+    done = _imported(workspace, corpus, path)
+    assert done.notes == ("Taken for the document's id: id. If it is the query's own, choose another.",)
+
+
+def test_what_a_row_means_but_does_not_say_is_told(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    path = tmp_path / "theirs.jsonl"
+    write_jsonl(path, [{"query": QUERIES[0], "pos": [TEXTS[0]], "neg": [TEXTS[0], TEXTS[1]]}])
+    done = _imported(workspace, corpus, path)
+    assert _content(workspace, done) == {QUERIES[0]: (IDS[0], [IDS[1]])}
+    assert done.rejected == ("Line 1: the document that answers the query is named as a negative, too.",)
+
+    write_jsonl(path, _rows(lambda n: {"anchor": QUERIES[n], "positive": TEXTS[n], "label": n / 10 + 0.05}))
+    assert "label holds no grades: every row counts as an answer." in _imported(workspace, corpus, path).notes
+
+    write_jsonl(path, [{"doc_id": 100, "query": "1. who?\n2. when?"}])
+    assert _imported(workspace, corpus, path).notes == ("Each taken as one query, though of several lines: 1.",)
+
+
+def test_records_that_argilla_gave_as_a_table(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    def record(n: int) -> dict[str, Any]:
+        answers = {1: ["no"], 2: ["yes", "no"]}.get(n, ["yes"])
+        return {"id": OWN[n], "status": "discarded" if n == 3 else "completed", "query": QUERIES[n], "text": TEXTS[n],
+                "label.responses": answers, "label.responses.users": ["u"], "label.suggestion": None}  # fmt: skip
+
+    pq.write_table(pa.Table.from_pylist(_rows(record)), tmp_path / "records.parquet")
+    done = _imported(workspace, corpus, tmp_path / "records.parquet")
+    assert _content(workspace, done) == {QUERIES[n]: (IDS[n], []) for n in (0, 4)}
+    assert [reason.partition(" (")[0] for reason in done.rejected] == ["Line 3: disagreement", "Line 4: discarded"]
+    assert "1 row judged not relevant" in done.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"anchor": "q", "positive": [TEXTS[0], TEXTS[1]], "scores": [0.9, 0.1]}, "do not say which of them answer"),
+        ({"anchor": "q", "positive": [TEXTS[0]], "labels": ["good"]}, '"labels" holds what is no grade'),
+        ({"anchor": "q", "positive": [TEXTS[0]], "labels": [0]}, "no document answers the query"),
+        ({"query": ["Represent it:", "q"], "pos": ["Represent it:", TEXTS[0]], "neg": []}, "leave out the instruction"),
+        ({"question": QUERIES, "context": TEXTS}, "many queries and many documents: save a row for each query"),
+        ({"conversations": [{"from": "human", "value": "q"}]}, "choose its field among conversations"),
+        ({"id": 103, "question": "q", "context": "of no document"}, "no document with the text 'of no document'"),
+    ],
+)
+def test_what_does_not_say_its_document_is_refused(
+    workspace: Workspace, corpus: str, tmp_path: Path, row: dict[str, Any], reason: str
+) -> None:
+    write_jsonl(tmp_path / "theirs.jsonl", [row])
+    with pytest.raises(InputError) as refused:
+        _imported(workspace, corpus, tmp_path / "theirs.jsonl")
+    assert reason in str(refused.value.hint)
+
+
+def test_lines_of_arrays_have_no_names(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "pairs.jsonl", [[QUERIES[n], TEXTS[n]] for n in range(N)])
+    with pytest.raises(InputError) as refused:
+        _imported(workspace, corpus, tmp_path / "pairs.jsonl")
+    assert "an array has no names" in str(refused.value.hint)
