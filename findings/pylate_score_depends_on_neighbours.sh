@@ -18,8 +18,8 @@ cd "$folder"
 "${PYTHON:-python3}" -m venv environment
 environment/bin/python -m pip install --quiet torch==2.13.0
 # All that PyLate asks for but fast-plaid, which asks for torch 2.11.0; ranking does without.
-environment/bin/python -m pip install --quiet sentence-transformers==5.3.0 transformers==5.3.0 datasets==5.2.0 \
-  accelerate==1.15.0 pandas==3.1.1 ujson==5.12.0 ninja==1.11.1.4 fastkmeans==0.5.0 usearch==2.26.6 torch==2.13.0
+environment/bin/python -m pip install --quiet sentence-transformers==5.3.0 transformers==5.3.0 datasets==5.2.0
+environment/bin/python -m pip install --quiet accelerate==1.15.0 pandas==3.1.1 ujson==5.12.0 ninja==1.11.1.4 fastkmeans==0.5.0 usearch==2.26.6 torch==2.13.0
 environment/bin/python -m pip install --quiet --no-deps pylate==1.6.0
 
 environment/bin/python -I - <<'PYTHON' 2>/dev/null

@@ -17,8 +17,9 @@ CONTROLS = ("A", "BUTTON", "DIV", "INPUT", "SUMMARY", "TEXTAREA")
 
 FOCUSED = """
 () => {
-  const here = document.activeElement;
+  let here = document.activeElement;
   if (!here || here === document.body) return null;
+  while (here.shadowRoot?.activeElement) here = here.shadowRoot.activeElement;  // of a component: its button
   let ring = false, border = '';
   for (let node = here, i = 0; node && i < 4; node = node.parentElement, i++) {
     const style = getComputedStyle(node);

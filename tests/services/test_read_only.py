@@ -63,7 +63,7 @@ READING = {
     "queries": {"failures", "list_query_sets", "page", "preview", "show", "unit"},
     "search": {"list_retrievers"},
     "studies": {"grid_for", "kept", "list_studies", "report", "speeds"},
-    "training": {"defaults", "list_retrievers"},
+    "training": {"defaults", "lacking", "list_retrievers"},
     "trial": {"at_work", "command", "example_query", "has_judged", "of_project", "running", "trouble"},
     "tuning": {"result"},
 }

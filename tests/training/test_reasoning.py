@@ -127,7 +127,7 @@ def test_what_is_wrong_with_reasoned_queries_is_said(workspace: Workspace, query
         ({"weighting": "column"}, "needs 'weights'"),
         ({"patience": 2}, "needs a 'benchmark'"),
         ({"lora_rank": 4}, "has no layers"),
-        ({"mini_batch": 4}, "GradCache"),
+        ({"mini_batch": 4}, "mini_batch"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(

@@ -134,7 +134,7 @@ def test_sigterm_stops_after_the_step_and_keeps_what_was_learnt(
     [
         ({"retriever": "nobody/such-a-model"}, "configuration", "nobody/such-a-model"),
         ({"query_set": "none-such"}, "configuration", "none-such"),
-        ({"mini_batch": 4, "retriever": "static-minilm"}, "configuration", "GradCache"),
+        ({"mini_batch": 4, "retriever": "static-minilm"}, "configuration", "mini_batch"),
     ],
 )
 def test_failures_say_what_is_wrong(
