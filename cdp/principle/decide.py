@@ -513,7 +513,8 @@ def _labelled(lead: Evidence) -> Evidence:
 
     known = np.isfinite(np.array(people)).all(axis=0)
     groups = np.array(lead.clusters or range(known.size))[known]
-    basis = replace(b, labels=int(known.sum()), labelled_units=len(set(groups.tolist())))
+    usable = int(known.sum())
+    basis = replace(b, labels=usable, labelled_units=len(set(groups.tolist())), part_labelled=max(0, b.labels - usable))
     return replace(lead, basis=basis)
 
 
@@ -716,6 +717,8 @@ def _badge(b: Basis) -> str:
             who = f"queries written by {b.queries_by}, judged by {b.judge}"
         if b.labels:
             labels = counted(b.labels, "query", "queries")
+        elif b.part_labelled:
+            labels = f"{counted(b.part_labelled, 'query', 'queries')} in part"
         return f"{who}, {labels} by people"
 
     badge = {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by]
@@ -765,7 +768,15 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
         (bool(b.queries_by), f"{b.queries_by} wrote the judged queries; people may ask differently."),
-        (b.judged_by == MODEL and not b.labels, f"No person checked the judgments of {b.judge or 'the model'}."),
+        (
+            b.judged_by == MODEL and not b.labels + b.part_labelled,
+            f"No person checked the judgments of {b.judge or 'the model'}.",
+        ),
+        (
+            b.judged_by == MODEL and not b.labels and b.part_labelled > 0,
+            f"Of {counted(b.part_labelled, 'labelled query', 'labelled queries')} none has a label for every document "
+            "that the options found: label the missing ones.",
+        ),
         (
             b.judged_by == MODEL and b.labels > 0 and not q.corrected,
             f"People labelled {b.labels} queries as every option needs: too few to correct {b.judge or 'the model'}.",

@@ -84,7 +84,8 @@ class Basis:
 
     ``documents`` of ``of_documents`` were trained on, each a ``unit``: a passage where files were cut.
     ``judged_queries`` of ``sampled_from`` (0: of all) were scored on ``split``. People labelled ``labels`` of those
-    that a model judged, in ``labelled_units`` clusters, and the model ``queries_by`` wrote them (empty: people);
+    that a model judged, in ``labelled_units`` clusters (``part_labelled``: others, without a document that an option
+    retrieved), and the model ``queries_by`` wrote them (empty: people);
     ``unjudged`` documents of the first tens have no judgment (-1: not known). ``dev_chosen`` is whether other queries
     than the reported ones chose the checkpoints, ``dev`` their benchmark/split, ``dev_shared`` how many did both;
     ``similarities`` is whether the untrained retriever was scored by another similarity than the trainings; ``stale``
@@ -110,6 +111,7 @@ class Basis:
     queries_by: str = ""
     labels: int = 0
     labelled_units: int = 0
+    part_labelled: int = 0
     unjudged: int = -1
     language: str = "en"
     reads_language: bool = True

@@ -134,7 +134,7 @@ def test_from_files_and_a_log_to_a_corrected_answer(
         tab.see("Timing a few steps of training").see("Test running", seconds=240).idle()
         ended(tab, workspace, "study")
         # All labels are of reported queries; trainings found documents that nobody graded.
-        tab.see("Judged by a model, 10 queries by people").see("queries judged by test-model")
+        tab.see("Judged by a model, 10 queries in part by people").see("queries judged by test-model")
         tab.see("have no judgment and count 0").shot("24-answer")
 
         tab.press("Judge the missing documents")

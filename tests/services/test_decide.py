@@ -181,9 +181,19 @@ def test_a_models_judgments_are_corrected_by_people_or_said_to_be_uncalibrated(
     assert before.badge == "judged by a model, no queries by people"
     assert before.limits[0] == "No person checked the judgments of a-model."
     assert not before.settled
+
+    # What people were asked for was less than the options retrieve.
+    both = judged.read_pool(folder)
+    judged.write_pool(folder, {f"q{i}": {f"d{i}": {"up": 1}} for i in range(N_JUDGED)})
     for i in range(20):
-        grades = {f"d{i}": 3, f"d{(i + 1) % 60}": 0 if i % 3 else 1}
-        judged.add_labels(folder, f"q{i}", grades, "Ada")
+        judged.add_labels(folder, f"q{i}", {f"d{i}": 3}, "Ada")
+    partly = of_tales(workspace, task)
+    assert partly.badge == "judged by a model, 20 queries in part by people"
+    assert partly.limits[0].startswith("Of 20 labelled queries none has a label for every document")
+
+    judged.write_pool(folder, both)
+    for i in range(20):
+        judged.add_labels(folder, f"q{i}", {f"d{(i + 1) % 60}": 0 if i % 3 else 1}, "Ada")
     after = of_tales(workspace, task)
     assert after.badge == "judged by a model, 20 queries by people"
     assert "queries judged by a-model" in after.rests_on
