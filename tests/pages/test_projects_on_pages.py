@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from cdp.base.workspace import Workspace
 from cdp.services import benchmarks, corpora, projects, queries
 from cdp.ui.shell.frame import PAGES
+from tests.benchmarks.folders import write_benchmark
 from tests.pages.conftest import Open
 from tests.pages.support import trained
 
@@ -60,12 +61,7 @@ def test_another_project_begins_anew(other: str, filled: Workspace, open_page: O
 def test_a_benchmark_of_no_project_is_chosen_at_first_only_where_the_project_has_none(
     filled: Workspace, open_page: Open, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "a first by name"
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "The tide comes in twice a day."}\n')
-    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "how often does the tide come in"}\n')
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    benchmarks.add(filled, folder, name="a-first")
+    benchmarks.add(filled, write_benchmark(tmp_path / "a first by name"), name="a-first")
 
     at = open_page("decide", project="demo")
     assert at.selectbox(key="choose_target_benchmark").value == "demo"

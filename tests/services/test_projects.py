@@ -10,6 +10,7 @@ from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.results import board
 from cdp.services import benchmarks, corpora, demo, jobs, projects, queries
+from tests.benchmarks.folders import write_benchmark
 from tests.pages.support import evaluated, trained
 from tests.services.support import evaluation
 
@@ -90,12 +91,7 @@ def test_removing_things_takes_them_out_of_projects(workspace: Workspace, tmp_pa
 def test_a_benchmark_called_like_a_setting_belongs_where_it_should(workspace: Workspace, tmp_path: Path) -> None:
     ids = [corpus(workspace, tmp_path, name) for name in ("one", "two")]
     projects.create(workspace, "first", corpora=[ids[0]])
-    folder = tmp_path / "none"
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "a"}\n')
-    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "b"}\n')
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    benchmarks.add(workspace, folder, name="none")
+    benchmarks.add(workspace, write_benchmark(tmp_path / "none"), name="none")
     projects.add_members(workspace, "first", benchmarks=["none"])
     own = query_set(workspace, tmp_path, ids[1])
     trained(workspace, "training-1", own, name="weighting none")
