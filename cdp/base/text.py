@@ -1,4 +1,4 @@
-"""Plurals, durations, sizes, intervals, p; CSV cells; finding by name or prefix; checks, escaping of what users enter.
+"""Plurals, durations, sizes, signs (a true minus), intervals, p; CSV cells; finding by name; checks, escaping of input.
 
 Without pydantic, so that a supervisor or the catalogue does not load it.
 """
