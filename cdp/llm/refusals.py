@@ -1,4 +1,4 @@
-"""Refusals: an error's words in any shape, errors inside HTTP 200, pauses ("try again in 20 s"); what is not taken, kept.
+"""Refusals: an error's words in any shape, also inside HTTP 200; pauses ("try again in 20 s"); what is not taken, kept.
 
 ``read_refusal`` is a pure function of status, headers and body. Servers differ in the shape of an error, in the status
 (some send one inside HTTP 200) and in where they say how long to wait; each rule names those that need it, and
