@@ -11,6 +11,7 @@ from cdp.benchmarks import load_benchmark
 from cdp.results import naming
 from cdp.services import jobs
 from tests.benchmarks.folders import write_benchmark
+from tests.pages.support import evaluated
 from tests.services import test_board, test_runs
 from tests.services.support import evaluation
 from tests.services.test_runs import BEFORE, better, trained
@@ -47,6 +48,15 @@ def test_all_recipes_stand_there_studies_and_bm25_among_them_and_get_names(
     at.button(key="board_save").click().run()
     assert naming.given_names(runs_here) == {"training-1": "the one for the paper"}
     assert "the one for the paper" in list(table(at)["Recipe"])
+
+
+def test_it_opens_on_the_benchmark_of_the_newest_result(runs_here: Workspace, open_page: Any) -> None:
+    evaluated(runs_here, "evaluation-9", "static-minilm", [0.5, 0.25], benchmark="later", created="2100-01-01T00:00:00")
+    at = open_page("compare", project="all")
+    assert at.selectbox(key="choose_benchmark").value.startswith("later")
+    assert list(table(at)["Recipe"]) == ["static-minilm (baseline)"]
+    at = open_page("compare", project="all", run="training-1")
+    assert "minilm · diverse × 1" in list(table(at)["Recipe"]), "a link's run goes before it"
 
 
 def test_a_leaked_run_is_not_the_first(runs_here: Workspace, open_page: Any) -> None:
