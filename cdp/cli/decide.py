@@ -9,14 +9,14 @@ from typing import Annotated, Literal, TypeVar
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
-from cdp.base.text import counted, interval, name_and_split
+from cdp.base.text import counted, interval, name_and_split, p_value, signed, tally
 from cdp.base.workspace import now, write_bytes
 from cdp.charts.answer_page import answer_page
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, note_queued, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import STANDARD, count_content_words, language_of, profile
-from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
+from cdp.principle import COMPARISONS, Decision, Recommendation, correlation_table, differences, tables, threshold
 from cdp.services import answering, corpora, endpoints, queries, studies, trial
 from cdp.services import decide as service
 from cdp.studies import advice, target_queries
@@ -178,8 +178,8 @@ def _options(run: Run, answer: Decision, corpus: str) -> str:
 
     rows = []
     for o in options:
-        rows.append({"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice": o.over and o.over.figures,
-                     "price": o.price_text, "training": o.training_text})  # fmt: skip
+        row = {"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice (points)": o.over and o.over.figures}
+        rows.append({**row, "price": o.price_text, "training": o.training_text})
 
     return f"\n{answers.table(rows)}\nPrices: {writer}."
 
@@ -193,14 +193,29 @@ Datasets = Annotated[Literal["multi-hop", "all"], "the four multi-hop sets (if o
 def correlation(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """CW against the published gains, per condition."""
     rows = correlation_table(differences(datasets))
-    columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p", "rho", "rho_p", "interval"]
-    return run.say(rows, answers.table(rows, columns, digits=4))
+    view = []
+    for row in rows:
+        of = {"retriever": row.retriever, "gain": COMPARISONS[row.comparison], "Q/Doc": row.per_doc}
+        view.append({**of, "datasets": row.n_datasets, "r": row.r, "95% interval": interval(row.interval), "p": row.p,
+                     "Spearman ρ": row.rho, "p of ρ": row.rho_p})  # fmt: skip
+    return run.say(rows, answers.table(view, digits=4))
 
 
 @command("principle threshold")
 def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """The CW at which the published gains cross zero."""
-    return run.say(answers.plain(threshold(differences(datasets))))
+    fit = threshold(differences(datasets))
+    without = {name: value for name, value in fit.without_each.items() if value is not None}
+    view = {
+        "zero crossing (CW)": f"{fit.crossing:.2f}",
+        "95% interval (datasets)": interval(fit.by_dataset),
+        "zero crossing without a dataset": tally(without, "{} {:.2f}"),
+        "points per content word": f"{signed(fit.slope)} (95% {interval(fit.slope_interval, sign=True)})",
+        "line": f"{signed(fit.intercept)} points at CW 0, r {fit.r:.2f} over {fit.n_points} differences",
+        "each dataset once": f"r {fit.r_of_dataset_means:.2f}, p {p_value(fit.p_of_dataset_means)}, "
+        f"{fit.n_datasets} datasets",
+    }
+    return run.say(answers.plain(fit), view)
 
 
 @command("published list")

@@ -581,8 +581,8 @@ def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
         over = [q.of(arm, choice) for arm in others]
         gaining = [c for c in over if c.gains]
         best = max(gaining or over, key=lambda c: c.points)
-        said = "the best training gains only" if gaining else "no gain by training is shown, the best has"
-        return best, f": {said} {_points(best, 'it')}"
+        said = "the best training gains only" if gaining else "no gain by training is shown; the best differs by"
+        return best, f": {said} {_points(best)}"
 
     cheaper = [arm for arm in q.options if cost(arm) < cost(choice)]
     single = [arm for arm in cheaper if arm.per_doc == 1]

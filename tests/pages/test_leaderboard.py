@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from cdp import cli
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark
 from cdp.results import naming
@@ -86,3 +88,26 @@ def test_costs_stand_beside_scores_where_they_were_measured(runs_here: Workspace
     shown = table(open_page("compare", project="all"))
     assert list(shown["Index"].dropna()) == ["2.0 MB"]
     assert list(shown["Per query"].dropna()) == ["1.25 ms"]
+
+
+def test_a_jobs_results_have_one_name_and_unit_everywhere(
+    workspace: Workspace, query_set: str, capsys: pytest.CaptureFixture[str], open_page: Any
+) -> None:
+    trained(workspace, "training-1", query_set, {"q1": 0.5, "q2": 0.25})
+    evaluated(workspace, "evaluation-1", "training-1", [0.5, 0.25], name="queries of no name")
+    assert cli.main(["jobs", "wait", "evaluation-1"]) == 0
+    said = capsys.readouterr().out
+    called = "minilm · diverse × 1"
+    for line in ("NDCG@10 (%): 37.50", f"retriever: {called}", "judged per: document", "queries: 2", "time: 1 s"):
+        assert f"  {line}\n" in said
+
+    assert cli.main(["results", "list"]) == 0
+    assert called in capsys.readouterr().out
+    shown = open_page("jobs", job="evaluation-1", project="all").dataframe[0].value
+    assert dict(zip(shown["Result"], shown["Value"], strict=True))["Retriever"] == called
+    for name, value in zip(shown["Result"], shown["Value"], strict=True):
+        assert f"{name}: {value}".casefold() in said.casefold()
+
+    assert cli.main(["jobs", "wait", "evaluation-1", "--json"]) == 0
+    kept = json.loads(capsys.readouterr().out)
+    assert (kept["ndcg@10"], kept["retriever"], kept["n_queries"]) == (37.5, "training-1", 2)
