@@ -97,10 +97,18 @@ def label_of(field: str) -> str:
     return words if words.startswith("κ") else capital(words)
 
 
-def name_and_split(text: str) -> tuple[str, str]:
-    """Return name and split of ``name:split``; a colon may belong to a path, and a split never holds a slash."""
-    name, _, split = text.rpartition(":")
-    return (name, split) if name and not {"/", "\\"} & set(split) else (text, "")
+def name_and_split(text: str, split: str = "") -> tuple[str, str]:
+    """Return name and split of ``name:split``; a colon may belong to a path, and a split never holds a slash.
+
+    ConfigError where ``split`` is another one than the text's.
+    """
+    name, _, own = text.rpartition(":")
+    if not name or {"/", "\\"} & set(own) or typed_folder(text) is not None:
+        return text, split
+    if split and own and split != own:
+        raise ConfigError(f"The benchmark {text} names the split {own}, and the split {split} is given beside it.",
+                          hint="Name the split once.")  # fmt: skip
+    return name, own or split
 
 
 def comma_list(text: str) -> list[str]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from cdp.base.config import TrainingConfig
+from cdp.base.config import JudgedOn, TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.settings import Config, option
-from cdp.base.text import counted, interval, name_and_split, p_value, signed, tally
+from cdp.base.settings import altered, option
+from cdp.base.text import counted, interval, p_value, signed, tally
 from cdp.base.workspace import now, write_bytes
 from cdp.charts.answer_page import answer_page
 from cdp.cli import answers
@@ -26,14 +26,16 @@ from cdp.studies.target_queries import Profiled
 from cdp.studies.text import plan_text, to_markdown
 
 
-class TargetQueries(Config):
+class TargetQueries(JudgedOn):
     """The queries of a task: a query set, a file or a benchmark."""
 
     query_set: str = option("", "A query set.")
     file: str = option("", "A text file with one query per line, or JSONL with a text field.", holds="path")
     query_field: str = option("", "In a file with columns: the one with the queries, where its name does not tell.")
-    benchmark: str = option("", "The queries of a benchmark.")
-    split: str = option("", "The benchmark's split.")
+    benchmark: str = altered(
+        JudgedOn, "benchmark", default="", help="The queries of a benchmark, or of one of its splits: NAME:SPLIT."
+    )
+    split: str = altered(JudgedOn, "split", help="The benchmark's split.")
     language: str = option("", "Language of the queries, as en, fr, zh; detected if omitted.")
     stopwords: str = option(
         STANDARD, "The words that do not count: standard, question-words-kept, or a file of your own, a word per line.",
@@ -385,12 +387,10 @@ def sweep(
     allow_incomplete: AllowIncomplete = False,
     allow_leakage: AllowLeakage = False,
 ) -> int:
-    """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
+    """A study that trains once per learning rate; the dev split of the benchmark chooses. See study report."""
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
 
-    benchmark, split = name_and_split(config.dev.benchmark)
-    config = config.replace(benchmark=benchmark, split=split or config.dev.split)
     lora = config.loop.lora_rank is not None
     chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
     study = studies.sweep(run.workspace, config, chosen)
