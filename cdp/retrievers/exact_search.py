@@ -440,15 +440,15 @@ class Rows:
         return copied
 
     def take(self, indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """The rows of ``indices``, which ascend, as an array in memory: ``out`` if given. ``forget`` them once used."""
+        """The rows of ``indices``, in any order, as an array in memory: ``out`` if given. ``forget`` them once used."""
         taken = np.empty((len(indices), self.dim), self.dtype) if out is None else out
         if len(self.parts) == 1:
             return self.parts[0].take(indices, axis=0, out=taken, mode="clip")
 
-        places = itertools.pairwise(np.searchsorted(indices, self.starts).tolist())
-        for part, first, (low, high) in zip(self.parts, self.starts.tolist(), places, strict=False):
-            if low < high:
-                part.take(indices[low:high] - first, axis=0, out=taken[low:high], mode="clip")
+        numbers = np.searchsorted(self.starts, indices, "right") - 1
+        for number in np.unique(numbers):
+            inside = numbers == number
+            taken[inside] = self.parts[number].take(indices[inside] - self.starts[number], axis=0, mode="clip")
 
         return taken
 
