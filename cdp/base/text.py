@@ -151,7 +151,7 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
-def tally(counts: Mapping[Any, int], form: str = "{}: {:,}") -> str:
+def tally(counts: Mapping[Any, float], form: str = "{}: {:,}") -> str:
     """Format ``train: 1,200, test: 300``; ``form`` takes a name and its number."""
     return ", ".join(starmap(form.format, counts.items()))
 
