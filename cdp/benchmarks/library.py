@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cdp.base import permission
-from cdp.base.errors import InputError, NotFoundError, WorkspaceError
+from cdp.base.errors import InputError, NotFoundError, WorkspaceError, some
 from cdp.base.locks import staging
 from cdp.base.permission import Action
 from cdp.base.records import Document
@@ -33,7 +33,6 @@ from cdp.base.workspace import (
 from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.beir_files import SplitJudgments, write_beir
 from cdp.benchmarks.benchmark import load_benchmark, part, pick_split, qrels_files, read_parts, split_of
-from cdp.corpus.checks import first_of
 from cdp.corpus.folders import hidden
 from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 
@@ -383,7 +382,7 @@ def check_single(source: Path, benchmarks: Sequence[str]) -> None:
     """Raise InputError where there are several ``benchmarks``: equal ids in two of them would be one document."""
     if len(benchmarks) > 1:
         raise InputError(
-            f"{source.name} holds {len(benchmarks)} benchmarks ({first_of(sorted(benchmarks), _NAMED)}).",
+            f"{source.name} holds {len(benchmarks)} benchmarks ({some(sorted(benchmarks), _NAMED)}).",
             hint="Add each by itself, as a folder with corpus, queries and qrels.",
         )
 

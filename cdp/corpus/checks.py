@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from cdp.base.errors import InputError, offer
+from cdp.base.errors import InputError, offer, some
 from cdp.base.text import counted
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.corpus.options import (
@@ -79,12 +79,6 @@ def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
     line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split()).replace("\0", "\ufffd")
     return beginning(line.encode("utf-8", "replace").decode("utf-8"), EXCERPT_CHARACTERS)
-
-
-def first_of(names: Sequence[str], most: int) -> str:
-    """``a, b and 3 more``: the first names, and how many there are besides."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 class Rejections:
@@ -190,6 +184,14 @@ def checked_id(value: Any, field: str) -> str:
     if _CONTROL.search(value):
         raise RefusedValueError("unusable id", "the id contains a tab, a line break or a control character")
     return value
+
+
+def id_in(value: Any) -> str:
+    """Return a value as an id, as ``checked_id``; empty for what is none."""
+    with suppress(RefusedValueError):
+        return "" if value is None else checked_id(value, "")
+
+    return ""
 
 
 def checked_text(value: Any, field: str) -> str:
@@ -334,12 +336,12 @@ LONGEST_SHOWN = 60
 
 def listed(names: Sequence[str]) -> str:
     """The first twenty names in quotes, long ones cut."""
-    return first_of([repr(beginning(name, LONGEST_SHOWN)) for name in names], 20)
+    return some([repr(beginning(name, LONGEST_SHOWN)) for name in names])
 
 
 def not_taken(columns: Sequence[str]) -> str:
     """``Columns that were not taken: a, b.``, of many the first ten; empty where there are none."""
-    return f"Columns that were not taken: {first_of(columns, 10)}." if columns else ""
+    return f"Columns that were not taken: {some(columns, 10)}." if columns else ""
 
 
 def _field_of(role: str, names: Sequence[str], options: ReadOptions, file: str) -> str | None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from cdp.base.errors import some
 from cdp.base.text import counted
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.corpus.checks import GUESSES, columns_named, excerpt, first_of
+from cdp.corpus.checks import GUESSES, columns_named, excerpt
 
 LARGEST_GRADE = 10**9
 A_GRADE = "a whole number, yes or no, true or false, relevant or not relevant"
@@ -88,7 +89,7 @@ class Grades:
             values.append(f"{value} is {grade} ({counted(n, 'row')})")
             n_not_relevant += n * (grade <= 0)
 
-        said = f"Grades in the column {' or '.join(self.columns)}: {first_of(values, SHOWN_VALUES)}."
+        said = f"Grades in the column {' or '.join(self.columns)}: {some(values, SHOWN_VALUES)}."
         if n_not_relevant:
             said += f" {counted(n_not_relevant, 'row')} judged not relevant: no training pairs."
         if self.missing:

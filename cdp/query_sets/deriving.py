@@ -133,6 +133,12 @@ def derive(
             append_jsonl(copied.rankings, rows)
 
         made_from = {"made_from": query_set.id, "made_from_hash": parent_hash}
+        parameters = {**query_set.parameters, **made_from, **facts}
+        corpus_id, corpus_hash = query_set.corpus_id, query_set.corpus_hash
+        if moved is not None:
+            parameters.pop("hard_negatives", None)
+            corpus_id, corpus_hash = moved[0].id, moved[0].content_hash
+
         copy = dataclasses.replace(
             query_set,
             id=f"{slug(name)}-{content_hash[:8]}",
@@ -142,14 +148,10 @@ def derive(
             n_queries=totals.n_queries,
             n_shared=totals.n_shared,
             content_hash=content_hash if query_set.complete else "",
-            parameters={**query_set.parameters, **made_from, **facts},
+            corpus_id=corpus_id,
+            corpus_hash=corpus_hash,
+            parameters=parameters,
         )
-
-        if moved is not None:
-            parameters = dict(copy.parameters)
-            parameters.pop("hard_negatives", None)
-            corpus_id, corpus_hash = moved[0].id, moved[0].content_hash
-            copy = dataclasses.replace(copy, corpus_id=corpus_id, corpus_hash=corpus_hash, parameters=parameters)
 
         return Derived(install(workspace, copy, copied.folder), n["dropped"], n["rewritten"])
 

@@ -13,7 +13,7 @@ from cdp.base.records import place_of
 from cdp.base.settings import Config, altered, option
 from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
-from cdp.corpus.checks import RefusedValueError, checked_id, not_taken, queries_of
+from cdp.corpus.checks import id_in, not_taken, queries_of
 from cdp.corpus.grades import Grades, grade_columns
 from cdp.corpus.looking import FilePreview, iter_rows, look
 from cdp.corpus.readers import Row
@@ -87,7 +87,7 @@ def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[FilePrev
                 hint=f"Choose the column with {content} among {', '.join(seen.columns[:20])}.",
                 file=path,
             )
-    return seen, str(text_field), str(document_field), options.split_field or seen.split
+    return seen, str(text_field), str(document_field), options.split_field or seen.guess("split")
 
 
 def read_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> GivenQueries:
@@ -104,8 +104,10 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
             continue
 
         texts, unusable, _ = queries_of(row.values.get(text_field))
-        value = row.values.get(document_field)
-        document = value if isinstance(value, str) and value in known else _id(value)
+        document = row.values.get(document_field)
+        if not (isinstance(document, str) and document in known):
+            document = id_in(document.strip() if isinstance(document, str) else document)
+
         grade = grades.of(row.values)
         split = slug(str(row.values.get(split_field) or ""), fallback=TRAIN) if split_field else ""
         judged.left_out["rows without a query"] += not texts
@@ -125,14 +127,6 @@ def read_file(path: Path, known: Collection[str], options: AddOptions, encoding:
     judged.notes += [f"{path.name}: {note}" for note in (grades.sentence(), not_taken(unused)) if note]
 
     return judged
-
-
-def _id(value: Any) -> str:
-    """Return an id as the reader of documents makes it; empty for what is none."""
-    try:
-        return checked_id(value.strip() if isinstance(value, str) else value, "")
-    except RefusedValueError:
-        return ""
 
 
 def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest
+from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest, some
 from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, altered, option
@@ -26,12 +26,10 @@ from cdp.corpus.checks import (
     GUESSES,
     LONGEST_SHOWN,
     LOOKED_THROUGH,
-    RefusedValueError,
     beginning,
     cell_of,
-    checked_id,
     columns_named,
-    first_of,
+    id_in,
     not_taken,
     storable,
 )
@@ -561,10 +559,8 @@ def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument | s
     if isinstance(document_id, str):
         return NamedDocument(document_id.strip() if columns.table else document_id)
 
-    try:
-        return NamedDocument(checked_id(document_id, ""))
-    except RefusedValueError:
-        return "the document id is neither text nor a number"
+    name = id_in(document_id)
+    return NamedDocument(name) if name else "the document id is neither text nor a number"
 
 
 def _row(
@@ -600,7 +596,7 @@ def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns
     if chosen is None:
         shown = [beginning(name, LONGEST_SHOWN) for name in itertools.islice(record, LOOKED_THROUGH)]
         header = "; or say that the first row is no header" if columns.headed else ""
-        return f"choose its field among {first_of(shown, 10)}{header}"
+        return f"choose its field among {some(shown, 10)}{header}"
     if chosen in record:
         return f"field {chosen}"
 
