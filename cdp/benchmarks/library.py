@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -327,13 +327,21 @@ def _copy(folder: Path, target: Path) -> None:
         shutil.copyfile(path, target / "qrels" / path.name)
 
 
-def export_beir(folder: Path, target: Path) -> None:
-    """Copy a benchmark to a new folder in BEIR layout, with its manifest. InputError if the folder is there."""
+@contextlib.contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Yield a place for a folder, which takes its name at the end. InputError if one of that name is there."""
     if target.exists():
         raise InputError(f"{target} is there already.", hint="Name a new folder.")
+
     with staging(target.parent) as incoming:
-        _copy(folder, incoming / "copy")
+        yield incoming / "copy"
         os.rename(incoming / "copy", target)
+
+
+def export_beir(folder: Path, target: Path) -> None:
+    """Copy a benchmark to a new folder in BEIR layout, with its manifest. InputError if the folder is there."""
+    with new_folder(target) as made:
+        _copy(folder, made)
 
 
 def export_trec(folder: Path, split: str, target: Path) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
-from cdp.base.locks import staging
 from cdp.benchmarks.beir_files import iter_corpus, json_line, write_beir
 from cdp.benchmarks.benchmark import Benchmark, Parts, part, read_parts, split_of
+from cdp.benchmarks.library import new_folder
 
 # MTEB names a language by ISO 639-3 and its script (BCP 47).
 _LANGUAGES = dict(
@@ -70,9 +69,6 @@ def export_mteb(folder: Path, target: Path) -> list[str]:
     InputError if the folder is there, or a split's name is a pattern. Judgments stand in ``qrels/<split>.jsonl`` as
     well, which MTEB reads.
     """
-    if target.exists():
-        raise InputError(f"{target} is there already.", hint="Name a new folder.")
-
     parts = read_parts(folder)
     for split in parts.qrels:
         if re.search(r"[\[\]*?{}]", split):
@@ -83,8 +79,7 @@ def export_mteb(folder: Path, target: Path) -> list[str]:
     judged = {benchmark.split: benchmark.qrels for benchmark in splits}
     notes = _notes(splits)
 
-    with staging(target.parent) as incoming:
-        made = incoming / "task"
+    with new_folder(target) as made:
         write_beir(made, iter_corpus(part(folder, "corpus")), _query_lines(parts), judged)
         for split, qrels in judged.items():
             with open(made / "qrels" / f"{split}.jsonl", "x", encoding="utf-8") as file:
@@ -92,7 +87,6 @@ def export_mteb(folder: Path, target: Path) -> list[str]:
 
         (made / "README.md").write_text(_card(list(judged), notes), encoding="utf-8")
         (made / "mteb_task.py").write_text(_task(splits, notes), encoding="utf-8")
-        os.rename(made, target)
     return notes
 
 
