@@ -91,12 +91,12 @@ def _shown(
     longest = config.endpoint.max_document_tokens
     generation = generate_for(document, method, config.per_doc, source, max_document_tokens=longest, queries=queries)
     return Shown(
-        queries=cleaned(list(generation.queries)),
+        queries=cleaned(generation.queries),
         faults=dict(generation.problems),
         usage=generation.usage.to_dict(),
         prompt=generation.prompt if source.is_llm else "",
-        notes=cleaned(list(generation.notes)),
-        sources=list(generation.sources),
+        notes=cleaned(generation.notes),
+        sources=generation.sources,
         together=[other.id for other in documents_of(document)[1:]],
     )
 

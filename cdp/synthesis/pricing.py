@@ -37,14 +37,14 @@ class Estimate:
     """
 
     n_documents: int
-    requests: int
-    input_tokens: int
-    input_margin: int
-    output_tokens: int
-    sampled: int
-    price: Price | None
-    cost: float | None
-    batch_cost: float | None
+    requests: int = 0
+    input_tokens: int = 0
+    input_margin: int = 0
+    output_tokens: int = 0
+    sampled: int = 0
+    price: Price | None = None
+    cost: float | None = None
+    batch_cost: float | None = None
 
 
 def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
@@ -56,7 +56,7 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     method = method_of(config)
     work = Work.of(workspace, config, method, corpus)
     n = work.documents
-    nothing = Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0)
+    nothing = Estimate(n, cost=0.0, batch_cost=0.0)
 
     generator = GENERATORS[config.endpoint.generator]
     if method.generator or not generator.is_llm:
@@ -88,9 +88,6 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
         input_margin=round(n * _margin(lengths, n)),
         output_tokens=usage.output_tokens,
         sampled=len(chosen),
-        price=None,
-        cost=None,
-        batch_cost=None,
     )
 
     if generator.local:
