@@ -137,9 +137,36 @@ def label_of(field: str) -> str:
 MISSING = "–"
 
 
-def show(columns: Mapping[str, Sequence[Any]], **options: Any) -> None:
-    """Draw a table of columns; see ``_table``."""
-    _table(columns, **options)
+def show(
+    columns: Mapping[str, Sequence[Any]],
+    *,
+    alt: str,
+    digits: Mapping[str, int] | None = None,
+    about: Mapping[str, str] | None = None,
+    width: Mapping[str, int | Literal["small", "medium", "large"]] | None = None,
+    config: Mapping[str, Any] | None = None,
+    pinned: str = "",
+    height: int | Literal["auto", "content"] = "auto",
+    **options: Any,
+) -> Any:
+    """Draw a table; return what is chosen in it.
+
+    ``digits`` (decimals), ``about`` (help in the head) and ``width`` are by column; ``config`` holds Streamlit's own
+    column settings where these do not do.
+    """
+    digits, about, width = digits or {}, about or {}, width or {}
+    settings: dict[str, Any] = {}
+    for name in {*digits, *about, *width}:
+        shared: dict[str, Any] = {"help": about.get(name), "width": width.get(name), "pinned": name == pinned or None}
+        if name in digits:
+            settings[name] = st.column_config.NumberColumn(format=f"%.{digits[name]}f", **shared)
+        else:
+            settings[name] = st.column_config.Column(**shared)
+
+    return st.dataframe(
+        dict(columns), hide_index=True, placeholder=MISSING, column_config={**settings, **(config or {})}, alt=alt,
+        height=height, **options,
+    )  # fmt: skip
 
 
 def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -158,49 +185,16 @@ def written(value: T | None, form: Callable[[T], str], missing: str | None = Non
 
 def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
     """Return the columns that say something in some row, and those of ``always``."""
-
-    def says_something(title: str) -> bool:
-        return title in always or not set(columns[title]) <= {"", None}
-
-    return {title: columns[title] for title in filter(says_something, columns)}
+    return {title: cells for title, cells in columns.items() if title in always or set(cells) - {"", None}}
 
 
 def pick_row(columns: Mapping[str, Sequence[Any]], **options: Any) -> int | None:
     """Draw a table of which one row can be chosen; return its position, or None."""
-    event = _table(columns, on_select="rerun", selection_mode="single-row", **options)
+    event = show(columns, on_select="rerun", selection_mode="single-row", **options)
     rows = event["selection"]["rows"]
     if not rows or rows[0] >= len(next(iter(columns.values()), ())):
         return None
     return rows[0]
-
-
-def _table(
-    columns: Mapping[str, Sequence[Any]],
-    *,
-    alt: str,
-    digits: Mapping[str, int] | None = None,
-    about: Mapping[str, str] | None = None,
-    width: Mapping[str, int | Literal["small", "medium", "large"]] | None = None,
-    config: Mapping[str, Any] | None = None,
-    pinned: str = "",
-    height: int | Literal["auto", "content"] = "auto",
-    **options: Any,
-) -> Any:
-    """``digits`` (decimals), ``about`` (help in the head) and ``width`` are by column; ``config`` holds Streamlit's own
-    column settings where these do not do."""
-    digits, about, width = digits or {}, about or {}, width or {}
-    settings: dict[str, Any] = {}
-    for name in {*digits, *about, *width}:
-        shared: dict[str, Any] = {"help": about.get(name), "width": width.get(name), "pinned": name == pinned or None}
-        if name in digits:
-            settings[name] = st.column_config.NumberColumn(format=f"%.{digits[name]}f", **shared)
-        else:
-            settings[name] = st.column_config.Column(**shared)
-
-    return st.dataframe(
-        dict(columns), hide_index=True, placeholder=MISSING, column_config={**settings, **(config or {})}, alt=alt,
-        height=height, **options,
-    )  # fmt: skip
 
 
 def figures(*shown: tuple[str, Any] | tuple[str, Any, str | None] | None) -> None:
