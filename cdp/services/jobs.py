@@ -164,9 +164,7 @@ def start(
         uses_pool=device.pool,
         inputs={**ready.inputs, **(inputs or {})},
         after=after,
-        env_secrets=access.environment_for(settings, api_key)
-        if declared.asks or access.asks_a_retriever(settings)
-        else None,
+        env_secrets=access.environment_for(settings, api_key) if declared.asks or access.api_urls(settings) else None,
     )
 
 
