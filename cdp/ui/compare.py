@@ -242,15 +242,15 @@ def _cells(row: ResultRow, baseline: str, common: Collection[str]) -> dict[str, 
 
     return {
         "NDCG@10": row.score,  # first: what one sees on a phone
-        "Per file": written(row.per_file, "{:.2f}".format),
+        "Per file": written(row.per_file, "{:.2f}".format, None),
         "Recipe": name,
         "Difference": _difference(row),
         "95% interval": _interval(row),
         "p": p_value(row.p_holm),
         "Corrected": _corrected(row),
         "Seeds": seeds,
-        "Index": written(row.index_bytes, size),
-        "Per query": written(row.query_ms, "{:.3g} ms".format),
+        "Index": written(row.index_bytes, size, None),
+        "Per query": written(row.query_ms, "{:.3g} ms".format, None),
         "Machine": row.machine,
         "Read with": ", ".join(word for word in row.words if word not in common) or None,
         "Pairs": pairs,

@@ -299,18 +299,18 @@ def _can_start(workspace: Workspace, kind: JobKind) -> bool:
 
     about = kind.settings.settings()
     needed = [setting for setting in kind.inputs if about[setting].required]
-    return all(state.of_project(workspace, param, listed(workspace)) for param, listed in map(_listing(kind), needed))
+    return all(_listed_inputs(workspace, kind, setting) for setting in needed)
 
 
-def _listing(kind: JobKind) -> Callable[[str], tuple[str, Callable[[Workspace], Sequence[Any]]]]:
-    """The kind of thing that a setting names, and its list."""
-    return lambda setting: LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+def _listed_inputs(workspace: Workspace, kind: JobKind, setting: str) -> list[Any]:
+    """The things of the project that a setting may name."""
+    param, listed = LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+    return state.of_project(workspace, param, listed(workspace))
 
 
 def _named(workspace: Workspace, kind: JobKind, setting: str) -> str:
     """The choice of an input among those of the project."""
-    param, listed = _listing(kind)(setting)
-    things = state.of_project(workspace, param, listed(workspace))
+    things = _listed_inputs(workspace, kind, setting)
     titles = {getattr(thing, "id", thing.name): thing.name for thing in things}
     about, key = kind.settings.settings()[setting], f"start_{kind.name}_{setting}"
     none = "" if about.required else "none"

@@ -113,14 +113,14 @@ def answer(workspace: Workspace, rows: Sequence[Measured]) -> None:
     st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
 
 
-def with_interval(value: Value | None, digits: int = 3) -> str:
+def with_interval(value: Value | None) -> str:
     """``0.123 [0.110, 0.136]``, a dash where there is no value."""
     if value is None:
         return "–"
-    shown = f"{value['value']:.{digits}f}"
+    shown = f"{value['value']:.3f}"
     if value.get("interval"):
         low, high = value["interval"]
-        shown += f"  [{low:.{digits}f}, {high:.{digits}f}]"
+        shown += f"  [{low:.3f}, {high:.3f}]"
     return shown
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -23,10 +23,10 @@ from cdp.base.text import interval as interval
 from cdp.base.text import p_value as p_value
 from cdp.base.text import signed as points
 from cdp.base.text import size as size
+from cdp.base.text import written as written
 
 __all__ = ["count", "points"]
 
-T = TypeVar("T")
 
 # WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read.
 JOINER = "\u2060"
@@ -176,11 +176,6 @@ def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
         for title, cell in row.items():
             columns[title].append(cell)
     return dict(columns)
-
-
-def written(value: T | None, form: Callable[[T], str], missing: str | None = None) -> str | None:
-    """Return ``form(value)``, or ``missing`` for None: a table shows a dash there."""
-    return missing if value is None else form(value)
 
 
 def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
