@@ -283,7 +283,7 @@ def snippet(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     best = max(starts, key=lambda start: sum(start <= other < start + SNIPPET - BEFORE for other in starts), default=0)
     begin = max(0, min(best - BEFORE, len(line) - SNIPPET))  # no further than needed to show the end
     if begin > 0:
-        begin = _word_start(line, begin)
+        begin = line.find(" ", begin, begin + BEFORE) + 1 or begin  # the next word; none in a script without spaces
 
     end = len(line)
     if end - begin > SNIPPET:
@@ -298,12 +298,6 @@ def snippet(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
         shown_part += " …"
 
     return marked(shown_part, words)
-
-
-def _word_start(line: str, at: int) -> int:
-    """Return the beginning of the next word, or ``at`` in a script without spaces."""
-    space = line.find(" ", at, at + BEFORE)
-    return at if space < 0 or at == 0 else space + 1
 
 
 # Called with the phase, what is done and the total (0 if unknown); may raise to end the work.

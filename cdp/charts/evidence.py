@@ -78,7 +78,6 @@ def difference_against_cw(
 
 
 def _published_lines(chart: go.Figure, left: float, right: float) -> None:
-    """The areas of avoid, test and recommend."""
     areas = (
         ("avoid", left, min(right, AVOID_BELOW), PALETTE[5]),
         ("test", max(left, AVOID_BELOW), min(right, RECOMMEND_ABOVE), PALETTE[1]),

@@ -213,7 +213,6 @@ def serve(workspace: Workspace, config: ServingConfig, announce: Callable[[str, 
 
 
 def _read(path: Path) -> str:
-    """Return the token in a file. Raises ConfigError."""
     try:
         with path.open(encoding="utf-8") as file:
             token = file.read(10_000).strip()

@@ -143,7 +143,6 @@ def _look(
 
 
 def _ask_password(locked: Sequence[str], password: str) -> None:
-    """The field for a password beside the names of the PDFs that need one."""
     if locked:
         text = "This password does not open" if password else "Protected by a password:"
         st.warning(md(f"{text} {some(locked, adding.SHOWN)}."), icon=":material/lock:")

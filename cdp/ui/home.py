@@ -63,7 +63,6 @@ def contents(workspace: Workspace) -> None:
 
 
 def _result(row: board.ResultRow) -> dict[str, Any]:
-    """A row of the table of results."""
     return {
         "NDCG@10 (%)": row.ndcg,  # first: what one sees on a phone
         "Retriever": row.retriever,

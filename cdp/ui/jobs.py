@@ -178,7 +178,6 @@ def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
 
 
 def _summary(view: JobView) -> None:
-    """State, progress with the time left, and what went wrong where something did."""
     facts = [jobs.activity(view.kind)]
     if view.attempt > 1:
         facts.append(f"attempt {view.attempt}")
@@ -213,7 +212,6 @@ def bill(known: pricing.Bill | None) -> None:
 
 
 def _figures(workspace: Workspace, view: JobView) -> None:
-    """The newest value of each live measure, and the speed."""
     if str(view.state) == "queued":
         return
     readings = jobs.figures(jobs.latest(workspace, view.id))
@@ -598,7 +596,6 @@ def listing(all_jobs: Sequence[JobView]) -> None:
 
 
 def _listed(view: JobView) -> dict[str, Any]:
-    """A row of the table of all jobs."""
     lasted = ""
     if not view.active:  # progress of active jobs is in the live card and the menu; this table is not redrawn
         lasted = duration(view.seconds)

@@ -100,7 +100,6 @@ def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
 
 
 def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
-    """The test's form: settings, what it takes, and the button that starts it."""
     unit = queries.unit(workspace, [corpus])
     st.markdown(f"**{LABEL}**")
     st.caption(
@@ -169,7 +168,6 @@ def choose_sizes(kind: type[TrialConfig], key: str, *, costs: bool) -> dict[str,
 
 
 def _costs(planned: Trial) -> None:
-    """What the test takes and how it is judged, in figures and notes."""
     frame.remarks(filter(None, [planned.judged.splits.shared_note]), "warning")
 
     plan = planned.plan
@@ -327,7 +325,6 @@ def _untested(known: Decision, request: AdviceRequest) -> None:
 
 
 def _kept(workspace: Workspace, known: Decision) -> None:
-    """Links and commands for the winner's model, if the test kept it."""
     if not known.measured or known.basis is None:
         return
 

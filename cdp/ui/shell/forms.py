@@ -310,7 +310,6 @@ def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
 
 
 def _failure(line: Mapping[str, Any]) -> dict[str, str]:
-    """A row of the table of failed items."""
     name = line.get("id") or line.get("document_id")
     if not name and line.get("line"):
         name = f"line {line['line']}"  # of a rejected row
