@@ -6,7 +6,7 @@ import sys
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import DownloadConfig, JudgeConfig
-from cdp.base.text import counted, size, tally, written
+from cdp.base.text import counted, name_and_split, size, tally, written
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.cli import answers
@@ -18,6 +18,7 @@ from cdp.services import benchmarks, jobs, judging
 from cdp.services.benchmarks import BenchmarkDetails
 
 Stored = Annotated[str, "a benchmark of the workspace"]
+OfSplit = Annotated[str, "a benchmark of the workspace, perhaps NAME:SPLIT"]
 
 
 @command("benchmarks list")
@@ -119,7 +120,7 @@ def add(
 @command("benchmarks sample")
 def sample(
     run: Run,
-    benchmark: Stored,
+    benchmark: OfSplit,
     *,
     queries: Annotated[int, "queries to draw"] = 50,
     documents: Annotated[int, "documents in all"] = 2000,
@@ -128,6 +129,7 @@ def sample(
     name: Annotated[str, "a name for it; says its size if omitted"] = "",
 ) -> int:
     """Draw a small subset, NAME-sample-50q-2000d: some queries, all that answers them, other documents."""
+    benchmark, split = name_and_split(benchmark, split)
     info, existed = benchmarks.sample(
         run.workspace, benchmark, queries=queries, documents=documents, split=split, seed=seed, called=name
     )
@@ -147,7 +149,7 @@ def delete(run: Run, name: Stored) -> int:
 @command("benchmarks export")
 def export(
     run: Run,
-    name: Stored,
+    name: OfSplit,
     *,
     out: Annotated[str, "the new folder, or the file of qrels"],
     format: Annotated[
@@ -156,6 +158,7 @@ def export(
     split: Annotated[str, "of TREC qrels: the split; test, or the only one, if omitted"] = "",
 ) -> int:
     """Write a benchmark for other programs."""
+    name, split = name_and_split(name, split)
     path, notes = benchmarks.export(run.workspace, name, format, out, split=split)
     return run.say({"id": name, "path": str(path), "notes": notes}, "\n".join([f"{name} is written to {path}", *notes]))
 

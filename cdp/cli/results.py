@@ -38,7 +38,7 @@ def list_(
     """The leaderboard: every recipe on every benchmark, runs that differ in the seed alone averaged, the best first."""
     evaluations = board.list_evaluations(run.workspace, run.scope)
     every = board.list_rows(run.workspace, evaluations)
-    rows = [row for row in every if not benchmark or {row.place, row.benchmark} & {*benchmark}]
+    rows = [row for row in every if not benchmark or {*row.called} & {*benchmark}]
     columns = ["NDCG@10", "recipe", "seeds", "index", "ms per query", "benchmark", "read with", "start", "id"]
     if any(row.per_file is not None for row in rows):
         columns[1:1] = ["per file", "judged per"]

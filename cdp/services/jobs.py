@@ -348,9 +348,10 @@ def activity(name: str) -> str:
     return declared.title if declared is not None else name.replace("-", " ").capitalize()
 
 
-def where(view: JobView) -> str:
-    """Return ``on <cluster>``, "" for this machine."""
-    return view.cluster and f"on {view.cluster}"
+def where(view: JobView) -> list[str]:
+    """Return the devices that a job has, and ``on <cluster>`` unless it is this machine."""
+    devices = ["CPU" if device == "cpu" else device for device in view.devices]
+    return devices + [f"on {view.cluster}"] * bool(view.cluster)
 
 
 def doing(view: JobView) -> str:
@@ -440,18 +441,30 @@ def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(shown[key][0], shown[key][1].format(latest[key])) for key in known]
 
 
-def in_words(results: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the single numbers and texts among a job's results, as (name, value)."""
-    listed = []
-    for name, value in results.items():
-        if isinstance(value, float):
-            listed.append((name, f"{value:.4f}"))
-        elif type(value) is int:
-            listed.append((name, f"{value:,}"))
-        elif isinstance(value, (int, str)) and value != "":
-            listed.append((name, str(value)))
+def in_words(
+    workspace: Workspace, results: Mapping[str, Any], scope: projects.Members | None = None
+) -> list[tuple[str, str]]:
+    """Return the single numbers and texts among a job's results, as (name, value with its unit). An evaluated retriever
+    is called as on the leaderboard of ``scope``."""
+    shown = dict(results)
+    if "ndcg@10" in results:
+        from cdp.results import board  # a room that most commands on jobs do without: 40 ms
 
-    return listed
+        known = {row["retriever_id"]: row["retriever_name"] for row in board.list_evaluations(workspace, scope)}
+        shown["retriever"] = known.get(results["retriever"], results["retriever"])
+
+    plain = {name: value for name, value in shown.items() if isinstance(value, int | float | str) and value != ""}
+    return [(name, _with_unit(name, value)) for name, value in plain.items()]
+
+
+def _with_unit(name: str, value: float | str) -> str:
+    if name == "seconds":
+        return duration(float(value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.2f}" if "@" in name else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else value
 
 
 def rate(view: JobView) -> str:

@@ -21,7 +21,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError, some
 from cdp.base.text import checked_title, pick
 from cdp.base.workspace import Workspace, is_name
-from cdp.benchmarks import library, manifests
+from cdp.benchmarks import BenchmarkInfo, library, manifests
 from cdp.corpus import list_corpora, resolve_corpus
 from cdp.jobs import JobSpec, JobView
 from cdp.projects import Project, damaged
@@ -285,6 +285,12 @@ class Members:
     def benchmarks(self) -> tuple[str, ...]:
         """The names of the project's own benchmarks, without those that are for all."""
         return self.project.benchmarks if self.project else tuple(self.index.benchmarks)
+
+    def selected(self, listed: Iterable[BenchmarkInfo]) -> list[BenchmarkInfo]:
+        """Return the benchmarks that a form selects at first: the project's own; all where nobody made a project."""
+        if self.project is None or all(project.implied for project in self.index.projects):
+            return list(listed)
+        return [info for info in listed if info.name in self.benchmarks]
 
     @cached_property
     def query_sets(self) -> tuple[str, ...]:

@@ -186,8 +186,7 @@ def _summary(view: JobView) -> None:
     if view.active and view.seconds is not None:
         facts.append(f"running for {duration(view.seconds)}")
 
-    facts += [{"cpu": "CPU"}.get(name, name) for name in view.devices]
-    facts += filter(None, [jobs.where(view)])
+    facts += jobs.where(view)
     icon, colour = LOOKS.get(str(view.state), ("help", "gray"))
     st.markdown(f":{colour}-badge[:material/{icon}: {view.state}] {md(SEPARATOR.join(facts))}")
     st.markdown(md(jobs.sentence(view)))
@@ -527,7 +526,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
 def _results(workspace: Workspace, job: JobView) -> None:
     """Draw the results of a finished job, as the command line lists them."""
     found = jobs.outcome(workspace, job.id)
-    shown = {label_of(name.removeprefix("n_")): value for name, value in jobs.in_words(found)}
+    shown = {label_of(name): value for name, value in jobs.in_words(workspace, found, state.scope(workspace))}
     kind = jobs.kinds().get(job.kind)
     # Kinds with a screen of their own show their results there; those of evaluations stand here too.
     opened = kind is None or not kind.command or kind.makes == RESULT

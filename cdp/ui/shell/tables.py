@@ -1,4 +1,4 @@
-"""Tables, cards, labels of settings, "5 min ago"; escaping people's text for Markdown.
+"""Tables, cards, "5 min ago"; escaping people's text for Markdown.
 
 Streamlit reads Markdown, LaTeX, colour directives, icons and emoji names in labels, captions and messages. What a user
 wrote goes through ``md`` before it gets there; where possible it goes to ``st.text``, ``st.code`` or a table instead,
@@ -16,10 +16,11 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from cdp.base.text import capital, marked
 from cdp.base.text import counted as count
 from cdp.base.text import duration as duration
 from cdp.base.text import interval as interval
+from cdp.base.text import label_of as label_of
+from cdp.base.text import marked
 from cdp.base.text import p_value as p_value
 from cdp.base.text import signed as points
 from cdp.base.text import size as size
@@ -99,38 +100,6 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
         return f"{round(past / 3600)} h ago"
 
     return then.astimezone(UTC).strftime("%d %b %Y, %H:%M UTC")
-
-
-# Words of settings that are written otherwise than they are spelt.
-WRITTEN = {
-    "gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation", "bm25": "BM25",
-    "ndcg@10": "NDCG@10 (%)", "mrr@10": "MRR@10 (%)", "map@100": "MAP@100 (%)", "p@1": "P@1 (%)",
-    "recall@10": "recall@10 (%)", "recall@100": "recall@100 (%)",
-}  # fmt: skip
-
-
-# Settings whose name says too little.
-LABELS = {
-    "per_doc": "Queries per document",
-    "max_documents": "Maximum documents",
-    "dev": "Dev benchmark",
-    "ndcg@10_of_files": "NDCG@10 per file (%)",
-    "by": "Round-trip rank by",
-    "round_trip_rank": "Round-trip rank at most",
-    "cross_encoder": "Cross-encoder",
-    "at_least": "Cross-encoder score at least",
-    "usable": "Leave out unusable queries",
-}
-
-
-def label_of(field: str) -> str:
-    """A setting's name as a label: ``learning_rate`` → ``Learning rate``, ``lora_rank`` → ``LoRA rank``."""
-    if field in LABELS:
-        return LABELS[field]
-    words = " ".join(WRITTEN.get(word, word) for word in field.split("_"))
-    if words.startswith("κ"):
-        return words
-    return capital(words)
 
 
 # What a cell without a value shows.
