@@ -83,7 +83,7 @@ def test_a_finished_evaluation_shows_what_the_terminal_does(
     assert (shown["NDCG@10 per file (%)"], shown["Judged per"]) == ("70.00", "passage")
     assert {"NDCG@10 (%)", "MRR@10 (%)", "MAP@100 (%)"} <= shown.keys()
     assert "NDCG@10 per file (%): 70.00" in out
-    assert "Judged per: passage" in out
+    assert "judged per: passage" in out
     assert board.PER_PASSAGE in out
     assert board.PER_PASSAGE in plain(at)
     assert jobs.outcome(judged, "evaluation-3-whole")["judged_per"] == "document"
