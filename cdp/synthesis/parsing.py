@@ -414,10 +414,10 @@ def _with_numbers_above(lines: list[str]) -> list[str]:
 
 
 # Reads a line that is an item of a list: (its number, its text). It is told the number of the item before.
-Item = Callable[[str, int], tuple[int, str] | None]
+ReadItem = Callable[[str, int], tuple[int, str] | None]
 
 
-def _marked(lines: list[str], item: Item) -> list[tuple[int | None, str]]:
+def _marked(lines: list[str], item: ReadItem) -> list[tuple[int | None, str]]:
     """(number, text) of each line that is an item, (None, line) for the others."""
     marked: list[tuple[int | None, str]] = []
     previous = 0
@@ -469,7 +469,7 @@ def _numbered(line: str, previous: int) -> tuple[int, str] | None:
 
 
 # What tells the items of a list, and the number that the last of them has at least: one letter is none.
-_LISTS: list[tuple[Item, int]] = [
+_LISTS: list[tuple[ReadItem, int]] = [
     (_numbered, 1), *((partial(_lettered, alphabet), 2) for alphabet in _ALPHABETS), (_bulleted, 1),
 ]  # fmt: skip
 
