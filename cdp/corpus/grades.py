@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -95,9 +95,3 @@ class Grades:
         if self.missing:
             said += f" {counted(self.missing, 'row')} without a grade left out."
         return said
-
-
-def mapping(values: Iterable[Any]) -> dict[str, int | None]:
-    """Return {value: its grade, None for no grade} of the first values of a column, as a form shows it."""
-    found = {excerpt(value): grade_of(value) for value in values if value not in (None, "")}
-    return dict(list(found.items())[:SHOWN_VALUES])

@@ -16,7 +16,7 @@ from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.records import Document
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.corpus import CorpusManifest, get_documents, iter_documents, open_corpus, resolve_corpus
+from cdp.corpus import CorpusManifest, iter_documents, open_corpus, resolve_corpus
 from cdp.corpus.checks import (
     GUESSES,
     LONGEST_SHOWN,
@@ -24,12 +24,13 @@ from cdp.corpus.checks import (
     Rejected,
     beginning,
     column_named,
+    excerpt,
     html_columns,
     without_tags,
 )
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
-from cdp.corpus.grades import grade_columns, mapping
+from cdp.corpus.grades import SHOWN_VALUES, grade_columns, grade_of
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
 from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, file_suffixes, format_of
@@ -131,7 +132,8 @@ class FilePreview:
 
     def grades(self, column: str) -> dict[str, int | None]:
         """{value of a column in the first rows: the grade that it is read as, None for no grade}."""
-        return mapping(row.get(column) for row in self.rows)
+        found = {excerpt(row[column]): grade_of(row[column]) for row in self.rows if row.get(column)}
+        return dict(list(found.items())[:SHOWN_VALUES])
 
     @property
     def of_queries(self) -> bool:
@@ -323,7 +325,7 @@ def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, se
 def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
     """Return one document. NotFoundError if the corpus has none of that id."""
     manifest = resolve_corpus(workspace, corpus)
-    documents = get_documents(workspace, manifest.id, [document_id])
+    documents = open_corpus(workspace, manifest.id).get([document_id])
     if document_id not in documents:
         first = [item.id for item in iter_documents(workspace, manifest.id, limit=5)]
         raise NotFoundError("document", document_id, hint=f"The first ids are: {', '.join(first)}.")

@@ -21,7 +21,7 @@ from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, altered, option
 from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
-from cdp.corpus import iter_documents, load_documents, load_manifest
+from cdp.corpus import iter_documents, load_manifest, open_corpus
 from cdp.corpus.checks import (
     GUESSES,
     LONGEST_SHOWN,
@@ -89,7 +89,7 @@ def import_queries(
     options = options or ImportOptions()
     stated = described(options.origin, options.model, options.prompt, options.licence, {})
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
-    ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
+    ids = open_corpus(workspace, corpus.id).table(columns=["id"]).column("id").to_pylist()
     notes: list[str] = []
 
     file = None
@@ -141,10 +141,7 @@ def import_queries(
             )
             stored = install(workspace, query_set, files.folder)
     except OSError as error:
-        raise WorkspaceError(
-            f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
-            hint="Is the disk full or read-only?",
-        ) from error
+        raise WorkspaceError.refused(workspace.queries, "written to", error) from error
 
     return ImportedQueries(stored, taken.n_rejected, tuple(taken.first_rejected), tuple(notes))
 
@@ -243,7 +240,7 @@ class DocumentFinder:
 
 def finder_of(workspace: Workspace, corpus_id: str, ids: Sequence[str] = ()) -> DocumentFinder:
     """Return the finder of a corpus's documents; ``ids`` are theirs, where they were read."""
-    ids = ids or load_documents(workspace, corpus_id, columns=["id"]).column("id").to_pylist()
+    ids = ids or open_corpus(workspace, corpus_id).table(columns=["id"]).column("id").to_pylist()
     return DocumentFinder({id: at for at, id in enumerate(ids)}, lambda: iter_documents(workspace, corpus_id))
 
 

@@ -21,7 +21,7 @@ from cdp.base.text import Progress, silent
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.complexity import content_words
-from cdp.corpus import CorpusManifest, get_documents, iter_documents
+from cdp.corpus import CorpusManifest, iter_documents, open_corpus
 from cdp.corpus.documents import permutation
 from cdp.query_sets.store import Totals, known_language
 from cdp.retrievers import bm25
@@ -120,7 +120,7 @@ class Work:
     def _grouped(self, workspace: Workspace, groups: Groups) -> Iterator[Item]:
         for at in range(0, len(groups), BLOCK):
             block = groups[at : at + BLOCK]
-            found = get_documents(workspace, self.corpus_id, list(map(itemgetter(1), chain.from_iterable(block))))
+            found = open_corpus(workspace, self.corpus_id).get(list(map(itemgetter(1), chain.from_iterable(block))))
             for group in block:
                 positions, names = zip(*group, strict=True)
                 documents = list(map(found.__getitem__, names))

@@ -17,7 +17,7 @@ from cdp.base.records import Document
 from cdp.base.registry import Registered, Registry
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.corpus import get_documents, iter_documents
+from cdp.corpus import iter_documents, open_corpus
 from cdp.query_sets import DocumentQueries, files, iter_lines, load
 from cdp.query_sets.store import document_queries, scan
 
@@ -100,7 +100,7 @@ class ExportSelection:
 
     def _documents(self, names: Iterator[str]) -> dict[str, Document]:
         wanted = list(dict.fromkeys(names))
-        found = get_documents(self.workspace, self._corpus, wanted) if wanted else {}
+        found = open_corpus(self.workspace, self._corpus).get(wanted) if wanted else {}
         if len(found) < len(wanted):
             missing = next(name for name in wanted if name not in found)
             raise InputError(f"The hard negative {missing!r} is no document of {self._corpus}.")
