@@ -6,7 +6,6 @@ import ast
 import html
 import json
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from uuid import UUID
 
 from cdp.base.errors import InputError, offer, some
 from cdp.base.text import counted
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 from cdp.corpus.options import (
     KEPT_REJECTIONS,
     MAX_DOCUMENT_CHARACTERS,
@@ -293,7 +292,7 @@ def queries_of(value: Any) -> tuple[list[str], int, int]:
 
 
 # The names of columns by what they hold, in many languages; the first that is there is taken.
-_NAMED = tomllib.loads((SHIPPED_DATA / "words" / "columns.toml").read_text("utf-8"))
+_NAMED = shipped_table("words/columns")
 GUESSES = {
     role: tuple(name for names in by_language.values() for name in names) for role, by_language in _NAMED.items()
 }

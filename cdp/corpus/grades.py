@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any
 
 from cdp.base.errors import some
 from cdp.base.text import counted
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 from cdp.corpus.checks import GUESSES, columns_named, excerpt
 
 LARGEST_GRADE = 10**9
@@ -19,7 +18,7 @@ A_GRADE = "a whole number, yes or no, true or false, relevant or not relevant"
 # Values of a column that a sentence names.
 SHOWN_VALUES = 8
 
-_BY_MEANING = tomllib.loads((SHIPPED_DATA / "words" / "grades.toml").read_text("utf-8"))
+_BY_MEANING = shipped_table("words/grades")
 WORDS = {
     **dict.fromkeys(chain.from_iterable(_BY_MEANING["relevant"].values()), 1),
     **dict.fromkeys(chain.from_iterable(_BY_MEANING["not_relevant"].values()), 0),

@@ -24,7 +24,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.locks import staging
 from cdp.base.records import fields, lines
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace, append_jsonl, now, sha256_file, slug, write_jsonl
+from cdp.base.workspace import Workspace, append_jsonl, now, slug, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.checks import storable
 from cdp.corpus.storage import CorpusUpdate
@@ -116,14 +116,9 @@ def derive(
 
         write_jsonl(copied.queries, changed())
 
-        totals = store.count(copied.queries)
+        totals = store.count(copied.queries, of_lines=bool(query_set.hard_negatives or facts.get("hard_negatives")))
         if not totals.n_queries:
             raise InputError(f"Nothing of {query_set.name} would stay.", hint="Use other queries.")
-
-        # As for an import: the hash is over ids and queries; with negatives, over the whole lines.
-        content_hash = totals.content_hash
-        if query_set.hard_negatives or facts.get("hard_negatives"):
-            content_hash = sha256_file(copied.queries)[:16]
 
         if source.failures.exists():
             shutil.copyfile(source.failures, copied.failures)
@@ -141,13 +136,13 @@ def derive(
 
         copy = dataclasses.replace(
             query_set,
-            id=f"{slug(name)}-{content_hash[:8]}",
+            id=f"{slug(name)}-{totals.content_hash[:8]}",
             name=name,
             created=now(),
             n_documents=totals.n_documents,
             n_queries=totals.n_queries,
             n_shared=totals.n_shared,
-            content_hash=content_hash if query_set.complete else "",
+            content_hash=totals.content_hash if query_set.complete else "",
             corpus_id=corpus_id,
             corpus_hash=corpus_hash,
             parameters=parameters,

@@ -20,7 +20,7 @@ from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceEr
 from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, altered, option
-from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
+from cdp.base.workspace import Workspace, slug, write_json, write_jsonl
 from cdp.corpus import iter_documents, load_manifest, open_corpus
 from cdp.corpus.checks import (
     GUESSES,
@@ -113,17 +113,13 @@ def import_queries(
                 raise taken.nothing(corpus.id, file)
 
             write_jsonl(files.queries, taken.lines(ids))
-            totals = store.count(files.queries)
+            totals = store.count(files.queries, of_lines=bool(taken.facts()) or taken.has_logprobs)
             parameters: dict[str, Any] = {**stated.pop("parameters"), **taken.facts()}
-            # The hash of a set is over ids and queries; with more than these, over the whole lines.
-            content_hash = totals.content_hash
-            if taken.facts() or taken.has_logprobs:
-                content_hash = sha256_file(files.queries)[:16]
 
             notes += taken.notes()
             query_set = QuerySet(
                 **{**stated, "kind": kind or stated["kind"]},
-                id=f"{slug(label)}-{content_hash[:8]}",
+                id=f"{slug(label)}-{totals.content_hash[:8]}",
                 name=label,
                 corpus_id=corpus.id,
                 corpus_hash=corpus.content_hash,
@@ -136,7 +132,7 @@ def import_queries(
                 n_queries=totals.n_queries,
                 n_shared=totals.n_shared,
                 n_failures=taken.n_rejected,
-                content_hash=content_hash,
+                content_hash=totals.content_hash,
                 parameters=parameters,
             )
             stored = install(workspace, query_set, files.folder)

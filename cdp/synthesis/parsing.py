@@ -479,16 +479,13 @@ def _items(marked: list[tuple[int | None, str]], problems: Counter[str]) -> list
     first = next(index for index, (number, _) in enumerate(marked) if number is not None)
     queries: list[str] = []
     head = [line for _, line in marked[:first] if not _is_preamble(line)]
-    if head and (marked[first][0] == 2 or (marked[first][0] == 1 and _looks_like_query(head[-1]))):
+    question = bool(head) and head[-1].rstrip("*\"' ").endswith(("?", "？", "؟"))
+    if head and (marked[first][0] == 2 or (marked[first][0] == 1 and question)):
         queries.append(head.pop())
     items = [line for number, line in marked[first:] if number is not None]
     if stray := len(head) + len(marked) - first - len(items):
         problems["stray_line"] += stray
     return [*queries, *items]
-
-
-def _looks_like_query(line: str) -> bool:
-    return line.rstrip("*\"' ").endswith(("?", "？", "؟"))
 
 
 def _is_refusal(line: str) -> bool:
