@@ -269,8 +269,7 @@ class OpenWorkspace(Drawn):
 
         ws.evaluate("bm25", "papers").measures["ndcg@10"]
         """
-        name, split = name_and_split(benchmark)
-        values = {"retriever": _named(retriever), "benchmark": name, "split": split, **settings}
+        values = {"retriever": _named(retriever), "benchmark": benchmark, **settings}
         id = jobs.start(self.folder, "evaluation", EvaluationConfig.from_dict(values), api_key=api_key)
         scores = EvaluationScores(self.folder, id, id)
         if wait:

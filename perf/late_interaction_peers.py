@@ -26,7 +26,7 @@ from perf.token_peers import CANDIDATES
 DOCUMENTS, LENGTH, DIM = 10_000, 120, 128
 QUERIES, QUERY_LENGTH = 100, 32
 WORDS, NOISE = 4_000, 0.6
-REPEATS, RERANKED = 2, 30
+REPEATS, RERANKED = 3, 50
 
 # The environment of each peer, under build/interop; the library is in ours.
 ENVIRONMENTS = {"ours": "", "sentence-transformers": "", "PyLate": "pylate", "fast-plaid": "fast-plaid"}

@@ -7,11 +7,15 @@ constant, those that belong together as a class that is a member of each.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from pydantic import model_validator
 
 from cdp.base.errors import ConfigError
 from cdp.base.registry import Names, registry
 from cdp.base.settings import REQUIRED, Config, altered, member, option
+from cdp.base.text import name_and_split
 
 # A setting fills its lines: one line per argument would make this file half as long again.
 # fmt: off
@@ -173,9 +177,19 @@ class JudgedOn(Config):
     """Judged queries: a benchmark and one of its splits."""
 
     benchmark: str = option(
-        REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark",
+        REQUIRED, "A benchmark's name in the workspace, perhaps NAME:SPLIT, or a folder in BEIR layout.",
+        holds="benchmark",
     )
     split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_spelling(cls, values: Any) -> Any:
+        """Take ``name:split`` as the benchmark too. ConfigError where ``split`` is another one."""
+        if isinstance(values, Mapping) and isinstance(named := values.get("benchmark"), str):
+            benchmark, split = name_and_split(named.strip(), str(values.get("split") or "").strip())
+            values = {**values, "benchmark": benchmark, "split": split}
+        return values
 
 
 class Dev(JudgedOn):

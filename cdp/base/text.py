@@ -1,4 +1,4 @@
-"""Plurals, durations, sizes, intervals, p; CSV cells; finding by name or prefix; checks, escaping of what users enter.
+"""Plurals, durations, sizes, signs (a true minus), intervals, p; CSV cells; finding by name; checks, escaping of input.
 
 Without pydantic, so that a supervisor or the catalogue does not load it.
 """
@@ -21,6 +21,7 @@ LONGEST_SHOWN = 60  # characters of a wrong value in an error
 SHOWN_IDS = 5
 LONGEST_TITLE = 200  # characters of a name that a user gives
 
+Known = TypeVar("Known")
 _MARKDOWN = re.compile(r"([\\`*\[\]!])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -46,10 +47,69 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def name_and_split(text: str) -> tuple[str, str]:
-    """Return name and split of ``name:split``; a colon may belong to a path, and a split never holds a slash."""
-    name, _, split = text.rpartition(":")
-    return (name, split) if name and not {"/", "\\"} & set(split) else (text, "")
+# Words of settings and results that are written otherwise than they are spelt.
+WRITTEN = {
+    "gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation", "bm25": "BM25",
+    "cw": "CW", "ndcg@10": "NDCG@10 (%)", "mrr@10": "MRR@10 (%)", "map@100": "MAP@100 (%)", "p@1": "P@1 (%)",
+    "recall@10": "recall@10 (%)", "recall@100": "recall@100 (%)",
+}  # fmt: skip
+
+# Settings and results whose name says too little.
+NAMED = {
+    "per_doc": "queries per document",
+    "max_documents": "maximum documents",
+    "dev": "dev benchmark",
+    "ndcg@10_of_files": "NDCG@10 per file (%)",
+    "best_ndcg@10": "best NDCG@10 on dev (%)",
+    "by": "round-trip rank by",
+    "round_trip_rank": "round-trip rank at most",
+    "cross_encoder": "cross-encoder",
+    "at_least": "cross-encoder score at least",
+    "usable": "leave out unusable queries",
+    "n_shared": "queries of several documents",
+    "seconds": "time",
+    "batch_size": "pairs per step",
+    "hard_negatives": "hard negatives per pair",
+    "unreasoned": "queries without a reasoned form",
+    "left_out_per_epoch": "pairs left out per epoch",
+    "filled_the_limit": "documents cut at the token limit",
+    "max_length": "maximum length (tokens)",
+    "stopped": "stopped by a person",
+    "early": "stopped as dev no longer improved",
+    "masked": "in-batch negatives masked",
+    "skipped": "steps skipped",
+    "loss_first": "loss in the first steps",
+    "loss_last": "loss in the last steps",
+    "best_step": "step of the best model",
+}
+
+
+def words_of(field: str) -> str:
+    """Return the name of a setting or result in words: ``learning_rate`` → ``learning rate``, ``lora_rank`` → ``LoRA
+    rank``."""
+    if field in NAMED:
+        return NAMED[field]
+    return " ".join(WRITTEN.get(word, word) for word in field.removeprefix("n_").split("_"))
+
+
+def label_of(field: str) -> str:
+    """Return ``words_of`` as a label: ``Learning rate``."""
+    words = words_of(field)
+    return words if words.startswith("κ") else capital(words)
+
+
+def name_and_split(text: str, split: str = "") -> tuple[str, str]:
+    """Return name and split of ``name:split``; a colon may belong to a path, and a split never holds a slash.
+
+    ConfigError where ``split`` is another one than the text's.
+    """
+    name, _, own = text.rpartition(":")
+    if not name or {"/", "\\"} & set(own) or typed_folder(text) is not None:
+        return text, split
+    if split and own and split != own:
+        raise ConfigError(f"The benchmark {text} names the split {own}, and the split {split} is given beside it.",
+                          hint="Name the split once.")  # fmt: skip
+    return name, own or split
 
 
 def comma_list(text: str) -> list[str]:
@@ -87,12 +147,17 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def written(value: Known | None, form: Callable[[Known], str], unknown: str | None = "") -> Any:
+    """Return ``form(value)``, or ``unknown`` for None."""
+    return unknown if value is None else form(value)
+
+
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Format ``1 benchmark``, ``3,141 benchmarks``."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
-def tally(counts: Mapping[Any, int], form: str = "{}: {:,}") -> str:
+def tally(counts: Mapping[Any, float], form: str = "{}: {:,}") -> str:
     """Format ``train: 1,200, test: 300``; ``form`` takes a name and its number."""
     return ", ".join(starmap(form.format, counts.items()))
 
@@ -265,8 +330,8 @@ def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     return [(piece, i % 2 == 1) for i, piece in enumerate(pattern.split(text)) if piece]
 
 
-def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple[str, bool]]:
-    """Return the ``width`` characters of the text with the most matches, as pieces of ``marked``, with ellipses."""
+def snippet(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return the ``SNIPPET`` characters of the text with the most matches, as pieces of ``marked``, with ellipses."""
     line = " ".join(text[:LOOKED_AT].split())
     starts, at = [], 0
     for piece, matches in marked(line, words):
@@ -274,16 +339,16 @@ def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple
             starts.append(at)
         at += len(piece)
 
-    best = max(starts, key=lambda start: sum(start <= other < start + width - BEFORE for other in starts), default=0)
-    begin = max(0, min(best - BEFORE, len(line) - width))  # no further than needed to show the end
+    best = max(starts, key=lambda start: sum(start <= other < start + SNIPPET - BEFORE for other in starts), default=0)
+    begin = max(0, min(best - BEFORE, len(line) - SNIPPET))  # no further than needed to show the end
     if begin > 0:
-        begin = _word_start(line, begin)
+        begin = line.find(" ", begin, begin + BEFORE) + 1 or begin  # the next word; none in a script without spaces
 
     end = len(line)
-    if end - begin > width:
-        end = line.rfind(" ", begin + width // 2, begin + width)
+    if end - begin > SNIPPET:
+        end = line.rfind(" ", begin + SNIPPET // 2, begin + SNIPPET)
         if end <= begin:  # one long word
-            end = begin + width
+            end = begin + SNIPPET
 
     shown_part = line[begin:end].strip()
     if begin > 0:
@@ -292,12 +357,6 @@ def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple
         shown_part += " …"
 
     return marked(shown_part, words)
-
-
-def _word_start(line: str, at: int) -> int:
-    """Return the beginning of the next word, or ``at`` in a script without spaces."""
-    space = line.find(" ", at, at + BEFORE)
-    return at if space < 0 or at == 0 else space + 1
 
 
 # Called with the phase, what is done and the total (0 if unknown); may raise to end the work.

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from cdp.base.errors import ConfigError
-from cdp.base.text import interval, size
+from cdp.base.text import interval, size, words_of
 from cdp.base.workspace import Workspace
 from cdp.cli.overview import DONE, exit_code
 from cdp.retrievers.sending import Sending
@@ -23,8 +23,6 @@ from cdp.services import completeness, jobs
 from cdp.services.projects import Members
 
 LONGEST_CELL = 60
-
-T = TypeVar("T")
 
 
 def plain(value: Any, **more: Any) -> Any:
@@ -60,7 +58,7 @@ def shown(answer: Any, columns: Sequence[str] = (), empty: str = "") -> str:
         for item in _items(value):
             text = item if isinstance(item, str) else value_cell(item, 4)
             space = "" if text.startswith("\n") else " "
-            lines.append(f"{_title(name)}:{space}{text}")
+            lines.append(f"{words_of(name)}:{space}{text}")
 
     return "\n".join(lines)
 
@@ -72,10 +70,6 @@ def _items(value: Any) -> Sequence[Any]:
     if isinstance(value, list) and any(isinstance(item, str) and " " in item for item in value):
         return value
     return (value,)
-
-
-def _title(name: str) -> str:
-    return name.removeprefix("n_").replace("_", " ")
 
 
 def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
@@ -99,11 +93,6 @@ def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
     return f"{text[: LONGEST_CELL - 1]}…"
 
 
-def if_known(value: T | None, words: Callable[[T], str], unknown: str = "") -> str:
-    """Return a value in words, ``unknown`` for None."""
-    return unknown if value is None else words(value)
-
-
 def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, digits: int = 2) -> str:
     """Return rows (mappings or records) as aligned columns, by default all; ``empty`` where there are no rows."""
     if not rows:
@@ -117,7 +106,7 @@ def _column(rows: Sequence[Any], name: str, digits: int) -> list[str]:
     """Return a column's heading, line and cells, all of one width; numbers stand at the right."""
     read = itemgetter(name) if isinstance(rows[0], Mapping) else attrgetter(name)
     values = list(map(read, rows))
-    cells = [_title(name), *(value_cell(value, digits, whole=name == "id") for value in values)]
+    cells = [words_of(name), *(value_cell(value, digits, whole=name == "id") for value in values)]
 
     width = max(map(len, cells))
     cells.insert(1, "-" * width)
@@ -171,7 +160,7 @@ def job(view: Any) -> str:
     if view.active and view.total:
         lines.append(jobs.doing(view))
 
-    lines.append(" · ".join(filter(None, (*view.devices, jobs.where(view), jobs.rate(view)))))
+    lines.append(" · ".join(filter(None, (*jobs.where(view), jobs.rate(view)))))
     message, hint, tail = jobs.failure(view)
     lines += [message, hint, *(f"  | {line}" for line in tail[-10:])]
     if view.size is not None:
@@ -180,9 +169,10 @@ def job(view: Any) -> str:
     return "\n".join(filter(None, lines))
 
 
-def ended(view: Any, outcome: Mapping[str, Any]) -> str:
+def ended(workspace: Workspace, view: Any, outcome: Mapping[str, Any]) -> str:
     """Return how a job ended, and its results."""
-    lines = [job(view), *(f"  {name}: {value}" for name, value in jobs.in_words(outcome))]
+    lines = [job(view)]
+    lines += [f"  {words_of(name)}: {value}" for name, value in jobs.in_words(workspace, outcome)]
     lines += [f"  note: {note}" for note in outcome.get("notes", ())]
     if "measures" in outcome:
         lines += ["", measures(outcome["measures"])]
@@ -285,7 +275,7 @@ class Run:
 
         # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is the command's subject.
         value = {"id": job.id, "state": str(job.state), "failed": failed, **outcome}
-        self.say(value, ended(job, outcome))
+        self.say(value, ended(self.workspace, job, outcome))
         warn(failed.warning)
         return max(exit_code(job.state == "finished"), self.followed(also))
 
@@ -294,7 +284,7 @@ class Run:
         code = DONE
         for i, job_id in enumerate(job_ids):
             job = self._followed(job_ids[i:])
-            note(ended(job, jobs.outcome(self.workspace, job_id)))
+            note(ended(self.workspace, job, jobs.outcome(self.workspace, job_id)))
             warn(jobs.failed(self.workspace, job_id).warning)
             code = max(code, exit_code(job.state == "finished"))
 

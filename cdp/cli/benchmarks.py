@@ -6,11 +6,11 @@ import sys
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import DownloadConfig, JudgeConfig
-from cdp.base.text import counted, size, tally
+from cdp.base.text import counted, name_and_split, size, tally, written
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.cli import answers
-from cdp.cli.answers import Run, if_known, note
+from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
 from cdp.evaluation import labelling as labels
@@ -18,6 +18,7 @@ from cdp.services import benchmarks, jobs, judging
 from cdp.services.benchmarks import BenchmarkDetails
 
 Stored = Annotated[str, "a benchmark of the workspace"]
+OfSplit = Annotated[str, "a benchmark of the workspace, perhaps NAME:SPLIT"]
 
 
 @command("benchmarks list")
@@ -56,14 +57,14 @@ def show(run: Run, name: Annotated[str, "a benchmark of the registry or the work
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    documents = if_known(entry.documents, lambda n: counted(n, "document"), "documents not stated")
-    queries = if_known(entry.queries, lambda n: counted(n, "query", "queries"), "queries not stated")
-    text = if_known(entry.text_bytes, lambda n: f"about {size(n)} of text", "size not stated")
+    documents = written(entry.documents, lambda n: counted(n, "document"), "documents not stated")
+    queries = written(entry.queries, lambda n: counted(n, "query", "queries"), "queries not stated")
+    text = written(entry.text_bytes, lambda n: f"about {size(n)} of text", "size not stated")
 
     return {
         entry.name: entry.title,
         "size": f"{documents}, {queries} ({entry.figures}), {text}",
-        "CW": if_known(entry.cw, "{:.2f}".format, "not stated"),
+        "CW": written(entry.cw, "{:.2f}".format, "not stated"),
         "language": entry.language,
         "split": entry.split,
         "licence": f"{entry.licence} ({entry.licence_source})",
@@ -119,7 +120,7 @@ def add(
 @command("benchmarks sample")
 def sample(
     run: Run,
-    benchmark: Stored,
+    benchmark: OfSplit,
     *,
     queries: Annotated[int, "queries to draw"] = 50,
     documents: Annotated[int, "documents in all"] = 2000,
@@ -128,6 +129,7 @@ def sample(
     name: Annotated[str, "a name for it; says its size if omitted"] = "",
 ) -> int:
     """Draw a small subset, NAME-sample-50q-2000d: some queries, all that answers them, other documents."""
+    benchmark, split = name_and_split(benchmark, split)
     info, existed = benchmarks.sample(
         run.workspace, benchmark, queries=queries, documents=documents, split=split, seed=seed, called=name
     )
@@ -147,7 +149,7 @@ def delete(run: Run, name: Stored) -> int:
 @command("benchmarks export")
 def export(
     run: Run,
-    name: Stored,
+    name: OfSplit,
     *,
     out: Annotated[str, "the new folder, or the file of qrels"],
     format: Annotated[
@@ -156,6 +158,7 @@ def export(
     split: Annotated[str, "of TREC qrels: the split; test, or the only one, if omitted"] = "",
 ) -> int:
     """Write a benchmark for other programs."""
+    name, split = name_and_split(name, split)
     path, notes = benchmarks.export(run.workspace, name, format, out, split=split)
     return run.say({"id": name, "path": str(path), "notes": notes}, "\n".join([f"{name} is written to {path}", *notes]))
 

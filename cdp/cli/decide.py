@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from cdp.base.config import TrainingConfig
+from cdp.base.config import JudgedOn, TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.settings import Config, option
-from cdp.base.text import counted, interval, name_and_split
+from cdp.base.settings import altered, option
+from cdp.base.text import counted, interval, p_value, signed, tally
 from cdp.base.workspace import now, write_bytes
 from cdp.charts.answer_page import answer_page
 from cdp.cli import answers
 from cdp.cli.answers import Run, note, note_queued, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import STANDARD, count_content_words, language_of, profile
-from cdp.principle import Decision, Recommendation, correlation_table, differences, tables, threshold
+from cdp.principle import COMPARISONS, Decision, Recommendation, correlation_table, differences, tables, threshold
 from cdp.services import answering, corpora, endpoints, queries, studies, trial
 from cdp.services import decide as service
 from cdp.studies import advice, target_queries
@@ -26,14 +26,16 @@ from cdp.studies.target_queries import Profiled
 from cdp.studies.text import plan_text, to_markdown
 
 
-class TargetQueries(Config):
+class TargetQueries(JudgedOn):
     """The queries of a task: a query set, a file or a benchmark."""
 
     query_set: str = option("", "A query set.")
     file: str = option("", "A text file with one query per line, or JSONL with a text field.", holds="path")
     query_field: str = option("", "In a file with columns: the one with the queries, where its name does not tell.")
-    benchmark: str = option("", "The queries of a benchmark.")
-    split: str = option("", "The benchmark's split.")
+    benchmark: str = altered(
+        JudgedOn, "benchmark", default="", help="The queries of a benchmark, or of one of its splits: NAME:SPLIT."
+    )
+    split: str = altered(JudgedOn, "split", help="The benchmark's split.")
     language: str = option("", "Language of the queries, as en, fr, zh; detected if omitted.")
     stopwords: str = option(
         STANDARD, "The words that do not count: standard, question-words-kept, or a file of your own, a word per line.",
@@ -178,8 +180,8 @@ def _options(run: Run, answer: Decision, corpus: str) -> str:
 
     rows = []
     for o in options:
-        rows.append({"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice": o.over and o.over.figures,
-                     "price": o.price_text, "training": o.training_text})  # fmt: skip
+        row = {"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice (points)": o.over and o.over.figures}
+        rows.append({**row, "price": o.price_text, "training": o.training_text})
 
     return f"\n{answers.table(rows)}\nPrices: {writer}."
 
@@ -193,14 +195,29 @@ Datasets = Annotated[Literal["multi-hop", "all"], "the four multi-hop sets (if o
 def correlation(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """CW against the published gains, per condition."""
     rows = correlation_table(differences(datasets))
-    columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p", "rho", "rho_p", "interval"]
-    return run.say(rows, answers.table(rows, columns, digits=4))
+    view = []
+    for row in rows:
+        of = {"retriever": row.retriever, "gain": COMPARISONS[row.comparison], "Q/Doc": row.per_doc}
+        view.append({**of, "datasets": row.n_datasets, "r": row.r, "95% interval": interval(row.interval), "p": row.p,
+                     "Spearman ρ": row.rho, "p of ρ": row.rho_p})  # fmt: skip
+    return run.say(rows, answers.table(view, digits=4))
 
 
 @command("principle threshold")
 def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """The CW at which the published gains cross zero."""
-    return run.say(answers.plain(threshold(differences(datasets))))
+    fit = threshold(differences(datasets))
+    without = {name: value for name, value in fit.without_each.items() if value is not None}
+    view = {
+        "zero crossing (CW)": f"{fit.crossing:.2f}",
+        "95% interval (datasets)": interval(fit.by_dataset),
+        "zero crossing without a dataset": tally(without, "{} {:.2f}"),
+        "points per content word": f"{signed(fit.slope)} (95% {interval(fit.slope_interval, sign=True)})",
+        "line": f"{signed(fit.intercept)} points at CW 0, r {fit.r:.2f} over {fit.n_points} differences",
+        "each dataset once": f"r {fit.r_of_dataset_means:.2f}, p {p_value(fit.p_of_dataset_means)}, "
+        f"{fit.n_datasets} datasets",
+    }
+    return run.say(answers.plain(fit), view)
 
 
 @command("published list")
@@ -370,12 +387,10 @@ def sweep(
     allow_incomplete: AllowIncomplete = False,
     allow_leakage: AllowLeakage = False,
 ) -> int:
-    """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
+    """A study that trains once per learning rate; the dev split of the benchmark chooses. See study report."""
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
 
-    benchmark, split = name_and_split(config.dev.benchmark)
-    config = config.replace(benchmark=benchmark, split=split or config.dev.split)
     lora = config.loop.lora_rank is not None
     chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
     study = studies.sweep(run.workspace, config, chosen)

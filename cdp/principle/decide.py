@@ -35,7 +35,7 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.principle.options import Choice, action_of, cost, name_of, one_over, suffices
+from cdp.principle.options import Choice, action_of, cost, does, name_of, one_over
 from cdp.principle.settling import STEPS, needed
 from cdp.principle.simultaneous import DRAWS, MAX_WRONG, Floats, simultaneous
 
@@ -553,20 +553,20 @@ def _cheaper(q: OptionSet, leads: Arm) -> Arm | None:
 
 def _not_known(q: OptionSet, leads: Arm) -> tuple[ArmDifference, str] | None:
     """(the figure of a headline that cannot settle, its clause): the cheaper option that may suffice, else the other
-    one that may bring more; None without either."""
+    one that may gain over it; None without either."""
     cheaper = _cheaper(q, leads)
     if cheaper is not None:
         c = q.of(leads, cheaper)
         figures = c.verdict
         if c.comparable:
             figures = _points(c, "it")
-        return c, f"; cannot tell whether {suffices(cheaper)}: {figures}"
+        return c, f"; cannot tell whether {does(cheaper, 'suffice')}: {figures}"
 
     others = [q.of(arm, leads) for arm in q.options if arm is not leads]
     brings = max(others, key=lambda c: c.high, default=None)
     if brings is None or brings.high <= 0:
         return None
-    return brings, f"; {name_of(brings.option)} may bring more: {_points(brings, 'it')}"
+    return brings, f"; cannot tell whether {does(brings.option, 'gain')}: {_points(brings, 'it')}"
 
 
 def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
@@ -577,8 +577,12 @@ def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
         if over_best.gains:
             return over_best, f": {_points(over_best, 'the best training')}"
 
-        brings = max((q.of(arm, choice) for arm in others), key=lambda c: c.high)
-        return brings, f": training brings at most {signed(brings.high, 1)} {POINTS} {brings.interval}"
+        # The end of an interval bounds nothing alone: the sentence says a gain, or that none is shown.
+        over = [q.of(arm, choice) for arm in others]
+        gaining = [c for c in over if c.gains]
+        best = max(gaining or over, key=lambda c: c.points)
+        said = "the best training gains only" if gaining else "no gain by training is shown; the best differs by"
+        return best, f": {said} {_points(best)}"
 
     cheaper = [arm for arm in q.options if cost(arm) < cost(choice)]
     single = [arm for arm in cheaper if arm.per_doc == 1]
@@ -613,7 +617,7 @@ def _findings(
 
     cheaper = _cheaper(q, choice)
     if cheaper is not None and (figure is None or figure.against is not cheaper):
-        yield f"Not known: whether {suffices(cheaper)}, {q.of(cheaper, choice).figures}"
+        yield f"Not known: whether {does(cheaper, 'suffice')}, {q.of(cheaper, choice).figures}"
 
     if choice.kind in (BM25, HYBRID) and q.trained:
         yield f"If you train: {_best_training(q, b)}"
@@ -948,12 +952,15 @@ def _expected(prior: Evidence) -> Decision:
         e = max(prior.expected, key=lambda e: e.points)
         choice = Choice(DIVERSE, 1)
 
-    several = name_of(Choice(DIVERSE, e.per_doc))
+    several = Choice(DIVERSE, e.per_doc)
+    expects = f"other datasets leave open whether {does(several, 'gain')}:"
+    if shown:
+        expects = f"judging by other datasets, {does(several, 'bring')}"
     action = action_of(choice, "", prior.basis.unit)
     figure = f"{signed(e.points, 1)} {POINTS} (95% {signed(e.low, 1)} to {signed(e.high, 1)})"
 
     return Decision(
-        headline=f"So far, {action}; judging by other datasets, {several} bring {figure}.",
+        headline=f"So far, {action}; {expects} {figure}.",
         choice=choice,
         badge=ELSEWHERE,
         basis=prior.basis,

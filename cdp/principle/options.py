@@ -93,7 +93,7 @@ def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> s
     return f"write {name} per {unit}{own}{also}"
 
 
-def suffices(option: Arm) -> str:
-    """``BM25 suffices``, ``5 paraphrases suffice``."""
+def does(option: Arm | Choice, verb: str) -> str:
+    """An option as the subject of a verb: ``BM25 suffices``, ``5 paraphrases suffice``."""
     several = option.per_doc > 1 or option.kind == HUMAN
-    return f"{name_of(option)} {'suffice' if several else 'suffices'}"
+    return f"{name_of(option)} {verb if several else f'{verb}s'}"

@@ -187,6 +187,11 @@ class ResultRow:
         return benchmark_label(self.benchmark, self.split, self.protocol, self.version)
 
     @property
+    def called(self) -> tuple[str, str, str]:
+        """What names the place: as tables call it, ``name:split``, or the benchmark alone."""
+        return self.place, f"{self.benchmark}:{self.split}", self.benchmark
+
+    @property
     def per_file(self) -> float | None:
         """NDCG@10 of files by their best passage; None where documents are no passages of files."""
         return self.measures.get(OF_FILES)

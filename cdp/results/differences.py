@@ -68,7 +68,7 @@ class Comparison:
         """The comparison on these benchmarks alone, by place or name; p-values stay corrected for all of them."""
         # The place of a test split is the benchmark's name: it does not mean the other splits too.
         names = set(places) - {row.place for row in self.rows}
-        return replace(self, rows=[row for row in self.rows if row.place in places or row.benchmark in names])
+        return replace(self, rows=[row for row in self.rows if row.place in places or names & {*row.called}])
 
 
 @dataclass(frozen=True)

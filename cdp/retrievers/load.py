@@ -405,6 +405,11 @@ USUAL: dict[str, Any] = {
     "rms_norm_eps": None, "rope_parameters": None, "sliding_window": None, "is_causal": None,
     "use_bidirectional_attention": None, "position_embedding_type": "absolute",
 }  # fmt: skip
+# The same of the modules behind an encoder, by the names that their configurations have.
+USUAL_OF_MODULES: dict[str, Any] = {
+    "layer_start": 4, "use_residual": False, "k": 8, "normalize": False, "normalize_embeddings": True,
+    "tasks": ["document"], "cumulative_term_frequency": True, "route_mappings": {},
+}  # fmt: skip
 _BERT_STEPS = (
     b'{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true}',
     b'{"type":"BertPreTokenizer"}',
@@ -427,17 +432,9 @@ def _unusual(model: Any) -> dict[str, str]:
     """What decides a vector beside tensors and vocabulary, as far as it is not as most encoders have it."""
     cuts = ("truncate_dim", "max_active_dims")
     found = {name: str(getattr(model, name, None) or "") for name in cuts}
-
     for number, module in enumerate(model.modules()):
-        if type(module).__name__ == "Dense":
-            usual = "Identity" if module.linear.bias is None else "Tanh"  # a projection, or a pooler
-            if usual not in str(module.activation_function):
-                found[f"activation {number}"] = str(module.activation_function)
-        if hasattr(module, "auto_model"):
-            config = module.model.config
-            for name, usual in USUAL.items():
-                if getattr(config, name, usual) != usual:
-                    found[f"{name} {number}"] = json.dumps(getattr(config, name), sort_keys=True, default=str)
+        for name, value in _unusual_of(module):
+            found[f"{name} {number}"] = value
 
     tokenizer = getattr(model, "tokenizer", None)
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
@@ -447,6 +444,35 @@ def _unusual(model: Any) -> dict[str, str]:
             found[step] = state.decode()
 
     return {name: value for name, value in found.items() if value}
+
+
+def _unusual_of(module: Any) -> Iterator[tuple[str, str]]:
+    """Yield (name, value) of the settings of a module that are not as most have them."""
+    kind = type(module).__name__
+    if kind == "Dense":
+        usual = "Identity" if module.linear.bias is None else "Tanh"  # a projection, or a pooler
+        if usual not in str(module.activation_function):
+            yield "activation", str(module.activation_function)
+
+    if kind == "LayerNorm" and hasattr(module, "norm") and module.norm.eps != 1e-5:
+        yield "eps", str(module.norm.eps)
+
+    # A text of a role that no route is named by takes the default one, at first the first.
+    if kind == "Router" and not {"query", "document"} <= module.sub_modules.keys():
+        first, default = next(iter(module.sub_modules)), module.default_route
+        yield from [("default route", default)] * (default not in (None, first))
+
+    for name in sorted(USUAL_OF_MODULES.keys() & {*getattr(module, "config_keys", ())}):
+        value = getattr(module, name)
+        if value != USUAL_OF_MODULES[name]:
+            # Routes are keyed by tuples, which JSON has not.
+            yield name, json.dumps(sorted(map(str, value.items())) if isinstance(value, dict) else value)
+
+    if hasattr(module, "auto_model"):
+        for name, usual in USUAL.items():
+            value = getattr(module.model.config, name, usual)
+            if value != usual:
+                yield name, json.dumps(value, sort_keys=True, default=str)
 
 
 def model_hash(model: SentenceTransformer) -> str:

@@ -164,9 +164,7 @@ def start(
         uses_pool=device.pool,
         inputs={**ready.inputs, **(inputs or {})},
         after=after,
-        env_secrets=access.environment_for(settings, api_key)
-        if declared.asks or access.asks_a_retriever(settings)
-        else None,
+        env_secrets=access.environment_for(settings, api_key) if declared.asks or access.api_urls(settings) else None,
     )
 
 
@@ -219,9 +217,9 @@ def _read_metrics(path: Path) -> dict[str, dict[int, float]]:
     return measures
 
 
-def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:
+def log(workspace: Workspace, job: str, *, tail_bytes: int = 1 << 16) -> str:
     """Return the end of the worker's log."""
-    return jobs.read_log(workspace, resolve_job(workspace, job), tail_bytes=tail_bytes)
+    return jobs.follow_log(workspace, resolve_job(workspace, job), tail_bytes=tail_bytes)[0]
 
 
 def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[str]:
@@ -293,7 +291,7 @@ def failed(workspace: Workspace, job: str) -> FailedItems:
     spec = load_spec(workspace, resolve_job(workspace, job))
     paths = [workspace.job(spec.id) / FILE]
     if spec.kind == "synthesis":
-        paths.insert(0, workspace.query_set(query_set_id(spec.id, SynthesisConfig.from_dict(spec.config))) / FILE)
+        paths.insert(0, workspace.query_set(written_set(spec)) / FILE)
     return failed_items(*paths)
 
 
@@ -319,9 +317,9 @@ def delete(workspace: Workspace, job: str) -> None:
     catalog.ingest(workspace)
 
 
-def written_set(view: JobView) -> str:
+def written_set(job: JobView | JobSpec) -> str:
     """Return the id of the query set that a job of kind ``synthesis`` writes."""
-    return query_set_id(view.id, SynthesisConfig.from_dict(view.config))
+    return query_set_id(job.id, SynthesisConfig.from_dict(job.config))
 
 
 def again(view: JobView) -> list[str]:
@@ -350,9 +348,10 @@ def activity(name: str) -> str:
     return declared.title if declared is not None else name.replace("-", " ").capitalize()
 
 
-def where(view: JobView) -> str:
-    """Return ``on <cluster>``, "" for this machine."""
-    return view.cluster and f"on {view.cluster}"
+def where(view: JobView) -> list[str]:
+    """Return the devices that a job has, and ``on <cluster>`` unless it is this machine."""
+    devices = ["CPU" if device == "cpu" else device for device in view.devices]
+    return devices + [f"on {view.cluster}"] * bool(view.cluster)
 
 
 def doing(view: JobView) -> str:
@@ -442,18 +441,30 @@ def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(shown[key][0], shown[key][1].format(latest[key])) for key in known]
 
 
-def in_words(results: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the single numbers and texts among a job's results, as (name, value)."""
-    listed = []
-    for name, value in results.items():
-        if isinstance(value, float):
-            listed.append((name, f"{value:.4f}"))
-        elif type(value) is int:
-            listed.append((name, f"{value:,}"))
-        elif isinstance(value, (int, str)) and value != "":
-            listed.append((name, str(value)))
+def in_words(
+    workspace: Workspace, results: Mapping[str, Any], scope: projects.Members | None = None
+) -> list[tuple[str, str]]:
+    """Return the single numbers and texts among a job's results, as (name, value with its unit). An evaluated retriever
+    is called as on the leaderboard of ``scope``."""
+    shown = dict(results)
+    if "ndcg@10" in results:
+        from cdp.results import board  # a room that most commands on jobs do without: 40 ms
 
-    return listed
+        known = {row["retriever_id"]: row["retriever_name"] for row in board.list_evaluations(workspace, scope)}
+        shown["retriever"] = known.get(results["retriever"], results["retriever"])
+
+    plain = {name: value for name, value in shown.items() if isinstance(value, int | float | str) and value != ""}
+    return [(name, _with_unit(name, value)) for name, value in plain.items()]
+
+
+def _with_unit(name: str, value: float | str) -> str:
+    if name == "seconds":
+        return duration(float(value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.2f}" if "@" in name else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else value
 
 
 def rate(view: JobView) -> str:

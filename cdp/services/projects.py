@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 from cdp import jobs, projects, query_sets
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError, NotFoundError
+from cdp.base.errors import CdpError, ConfigError, NotFoundError, some
 from cdp.base.text import checked_title, pick
 from cdp.base.workspace import Workspace, is_name
-from cdp.benchmarks import library, manifests
+from cdp.benchmarks import BenchmarkInfo, library, manifests
 from cdp.corpus import list_corpora, resolve_corpus
 from cdp.jobs import JobSpec, JobView
 from cdp.projects import Project, damaged
@@ -286,6 +286,12 @@ class Members:
         """The names of the project's own benchmarks, without those that are for all."""
         return self.project.benchmarks if self.project else tuple(self.index.benchmarks)
 
+    def selected(self, listed: Iterable[BenchmarkInfo]) -> list[BenchmarkInfo]:
+        """Return the benchmarks that a form selects at first: the project's own; all where nobody made a project."""
+        if self.project is None or all(project.implied for project in self.index.projects):
+            return list(listed)
+        return [info for info in listed if info.name in self.benchmarks]
+
     @cached_property
     def query_sets(self) -> tuple[str, ...]:
         """The ids of the query sets for the project's corpora."""
@@ -340,14 +346,10 @@ def check_unused(workspace: Workspace, what: str, name: str) -> None:
     """
     users = [job for job in jobs.list_active(workspace) if job.id != name and name in _named_by(job)]
     if users:
-        shown = [f"{job.name} ({job.id}, {job.state})" for job in users[:5]]
-        if len(users) > 5:
-            shown[-1] += f" and {len(users) - 5} more"
+        shown = some([f"{job.name} ({job.id}, {job.state})" for job in users], 5)
 
         needs = "an active job" if len(users) == 1 else f"{len(users)} active jobs"
-        raise ConfigError(
-            f"{what} is needed by {needs}: {', '.join(shown)}.", hint="Wait until it has ended, or stop it first."
-        )
+        raise ConfigError(f"{what} is needed by {needs}: {shown}.", hint="Wait until it has ended, or stop it first.")
 
 
 def _named_by(job: JobView) -> Iterator[str]:

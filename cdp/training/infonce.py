@@ -320,7 +320,3 @@ def _missing(others: list[Tensor | None], columns: list[Tensor]) -> Tensor:
         for index, column in zip(others, columns, strict=True)
     ]
     return torch.cat(parts)
-
-
-# The weighted InfoNCE of ``cdp.training.infonce`` for a model in sentence-transformers' trainer: from texts' features,
-# exact under gradient caching too.

@@ -178,7 +178,6 @@ def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
 
 
 def _summary(view: JobView) -> None:
-    """State, progress with the time left, and what went wrong where something did."""
     facts = [jobs.activity(view.kind)]
     if view.attempt > 1:
         facts.append(f"attempt {view.attempt}")
@@ -187,8 +186,7 @@ def _summary(view: JobView) -> None:
     if view.active and view.seconds is not None:
         facts.append(f"running for {duration(view.seconds)}")
 
-    facts += [{"cpu": "CPU"}.get(name, name) for name in view.devices]
-    facts += filter(None, [jobs.where(view)])
+    facts += jobs.where(view)
     icon, colour = LOOKS.get(str(view.state), ("help", "gray"))
     st.markdown(f":{colour}-badge[:material/{icon}: {view.state}] {md(SEPARATOR.join(facts))}")
     st.markdown(md(jobs.sentence(view)))
@@ -213,7 +211,6 @@ def bill(known: pricing.Bill | None) -> None:
 
 
 def _figures(workspace: Workspace, view: JobView) -> None:
-    """The newest value of each live measure, and the speed."""
     if str(view.state) == "queued":
         return
     readings = jobs.figures(jobs.latest(workspace, view.id))
@@ -299,18 +296,18 @@ def _can_start(workspace: Workspace, kind: JobKind) -> bool:
 
     about = kind.settings.settings()
     needed = [setting for setting in kind.inputs if about[setting].required]
-    return all(state.of_project(workspace, param, listed(workspace)) for param, listed in map(_listing(kind), needed))
+    return all(_listed_inputs(workspace, kind, setting) for setting in needed)
 
 
-def _listing(kind: JobKind) -> Callable[[str], tuple[str, Callable[[Workspace], Sequence[Any]]]]:
-    """The kind of thing that a setting names, and its list."""
-    return lambda setting: LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+def _listed_inputs(workspace: Workspace, kind: JobKind, setting: str) -> list[Any]:
+    """The things of the project that a setting may name."""
+    param, listed = LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+    return state.of_project(workspace, param, listed(workspace))
 
 
 def _named(workspace: Workspace, kind: JobKind, setting: str) -> str:
     """The choice of an input among those of the project."""
-    param, listed = _listing(kind)(setting)
-    things = state.of_project(workspace, param, listed(workspace))
+    things = _listed_inputs(workspace, kind, setting)
     titles = {getattr(thing, "id", thing.name): thing.name for thing in things}
     about, key = kind.settings.settings()[setting], f"start_{kind.name}_{setting}"
     none = "" if about.required else "none"
@@ -529,7 +526,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
 def _results(workspace: Workspace, job: JobView) -> None:
     """Draw the results of a finished job, as the command line lists them."""
     found = jobs.outcome(workspace, job.id)
-    shown = {label_of(name.removeprefix("n_")): value for name, value in jobs.in_words(found)}
+    shown = {label_of(name): value for name, value in jobs.in_words(workspace, found, state.scope(workspace))}
     kind = jobs.kinds().get(job.kind)
     # Kinds with a screen of their own show their results there; those of evaluations stand here too.
     opened = kind is None or not kind.command or kind.makes == RESULT
@@ -598,7 +595,6 @@ def listing(all_jobs: Sequence[JobView]) -> None:
 
 
 def _listed(view: JobView) -> dict[str, Any]:
-    """A row of the table of all jobs."""
     lasted = ""
     if not view.active:  # progress of active jobs is in the live card and the menu; this table is not redrawn
         lasted = duration(view.seconds)

@@ -257,11 +257,8 @@ def _judges(workspace: Workspace, config: TrainingConfig) -> list[Place]:
 
     names = {info.name for info in infos}
     whole = [info for info in infos if info.subset_of not in names]
-    members = state.scope(workspace)
-    own = [info for info in whole if members.project and info.name in members.benchmarks]
-    whole = (own or whole)[:MAX_AT_FIRST]
-
-    ready = [f"{info.name}/{_first_split(info)}" for info in whole if info.splits]
+    first = state.scope(workspace).selected(whole)[:MAX_AT_FIRST]
+    ready = [f"{info.name}/{_first_split(info)}" for info in first if info.splits]
     leaks = {key: leakage.find_leaks(workspace, [config.query_set], [_place(key)]) for key in ready}
     clean = [key for key in ready if not leaks[key]]
     chosen = state.choose_many(
@@ -413,12 +410,13 @@ def evaluate(workspace: Workspace) -> None:
 
 def _places(workspace: Workspace) -> list[Place]:
     """Ask for the benchmarks to evaluate on."""
-    labels = _splits(_usable(workspace))
+    usable_here = _usable(workspace)
+    labels = _splits(usable_here)
     if not labels:
         text = "Retrievers are evaluated on judged queries. Add a benchmark first."
         frame.empty("No benchmarks yet", text, "benchmarks", "Add a benchmark")
         return []
-    first = list(labels)[:1]
+    first = list(_splits(state.scope(workspace).selected(usable_here)))[:1]
     chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.DEFINITIONS["benchmark"])
     _add_benchmarks()
     return [_place(key) for key in chosen]

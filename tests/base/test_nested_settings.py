@@ -39,7 +39,6 @@ ANOTHER_THING = {
     "query_set": "what a job works on, and what a target is counted from",
     "retriever": "what is trained, what searches, what an imported run is called",
     "benchmark": "what judges, what is downloaded, what is judged again, what a target is counted from",
-    "split": "of what judges, of a target",
     "per_doc": "to write, to take, to compare",
     "limit": "of documents, of target queries",
     "documents": "of a sample",

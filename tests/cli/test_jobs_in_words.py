@@ -93,3 +93,12 @@ def test_deleting_asks_first(
 
 def test_a_size_keeps_three_digits_up_to_exabytes() -> None:
     assert [size(n) for n in (812, 12.4e6, 3.4e12, 2.0434e19)] == ["812 B", "12.4 MB", "3.4 TB", "20.4 EB"]
+
+
+def test_tables_and_figures_say_what_they_count(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["principle", "threshold"]) == 0
+    assert "points per content word: +2.85 (95% +1.32 to +4.38)" in capsys.readouterr().out
+    assert cli.main(["principle", "correlation"]) == 0
+    said = capsys.readouterr().out
+    assert "diverse minus paraphrase, at the same Q/Doc" in said
+    assert "_" not in said

@@ -99,3 +99,22 @@ def test_every_command_that_is_shown_is_one_that_the_program_takes() -> None:
             assert flags <= {argument.flag for argument in known[name].arguments.values()}, f"{path.name}:{node.lineno}"
             seen += 1
     assert seen > 30
+
+
+@pytest.mark.slow
+def test_a_split_is_named_behind_its_benchmark_or_beside_it_never_as_two(with_demo: Workspace, tmp_path: Path) -> None:
+    both = {name: answer("cw", "profile", "--benchmark", *name.split()) for name in ("demo:dev", "demo --split dev")}
+    assert both["demo:dev"] == both["demo --split dev"]
+    done = answer("evaluate", "bm25", "--benchmark", "demo:dev", "--split", "dev", "--wait")
+    assert (done["benchmark"], done["split"]) == ("demo", "dev")
+    assert {row["split"] for row in answer("results", "list", "--benchmark", "demo:dev")} == {"dev"}
+    for command in (["evaluate", "bm25"], ["cw", "profile"], ["train", "demo-diverse"]):
+        said = refusal(*command, "--benchmark", "demo:dev", "--split", "test")
+        assert "demo:dev names the split dev, and the split test is given beside it" in said
+    out = tmp_path / "dev.qrels"
+    run("benchmarks", "export", "demo:dev", "--format", "trec-qrels", "--out", str(out))
+    assert len({line.split()[0] for line in out.read_text().splitlines()}) == 40
+
+    colon = write_benchmark(tmp_path / "of:two")
+    done = answer("evaluate", "bm25", "--benchmark", str(colon), "--wait")
+    assert done["split"] == "test", "a folder of that very name is no split"

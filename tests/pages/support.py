@@ -89,6 +89,7 @@ def evaluated(
     name: str = "",
     benchmark: str = "demo",
     split: str = "test",
+    created: str = STAMP,
 ) -> None:
     """A finished evaluation with NDCG@10 per query (in [0, 1]) for the queries q001, q002 …"""
     config = {"retriever": retriever, "benchmark": benchmark, "split": split, "protocol": "published"}
@@ -118,7 +119,7 @@ def evaluated(
             "warnings": [],
             "seconds": 1.0,
             "seconds_by_phase": {},
-            "created": STAMP,
+            "created": created,
         },
     )
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from cdp import cli
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark
 from cdp.results import naming
 from cdp.services import jobs
 from tests.benchmarks.folders import write_benchmark
+from tests.pages.support import evaluated
 from tests.services import test_board, test_runs
 from tests.services.support import evaluation
 from tests.services.test_runs import BEFORE, better, trained
@@ -49,6 +52,15 @@ def test_all_recipes_stand_there_studies_and_bm25_among_them_and_get_names(
     assert "the one for the paper" in list(table(at)["Recipe"])
 
 
+def test_it_opens_on_the_benchmark_of_the_newest_result(runs_here: Workspace, open_page: Any) -> None:
+    evaluated(runs_here, "evaluation-9", "static-minilm", [0.5, 0.25], benchmark="later", created="2100-01-01T00:00:00")
+    at = open_page("compare", project="all")
+    assert at.selectbox(key="choose_benchmark").value.startswith("later")
+    assert list(table(at)["Recipe"]) == ["static-minilm (baseline)"]
+    at = open_page("compare", project="all", run="training-1")
+    assert "minilm · diverse × 1" in list(table(at)["Recipe"]), "a link's run goes before it"
+
+
 def test_a_leaked_run_is_not_the_first(runs_here: Workspace, open_page: Any) -> None:
     trained(runs_here, "training-9", "gone", better(0.7), counts={"leaked_queries": 40, "judged_queries": 40})
     at = open_page("compare", project="all")
@@ -76,3 +88,26 @@ def test_costs_stand_beside_scores_where_they_were_measured(runs_here: Workspace
     shown = table(open_page("compare", project="all"))
     assert list(shown["Index"].dropna()) == ["2.0 MB"]
     assert list(shown["Per query"].dropna()) == ["1.25 ms"]
+
+
+def test_a_jobs_results_have_one_name_and_unit_everywhere(
+    workspace: Workspace, query_set: str, capsys: pytest.CaptureFixture[str], open_page: Any
+) -> None:
+    trained(workspace, "training-1", query_set, {"q1": 0.5, "q2": 0.25})
+    evaluated(workspace, "evaluation-1", "training-1", [0.5, 0.25], name="queries of no name")
+    assert cli.main(["jobs", "wait", "evaluation-1"]) == 0
+    said = capsys.readouterr().out
+    called = "minilm · diverse × 1"
+    for line in ("NDCG@10 (%): 37.50", f"retriever: {called}", "judged per: document", "queries: 2", "time: 1 s"):
+        assert f"  {line}\n" in said
+
+    assert cli.main(["results", "list"]) == 0
+    assert called in capsys.readouterr().out
+    shown = open_page("jobs", job="evaluation-1", project="all").dataframe[0].value
+    assert dict(zip(shown["Result"], shown["Value"], strict=True))["Retriever"] == called
+    for name, value in zip(shown["Result"], shown["Value"], strict=True):
+        assert f"{name}: {value}".casefold() in said.casefold()
+
+    assert cli.main(["jobs", "wait", "evaluation-1", "--json"]) == 0
+    kept = json.loads(capsys.readouterr().out)
+    assert (kept["ndcg@10"], kept["retriever"], kept["n_queries"]) == (37.5, "training-1", 2)

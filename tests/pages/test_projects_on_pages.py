@@ -58,8 +58,8 @@ def test_another_project_begins_anew(other: str, filled: Workspace, open_page: O
     assert at.selectbox(key="choose_corpus").value == other, "its own corpus, not the one of the other project"
 
 
-def test_a_benchmark_of_no_project_is_chosen_at_first_only_where_the_project_has_none(
-    filled: Workspace, open_page: Open, tmp_path: Path
+def test_a_benchmark_of_no_project_is_offered_and_not_chosen_at_first(
+    other: str, filled: Workspace, open_page: Open, tmp_path: Path
 ) -> None:
     benchmarks.add(filled, write_benchmark(tmp_path / "a first by name"), name="a-first")
 
@@ -68,6 +68,27 @@ def test_a_benchmark_of_no_project_is_chosen_at_first_only_where_the_project_has
     at = open_page("launch", project="demo")
     assert {place.partition("/")[0] for place in at.multiselect(key="choose_benchmarks").value} <= {"demo"}
     assert any(option.startswith("a-first") for option in at.multiselect(key="choose_benchmarks").options)
+
+    asked = tmp_path / "asked.tsv"
+    asked.write_text("query\tdocument_id\nhow often does the tide come in\tt1\n", encoding="utf-8")
+    queries.import_file(filled, asked, other, name="asked")
+    at = open_page("launch", project="sea-and-tides")
+    offered = at.multiselect(key="choose_benchmarks")
+    assert (len(offered.options), offered.value) == (1, [])
+    at = open_page("launch", project="sea-and-tides", tab="evaluation")
+    assert at.multiselect(key="choose_on").value == []
+    at = open_page("decide", project="sea-and-tides")
+    assert at.segmented_control(key="target_source").value == "Pasted text"
+    at.segmented_control(key="target_source").set_value("Benchmark").run()
+    assert not at.exception
+    assert at.selectbox(key="choose_target_benchmark").value is None
+    at = open_page("decide", project="sea-and-tides", target_benchmark="a-first")
+    assert at.selectbox(key="choose_target_benchmark").value == "a-first", "a link names it"
+
+    for project in ("demo", "sea-and-tides"):
+        projects.delete(filled, project)
+    at = open_page("launch", project=other)
+    assert at.multiselect(key="choose_benchmarks").value, "where nobody made a project, each benchmark is for all"
 
 
 def test_a_damaged_project_ends_no_page(other: str, filled: Workspace, open_page: Open) -> None:

@@ -201,6 +201,41 @@ def test_an_activation_is_part_of_the_hash(workspace: Workspace, tmp_path: Path)
     assert model_hash(load(resolve(str(saved), workspace), "cpu")) != before
 
 
+def test_options_of_the_modules_behind_an_encoder_are_part_of_the_hash(workspace: Workspace, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Dense, Router
+    from sentence_transformers.sentence_transformer.modules import LayerNorm, WeightedLayerPooling
+
+    encoder, pooling = SentenceTransformer(str(tiny_retriever(tmp_path / "one")), device="cpu")
+    dense = Dense(32, 32)
+
+    def hash_of(*modules: Any) -> str:
+        return model_hash(SentenceTransformer(modules=[encoder, *modules, pooling], device="cpu"))
+
+    def layers(start: int) -> Any:
+        return WeightedLayerPooling(32, num_hidden_layers=start + 2, layer_start=start)
+
+    def routes(default: str, mappings: dict[Any, str] | None = None) -> Any:
+        return Router({"ask": [dense], "tell": [dense]}, default_route=default, route_mappings=mappings)
+
+    assert hash_of(layers(4)) != hash_of(layers(3)), "the same three weights, of other layers"
+    usual = hash_of(routes("ask"))
+    assert hash_of(routes("tell")) != usual
+    asked, told = {("query", None): "ask"}, {("query", None): "tell"}
+    assert len({usual, hash_of(routes("ask", asked)), hash_of(routes("ask", told))}) == 3
+
+    norm = LayerNorm(32)
+    model = SentenceTransformer(modules=[encoder, pooling, norm], device="cpu")
+    before = model_hash(model)
+    norm.norm.eps = 1e-12
+    assert model_hash(model) != before
+
+    saved = tmp_path / "routed"
+    model = SentenceTransformer(modules=[encoder, pooling, routes("tell", told)], device="cpu")
+    model.save(str(saved), create_model_card=False)
+    assert model_hash(load(resolve(str(saved), workspace), "cpu")) == model_hash(model)
+
+
 def test_routers_of_version_5_load(workspace: Workspace, tmp_path: Path) -> None:
     """They name a module by its file and its class: `….models.Dense.Dense`."""
     from sentence_transformers import SentenceTransformer

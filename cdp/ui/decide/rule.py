@@ -66,10 +66,13 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
         if corpus_names:
             corpus = state.choose("Corpus", corpus_names, "corpus", what="corpus", width=260) or ""
 
-        source = _source(stored, set_names)
+        own = state.scope(workspace).selected(stored)
+        source = _source(stored, set_names, preferred=BENCHMARK if own else PASTE)
         if source == BENCHMARK:
             names = {info.name: info.name for info in stored}
-            name = state.choose(BENCHMARK, names, "target_benchmark", what="benchmark", width=260) or ""
+            name = state.choose(
+                BENCHMARK, names, "target_benchmark", what="benchmark", optional=not own, width=260
+            ) or ""  # fmt: skip
         elif source == QUERY_SET:
             name = state.choose(QUERY_SET, set_names, "target_set", what="query set", width=260) or ""
         else:
@@ -79,8 +82,9 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
     return corpus, source, name
 
 
-def _source(stored: Sized, sets: Sized) -> str:
-    """Ask where the target queries come from; pasted text if there is no benchmark and no query set."""
+def _source(stored: Sized, sets: Sized, preferred: str) -> str:
+    """Ask where the target queries come from: at first what the address names, else ``preferred``; pasted text if
+    there is no benchmark and no query set."""
     offered = [PASTE]
     if sets:
         offered.insert(0, QUERY_SET)
@@ -89,7 +93,8 @@ def _source(stored: Sized, sets: Sized) -> str:
     if len(offered) == 1:
         return PASTE
 
-    default = BENCHMARK if stored and "pasted" not in st.query_params else PASTE
+    named = {PASTE: "pasted", BENCHMARK: "target_benchmark"}
+    default = next((source for source, param in named.items() if param in st.query_params), preferred)
     return str(forms.segments("Target queries from", offered, default=default, key="target_source", help=REAL))
 
 
@@ -137,7 +142,7 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
     target: Profiled | None = None
 
     with frame.guarded():
-        if source == BENCHMARK:
+        if source == BENCHMARK and name:
             target = target_queries.profile_benchmark(workspace, name, language=language)
         elif source == QUERY_SET:
             target = target_queries.profile_query_set(workspace, name, language=language)
@@ -145,7 +150,7 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
             target = target_queries.profile_texts(name.splitlines(), language=language)
 
     if not name.strip():
-        st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
+        st.caption("No target queries yet: choose or paste some, one per line. Fifty or more make it reliable.")
     elif target is not None and target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
 
@@ -181,7 +186,6 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
 
 
 def _bullets(title: str, lines: Iterable[str]) -> None:
-    """Quiet lines of Markdown below a title."""
     st.caption("  \n• ".join([f"**{title}**", *lines]))
 
 
