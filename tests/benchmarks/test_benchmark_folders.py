@@ -15,11 +15,11 @@ from cdp.benchmarks import (
     choose_split,
     describe,
     list_benchmarks,
-    list_splits,
     load_benchmark,
     remove_benchmark,
     resolve_benchmark,
 )
+from cdp.benchmarks.benchmark import list_splits
 from tests.benchmarks.folders import DOCUMENTS, QRELS, QUERIES, write_benchmark
 from tests.support import shared
 
