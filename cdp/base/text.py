@@ -21,6 +21,7 @@ LONGEST_SHOWN = 60  # characters of a wrong value in an error
 SHOWN_IDS = 5
 LONGEST_TITLE = 200  # characters of a name that a user gives
 
+Known = TypeVar("Known")
 _MARKDOWN = re.compile(r"([\\`*\[\]!])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -144,6 +145,11 @@ def p_value(p: float | None) -> str:
     if p is None:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def written(value: Known | None, form: Callable[[Known], str], unknown: str | None = "") -> Any:
+    """Return ``form(value)``, or ``unknown`` for None."""
+    return unknown if value is None else form(value)
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
@@ -324,8 +330,8 @@ def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     return [(piece, i % 2 == 1) for i, piece in enumerate(pattern.split(text)) if piece]
 
 
-def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple[str, bool]]:
-    """Return the ``width`` characters of the text with the most matches, as pieces of ``marked``, with ellipses."""
+def snippet(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return the ``SNIPPET`` characters of the text with the most matches, as pieces of ``marked``, with ellipses."""
     line = " ".join(text[:LOOKED_AT].split())
     starts, at = [], 0
     for piece, matches in marked(line, words):
@@ -333,16 +339,16 @@ def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple
             starts.append(at)
         at += len(piece)
 
-    best = max(starts, key=lambda start: sum(start <= other < start + width - BEFORE for other in starts), default=0)
-    begin = max(0, min(best - BEFORE, len(line) - width))  # no further than needed to show the end
+    best = max(starts, key=lambda start: sum(start <= other < start + SNIPPET - BEFORE for other in starts), default=0)
+    begin = max(0, min(best - BEFORE, len(line) - SNIPPET))  # no further than needed to show the end
     if begin > 0:
-        begin = _word_start(line, begin)
+        begin = line.find(" ", begin, begin + BEFORE) + 1 or begin  # the next word; none in a script without spaces
 
     end = len(line)
-    if end - begin > width:
-        end = line.rfind(" ", begin + width // 2, begin + width)
+    if end - begin > SNIPPET:
+        end = line.rfind(" ", begin + SNIPPET // 2, begin + SNIPPET)
         if end <= begin:  # one long word
-            end = begin + width
+            end = begin + SNIPPET
 
     shown_part = line[begin:end].strip()
     if begin > 0:
@@ -351,12 +357,6 @@ def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple
         shown_part += " …"
 
     return marked(shown_part, words)
-
-
-def _word_start(line: str, at: int) -> int:
-    """Return the beginning of the next word, or ``at`` in a script without spaces."""
-    space = line.find(" ", at, at + BEFORE)
-    return at if space < 0 or at == 0 else space + 1
 
 
 # Called with the phase, what is done and the total (0 if unknown); may raise to end the work.

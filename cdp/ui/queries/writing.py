@@ -390,7 +390,6 @@ def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> N
 
 
 def _draw(preview: Preview, title: str, language: str) -> None:
-    """One method's queries, each with its CW and content words in bold, and what they look like together."""
     st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
     cost = None
     if preview.usage.get("requests"):

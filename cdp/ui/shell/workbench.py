@@ -89,7 +89,6 @@ def agreement(rows: Sequence[Agreement]) -> None:
 
 
 def _agreement(row: Agreement) -> dict[str, Any]:
-    """A row of the table of agreement."""
     return {
         "First": row.first,
         "Second": row.second,
