@@ -36,8 +36,7 @@ from cdp.principle.evidence import (
     Task,
 )
 from cdp.principle.options import Choice, action_of, cost, does, name_of, one_over
-from cdp.principle.settling import STEPS, needed
-from cdp.principle.simultaneous import DRAWS, MAX_WRONG, Floats, simultaneous
+from cdp.principle.simultaneous import DRAWS, MAX_WRONG, STEPS, Floats, needed, simultaneous
 
 # An option that is shown to lie at most this far below the best is as good.
 WORTH_POINTS = 2.0
