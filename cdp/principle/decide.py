@@ -104,19 +104,24 @@ class ArmDifference:
 
     @property
     def figures(self) -> str:
-        """``+3.1 (95% +1.2 to +5.0)``."""
+        """``+3.1 (95% +1.2 to +5.0)``, for a table that says the unit."""
         return f"{signed(self.points, 1)} {self.interval}"
 
     @property
+    def measured(self) -> str:
+        """``+3.1 points (95% +1.2 to +5.0)``."""
+        return f"{signed(self.points, 1)} points {self.interval}"
+
+    @property
     def verdict(self) -> str:
-        """``gains +3.1 (95% …)``, ``loses …`` or ``cannot tell, +0.3 (95% …)``."""
+        """``gains +3.1 points (95% …)``, ``loses …`` or ``cannot tell, +0.3 points (95% …)``."""
         if not self.comparable:
-            return f"{signed(self.points, 1)}, which unequal steps may have made"
+            return f"{signed(self.points, 1)} points, which unequal steps may have made"
         if self.gains:
-            return f"gains {self.figures}"
+            return f"gains {self.measured}"
         if self.loses:
-            return f"loses {self.figures}"
-        return f"cannot tell, {self.figures}"
+            return f"loses {self.measured}"
+        return f"cannot tell, {self.measured}"
 
     @property
     def sentence(self) -> str:
@@ -617,7 +622,7 @@ def _findings(
 
     cheaper = _cheaper(q, choice)
     if cheaper is not None and (figure is None or figure.against is not cheaper):
-        yield f"Not known: whether {does(cheaper, 'suffice')}, {q.of(cheaper, choice).figures}"
+        yield f"Not known: whether {does(cheaper, 'suffice')}, {q.of(cheaper, choice).measured}"
 
     if choice.kind in (BM25, HYBRID) and q.trained:
         yield f"If you train: {_best_training(q, b)}"
@@ -640,7 +645,7 @@ def _best_training(q: OptionSet, b: Basis) -> str:
     singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
     if singles:
         over = q.of(best, q.best(singles))
-        text += f", {over.figures} over {name_of(over.against)}"
+        text += f", {over.measured} over {name_of(over.against)}"
 
     return text
 

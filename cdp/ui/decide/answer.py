@@ -36,6 +36,7 @@ OPEN = "test"
 JUDGES = {own_test.HUMAN: "human queries", own_test.TEMPLATE: "template queries"}
 LIMITS = {"queries": "Judged queries", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
+SCORE = "NDCG@10 (%)"
 LABEL, JUDGE = "Test it on my data", "Have a model judge your query log"
 
 
@@ -400,7 +401,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         forms.download("Answer as a page", page, "answer.html", key="decide_page", mime="text/html", type="tertiary")
 
     reference = advice.reference(known)
-    against = f"Against {reference.name}" if reference else "Difference"
+    against = f"Points over {reference.name}" if reference else "Difference"
     columns = tables.by_title(_cells(row, against) for row in rows)
 
     if known.measured or set(columns["Price"]) - PLAIN:
@@ -408,13 +409,13 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
             tables.filled(columns),
             height="content",
             alt="Every option with its score, its difference to the choice, price and training time",
-            digits={"NDCG@10": 1},
+            digits={SCORE: 1},
             about={
-                "NDCG@10": frame.DEFINITIONS["ndcg"],
+                SCORE: frame.DEFINITIONS["ndcg"],
                 "Price": f"Of queries for all documents, by {writes}.",
                 "Training": "One training, as measured.",
             },
-            width={"NDCG@10": 80, "Option": 290},
+            width={SCORE: 100, "Option": 290},
             pinned="Option",
         )
 
@@ -430,7 +431,7 @@ def _cells(row: advice.Option, against: str) -> dict[str, Any]:
         difference = row.over.figures
 
     return {
-        "Option": row.name, "NDCG@10": score, against: difference, "Price": row.price_text, "Training": training,
+        "Option": row.name, SCORE: score, against: difference, "Price": row.price_text, "Training": training,
     }  # fmt: skip
 
 
