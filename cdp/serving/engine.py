@@ -420,7 +420,7 @@ class SearchEngine:
             lexical = self.cache.get(
                 key, documents.hash, lambda: _warm(self._lexical(searched, documents, words)), lambda i: i.nbytes
             )
-            return Opened(bm25.TITLE if words == "en" else f"{bm25.TITLE} ({words})", searched, documents, lexical)
+            return Opened(bm25.title_in(words), searched, documents, lexical)
 
         resolved = self.resolve(retriever)
         encoder = self.encoder(resolved, retriever)

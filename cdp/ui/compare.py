@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import streamlit as st
@@ -109,11 +108,11 @@ def _arrived(rows: Sequence[ResultRow], run: str) -> str:
 
 
 def _place(rows: Sequence[ResultRow], arrived: str) -> str:
-    """Ask for a benchmark: at first that of the link's run, else that of the newest result, then those with most
-    recipes."""
+    """Ask for a benchmark: at first that of the link's run, else that of the newest result beside which another one
+    stands, then those with most recipes."""
     counted = Counter(row.place for row in rows)
     places = [row.place for row in rows if row.retriever_id == arrived]
-    places.append(max(rows, key=attrgetter("created")).place)
+    places.append(max(rows, key=lambda row: (counted[row.place] > 1, row.created)).place)
     places += dict(counted.most_common())
 
     titles = {place: f"{place} ({count(counted[place], 'recipe')})" for place in places}

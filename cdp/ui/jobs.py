@@ -534,7 +534,8 @@ def _results(workspace: Workspace, job: JobView) -> None:
     opened = kind is None or not kind.command or kind.makes == RESULT
     if shown:
         with st.expander("Results", icon=":material/fact_check:", key=f"results_{job.id}", expanded=opened):
-            tables.show({"Result": list(shown), "Value": list(shown.values())}, alt="The results of this job")
+            columns = {"Result": list(shown), "Value": list(shown.values())}
+            tables.show(columns, height="content", alt="The results of this job")
 
 
 def _log(workspace: Workspace, job: JobView) -> None:
