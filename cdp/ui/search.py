@@ -48,7 +48,7 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
         if choice.kind != "job" or members.has("job", search.model_of(choice))
     ]
 
-    titles = {c.id: c.label for c in choices}
+    titles = {c.id: c.title for c in choices}
     for name in st.query_params.get_all("search_with"):
         if name not in titles:
             st.warning(f"The link names the retriever {md(name, 80)}, which cannot be searched with here.")

@@ -402,7 +402,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
 
     reference = advice.reference(known)
     against = f"Points over {reference.name}" if reference else "Difference"
-    columns = tables.by_title(_cells(row, against) for row in rows)
+    columns = tables.by_title(_cells(row, against, known.chosen) for row in rows)
 
     if known.measured or set(columns["Price"]) - PLAIN:
         tables.show(
@@ -412,6 +412,7 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
             digits={SCORE: 1},
             about={
                 SCORE: frame.DEFINITIONS["ndcg"],
+                against: "NDCG@10 points. Trainings at equal pairs answer another question and have none.",
                 "Price": f"Of queries for all documents, by {writes}.",
                 "Training": "One training, as measured.",
             },
@@ -422,11 +423,12 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
     _chart(known, rows, reference)
 
 
-def _cells(row: advice.Option, against: str) -> dict[str, Any]:
+def _cells(row: advice.Option, against: str, chosen: Arm | None) -> dict[str, Any]:
     """An option's row of the table; an option that was not tested has a name and a price."""
     score = difference = training = None
     if row.arm:
         score, training = row.arm.mean, row.training_text
+        difference = "the answer" if row.arm is chosen else None
     if row.over:
         difference = row.over.figures
 
