@@ -461,7 +461,10 @@ def _all_benchmarks(comparison: Comparison) -> None:
         tables.by_title(rows),
         alt="NDCG@10 in percent of each recipe on each benchmark, with means and their coverage",
     )
-    st.caption("Means say how many benchmarks they cover: *Mean* those that all shown retrievers have.")
+    marks = [r"NDCG@10 in percent: \*best\*, \_second\_."]
+    if table.notes:
+        marks.append(f"† {md(table.notes[0])}")
+    st.caption(f"{' '.join(marks)} Means say how many benchmarks they cover: *Mean* those that all shown have.")
 
 
 def _settings(comparison: Comparison) -> None:

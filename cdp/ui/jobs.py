@@ -558,7 +558,7 @@ def _settings(workspace: Workspace, job: JobView) -> None:
     with st.expander("Settings", icon=":material/tune:", key=f"settings_{job.id}"):
         given = ((name, value) for name, value in job.config.items() if value not in (None, ""))
         rows = [{"Setting": label_of(name), "Value": str(value)} for name, value in given]
-        tables.show(tables.by_title(rows), alt="The settings of this job")
+        tables.show(tables.by_title(rows), height="content", alt="The settings of this job")
         st.caption("Settings that are not listed are empty or use the retriever's own values.")
 
     again = jobs.again(job)
