@@ -17,6 +17,8 @@ from typing import Any, Protocol, TypeVar
 
 from cdp.base.errors import ConfigError, InputError, NotFoundError, some
 
+V = TypeVar("V")
+
 LONGEST_SHOWN = 60  # characters of a wrong value in an error
 SHOWN_IDS = 5
 LONGEST_TITLE = 200  # characters of a name that a user gives
@@ -55,43 +57,25 @@ WRITTEN = {
 
 # Settings and results whose name says too little.
 NAMED = {
-    "per_doc": "queries per document",
-    "max_documents": "maximum documents",
-    "dev": "dev benchmark",
-    "ndcg@10_of_files": "NDCG@10 per file (%)",
-    "best_ndcg@10": "best NDCG@10 on dev (%)",
-    "by": "round-trip rank by",
-    "round_trip_rank": "round-trip rank at most",
-    "cross_encoder": "cross-encoder",
-    "at_least": "cross-encoder score at least",
-    "usable": "leave out unusable queries",
-    "n_shared": "queries of several documents",
-    "seconds": "time",
-    "save_steps": "steps between checkpoints",
-    "eval_steps": "steps between evaluations",
-    "scale": "scale (1 / temperature)",
-    "clip_norm": "largest gradient norm",
-    "distil": "share of the teacher's labels",
-    "beside": "further query sets",
-    "batch_size": "pairs per step",
+    "per_doc": "queries per document", "max_documents": "maximum documents", "dev": "dev benchmark",
+    "ndcg@10_of_files": "NDCG@10 per file (%)", "best_ndcg@10": "best NDCG@10 on dev (%)", "by": "round-trip rank by",
+    "round_trip_rank": "round-trip rank at most", "cross_encoder": "cross-encoder",
+    "at_least": "cross-encoder score at least", "usable": "leave out unusable queries",
+    "n_shared": "queries of several documents", "seconds": "time", "save_steps": "steps between checkpoints",
+    "eval_steps": "steps between evaluations", "scale": "scale (1 / temperature)",
+    "clip_norm": "largest gradient norm", "distil": "share of the teacher's labels", "beside": "further query sets",
     "hard_negatives": "hard negatives per pair",
-    "unreasoned": "queries without a reasoned form",
-    "left_out_per_epoch": "pairs left out per epoch",
-    "filled_the_limit": "documents cut at the token limit",
-    "max_length": "maximum length (tokens)",
-    "stopped": "stopped on request",
-    "early": "stopped as dev no longer improved",
-    "masked": "in-batch negatives masked",
-    "skipped": "steps skipped",
-    "loss_first": "loss in the first steps",
-    "loss_last": "loss in the last steps",
-    "best_step": "step of the best model",
-}
+    "unreasoned": "queries without a reasoned form", "left_out_per_epoch": "pairs left out per epoch",
+    "filled_the_limit": "documents cut at the token limit", "max_length": "maximum length (tokens)",
+    "stopped": "stopped on request", "early": "stopped as dev no longer improved",
+    "masked": "in-batch negatives masked", "skipped": "steps skipped", "loss_first": "loss in the first steps",
+    "loss_last": "loss in the last steps", "best_step": "step of the best model", "rho": "Spearman ρ",
+    "rho_p": "p of ρ", "interval": "95% interval",
+}  # fmt: skip
 
 
 def words_of(field: str) -> str:
-    """Return the name of a setting or result in words: ``learning_rate`` → ``learning rate``, ``lora_rank`` → ``LoRA
-    rank``."""
+    """Return the name of a setting or result in words: ``lora_rank`` → ``LoRA rank``."""
     if field in NAMED:
         return NAMED[field]
     return " ".join(WRITTEN.get(word, word) for word in field.removeprefix("n_").split("_"))
@@ -160,6 +144,11 @@ def counted(n: int, noun: str, plural: str = "") -> str:
 def tally(counts: Mapping[Any, float], form: str = "{}: {:,}") -> str:
     """Format ``train: 1,200, test: 300``; ``form`` takes a name and its number."""
     return ", ".join(starmap(form.format, counts.items()))
+
+
+def if_known(value: V | None, words: Callable[[V], str], unknown: str = "") -> str:
+    """Return a value in words, ``unknown`` for None."""
+    return unknown if value is None else words(value)
 
 
 def clustered(n: int, clusters: int, noun: str = "") -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.text import interval, size, words_of
@@ -23,8 +23,6 @@ from cdp.services import completeness, jobs
 from cdp.services.projects import Members
 
 LONGEST_CELL = 60
-
-T = TypeVar("T")
 
 
 def plain(value: Any, **more: Any) -> Any:
@@ -93,11 +91,6 @@ def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
     if whole or len(text) <= LONGEST_CELL:
         return text
     return f"{text[: LONGEST_CELL - 1]}…"
-
-
-def if_known(value: T | None, words: Callable[[T], str], unknown: str = "") -> str:
-    """Return a value in words, ``unknown`` for None."""
-    return unknown if value is None else words(value)
 
 
 def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, digits: int = 2) -> str:
@@ -178,8 +171,7 @@ def job(view: Any) -> str:
 
 def ended(workspace: Workspace, view: Any, outcome: Mapping[str, Any]) -> str:
     """Return how a job ended, and its results."""
-    lines = [job(view)]
-    lines += [f"  {words_of(name)}: {value}" for name, value in jobs.in_words(workspace, outcome)]
+    lines = [job(view), *(f"  {words_of(name)}: {value}" for name, value in jobs.in_words(workspace, outcome))]
     lines += [f"  note: {note}" for note in outcome.get("notes", ())]
     if "measures" in outcome:
         lines += ["", measures(outcome["measures"])]

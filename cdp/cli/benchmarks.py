@@ -6,11 +6,11 @@ import sys
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import DownloadConfig, JudgeConfig
-from cdp.base.text import counted, name_and_split, size, tally
+from cdp.base.text import counted, if_known, name_and_split, size, tally
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.cli import answers
-from cdp.cli.answers import Run, if_known, note
+from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
 from cdp.evaluation import labelling as labels

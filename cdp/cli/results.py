@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig, TrainingConfig
-from cdp.base.text import counted, duration, interval, name_and_split, p_value, signed, size
+from cdp.base.text import counted, duration, if_known, interval, name_and_split, p_value, signed, size
 from cdp.cli import answers
-from cdp.cli.answers import Run, if_known, note_sent, warn, warn_incomplete
+from cdp.cli.answers import Run, note_sent, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.results import board, differences, paper
 from cdp.results import models as trained_models

@@ -583,10 +583,8 @@ def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
             return over_best, f": {_points(over_best, 'the best training')}"
 
         # The end of an interval bounds nothing alone: the sentence says a gain, or that none is shown.
-        over = [q.of(arm, choice) for arm in others]
-        gaining = [c for c in over if c.gains]
-        best = max(gaining or over, key=lambda c: c.points)
-        said = "the best training gains only" if gaining else "no gain by training is shown; the best differs by"
+        best = max((q.of(arm, choice) for arm in others), key=lambda c: (c.gains, c.points))
+        said = "the best training gains only" if best.gains else "no gain by training is shown; the best differs by"
         return best, f": {said} {_points(best)}"
 
     cheaper = [arm for arm in q.options if cost(arm) < cost(choice)]

@@ -33,12 +33,6 @@ class RetrieverChoice:
     kind: str
     note: str = ""
 
-    @property
-    def label(self) -> str:
-        """Its title, of a preset with the name that Compare and the command line have for it."""
-        name = self.id if self.id in PRESETS else ""
-        return self.title if name in ("", self.title.lower().replace(" ", "-")) else f"{name}: {self.title}"
-
 
 @dataclass(frozen=True)
 class TrainingStart:

@@ -21,7 +21,7 @@ from cdp.results.paper import TableCell
 from cdp.services import commands, evaluation, jobs
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points, written
+from cdp.ui.shell.tables import MISSING, count, cut, if_known, interval, label_of, md, p_value, points
 
 TABLE, VIEW = "board_table", "compare_view"
 
@@ -244,15 +244,15 @@ def _cells(row: ResultRow, baseline: str, common: Collection[str]) -> dict[str, 
 
     return {
         "NDCG@10": row.score,  # first: what one sees on a phone
-        "Per file": written(row.per_file, "{:.2f}".format),
+        "Per file": if_known(row.per_file, "{:.2f}".format) or None,
         "Recipe": name,
         "Difference": _difference(row),
         "95% interval": _interval(row),
         "p": p_value(row.p_holm),
         "Corrected": _corrected(row),
         "Seeds": seeds,
-        "Index": written(row.index_bytes, size),
-        "Per query": written(row.query_ms, "{:.3g} ms".format),
+        "Index": if_known(row.index_bytes, size) or None,
+        "Per query": if_known(row.query_ms, "{:.3g} ms".format) or None,
         "Machine": row.machine,
         "Read with": ", ".join(word for word in row.words if word not in common) or None,
         "Pairs": pairs,
@@ -461,10 +461,9 @@ def _all_benchmarks(comparison: Comparison) -> None:
         tables.by_title(rows),
         alt="NDCG@10 in percent of each recipe on each benchmark, with means and their coverage",
     )
-    marks = [r"NDCG@10 in percent: \*best\*, \_second\_."]
-    if table.notes:
-        marks.append(f"† {md(table.notes[0])}")
-    st.caption(f"{' '.join(marks)} Means say how many benchmarks they cover: *Mean* those that all shown have.")
+    daggers = "".join(f" † {md(note)}" for note in table.notes[:1])
+    means = "Means say how many benchmarks they cover: *Mean* those that all shown retrievers have."
+    st.caption(f"NDCG@10 in percent: \\*best\\*, \\_second\\_.{daggers} {means}")
 
 
 def _settings(comparison: Comparison) -> None:

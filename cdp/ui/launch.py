@@ -184,7 +184,7 @@ def _set_titles(workspace: Workspace, query_sets: Iterable[QuerySet]) -> dict[st
 
 def _retriever(workspace: Workspace, key: str) -> str:
     choices = state.of_project(workspace, "job", training.list_retrievers(workspace, to_train=True))
-    names = {c.id: c.label for c in choices} | {OTHER: OTHER_TITLE}
+    names = {c.id: c.title for c in choices} | {OTHER: OTHER_TITLE}
     about = frame.DEFINITIONS["retriever"]
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
     if picked == OTHER:
@@ -385,7 +385,7 @@ def evaluate(workspace: Workspace) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
-        titles = {c.id: c.label for c in choices}
+        titles = {c.id: c.title for c in choices}
         trained = [c.id for c in choices if c.kind == "job"]
 
         # The newest of one's own first, then what needs no training.

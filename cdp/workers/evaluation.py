@@ -192,9 +192,7 @@ def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[s
     resolved = resolve_any(retriever, workspace)
     if resolved is None:
         return retriever.strip(), bm25.title_in(bm25.language_in(retriever) or "")
-    if resolved.origin in ("job", "api"):
-        return resolved.name, resolved.title
-    return resolved.name, resolved.name
+    return resolved.name, resolved.title if resolved.origin in ("job", "api") else resolved.name
 
 
 def device(config: EvaluationConfig) -> Device:

@@ -15,7 +15,7 @@ from cdp.benchmarks.schemas import Entry
 from cdp.services import benchmarks, commands, jobs, projects
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, md, number, size, written
+from cdp.ui.shell.tables import count, if_known, md, number, size
 
 NOT_STATED = "not stated"
 COUNTS = {name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")}
@@ -91,9 +91,9 @@ def _details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
 def _facts(entry: Entry) -> None:
     st.markdown(f"#### {md(entry.title)}")
     tables.figures(
-        ("Documents", written(entry.documents, number, NOT_STATED)),
-        ("Queries", written(entry.queries, number, NOT_STATED)),
-        ("CW", written(entry.cw, "{:.2f}".format, NOT_STATED), frame.DEFINITIONS["cw"]),
+        ("Documents", if_known(entry.documents, number, NOT_STATED)),
+        ("Queries", if_known(entry.queries, number, NOT_STATED)),
+        ("CW", if_known(entry.cw, "{:.2f}".format, NOT_STATED), frame.DEFINITIONS["cw"]),
         ("Text size", _text_size(entry), "Approximate size of the documents' texts."),
     )
 

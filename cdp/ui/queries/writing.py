@@ -24,7 +24,7 @@ from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS, GeneratorType
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import MISSING, count, cut, md, md_marked, number, written
+from cdp.ui.shell.tables import MISSING, count, cut, if_known, md, md_marked, number
 
 # Of the widgets that ask what writes queries: what was chosen on Queries stands on Decide, too.
 FORM = "generate"
@@ -397,8 +397,8 @@ def _draw(preview: Preview, title: str, language: str) -> None:
         cost = ("This preview", dollars(preview.cost))
 
     tables.figures(
-        ("Self-BLEU", written(preview.self_bleu, "{:.3f}".format, MISSING), frame.DEFINITIONS["self_bleu"]),
-        ("Mean CW", written(preview.mean_cw, "{:.1f}".format, MISSING), frame.DEFINITIONS["cw"]),
+        ("Self-BLEU", if_known(preview.self_bleu, "{:.3f}".format, MISSING), frame.DEFINITIONS["self_bleu"]),
+        ("Mean CW", if_known(preview.mean_cw, "{:.1f}".format, MISSING), frame.DEFINITIONS["cw"]),
         cost,
     )
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import streamlit as st
 
 from cdp.base.text import counted as count
 from cdp.base.text import duration as duration
+from cdp.base.text import if_known as if_known
 from cdp.base.text import interval as interval
 from cdp.base.text import label_of as label_of
 from cdp.base.text import marked
@@ -26,8 +27,6 @@ from cdp.base.text import signed as points
 from cdp.base.text import size as size
 
 __all__ = ["count", "points"]
-
-T = TypeVar("T")
 
 # WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read.
 JOINER = "\u2060"
@@ -63,16 +62,16 @@ def md_marked(text: str, words: Sequence[str]) -> str:
 
 
 def html_marked(pieces: Iterable[tuple[str, bool]], shares: Mapping[str, float] | None = None) -> str:
-    """Return pieces of ``marked`` as HTML in which every character shows as it is, with the words marked: each as
-    strongly as its share is to the largest one, where there are ``shares``."""
-    largest = max(shares.values(), default=0.0) if shares else 0.0
+    """Return pieces of ``marked`` as HTML in which every character shows as it is, each word marked by its share."""
+    shares = shares or {}
+    largest = max(shares.values(), default=0.0)
     shown = []
     for piece, matches in pieces:
         text = escape(piece)
-        if matches and shares and largest > 0:
-            text = f"<mark style='--share: {max(0.0, shares.get(piece.lower(), 0.0)) / largest:.2f}'>{text}</mark>"
-        elif matches:
-            text = f"<mark>{text}</mark>"
+        if matches:
+            share = shares.get(piece.lower(), 0.0) / largest if largest > 0 else None
+            style = "" if share is None else f" style='--share: {max(0.0, share):.2f}'"
+            text = f"<mark{style}>{text}</mark>"
         shown.append(text)
     return "".join(shown)
 
@@ -122,11 +121,6 @@ def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
         for title, cell in row.items():
             columns[title].append(cell)
     return dict(columns)
-
-
-def written(value: T | None, form: Callable[[T], str], missing: str | None = None) -> str | None:
-    """Return ``form(value)``, or ``missing`` for None: a table shows a dash there."""
-    return missing if value is None else form(value)
 
 
 def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
