@@ -36,10 +36,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return by_folded[matches[0]] if matches else ""
 
 
-def some(names: Sequence[str], most: int = SHOWN_PROBLEMS) -> str:
+def some(names: Sequence[str], most: int = SHOWN_PROBLEMS, between: str = ", ") -> str:
     """Join names by commas; of more than ``most`` the first ones, and how many others there are."""
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+    return between.join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead: str = "") -> str:
@@ -101,10 +101,7 @@ class ConfigError(CdpError):
     @classmethod
     def from_problems(cls, problems: Sequence[str]) -> ConfigError:
         """Return one error for many problems: the first 20 are named, the rest counted."""
-        shown = list(problems[:SHOWN_PROBLEMS])
-        if len(problems) > SHOWN_PROBLEMS:
-            shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
-        error = cls("; ".join(shown) + ".")
+        error = cls(some(problems, between="; ") + ".")
         error.problems = problems
         return error
 

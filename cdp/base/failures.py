@@ -110,12 +110,11 @@ class Failures:
         unit: str = "document",
         keep: bool = False,
         only: Collection[str] = (),
-        limit: int = IN_A_ROW,
         on_change: Callable[[int], None] = lambda n: None,
     ) -> None:
         self.path, self.stage, self.unit = path, stage, unit
         self.n = self.n_done = 0
-        self._streak = Streak(limit)
+        self._streak = Streak()
         self.first: list[dict[str, Any]] = []
         self.last = ""
         self._on_change = on_change

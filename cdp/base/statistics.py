@@ -96,7 +96,8 @@ class LineFit:
 
     def mean_interval(self, x: ArrayLike) -> tuple[Floats, Floats]:
         """(low, high) of the line itself at each x: where the mean of many datasets of that x would lie."""
-        half = _t95(self.degrees) * self.residual_sd * np.sqrt(1 / self.n + self._leverage(x))
+        leverage = (np.asarray(x, np.float64) - self.x_mean) ** 2 / self.sxx
+        half = _t95(self.degrees) * self.residual_sd * np.sqrt(1 / self.n + leverage)
         return self.at(x) - half, self.at(x) + half
 
     def crossing_interval(self) -> Range | None:
@@ -114,9 +115,6 @@ class LineFit:
         c = self.y_mean**2 - scale / self.n
         root = max(0.0, half_b**2 - a * c) ** 0.5
         return self.x_mean + (-half_b - root) / a, self.x_mean + (-half_b + root) / a
-
-    def _leverage(self, x: ArrayLike) -> Floats:
-        return (np.asarray(x, np.float64) - self.x_mean) ** 2 / self.sxx
 
 
 def fit_line(x: ArrayLike, y: ArrayLike) -> LineFit:
@@ -373,14 +371,14 @@ def has_spread(means: Sequence[float]) -> bool:
     return len(means) > 1 and float(np.std(means, ddof=1)) >= NO_SPREAD
 
 
-def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """Return the percentile interval (Efron 1979) of the mean of ``values``, shape (n,), over 2,000 resamples."""
+def bootstrap_interval(values: ArrayLike, *, seed: int = 0) -> Range:
+    """Return the 95% percentile interval (Efron 1979) of the mean of ``values``, shape (n,), over 2,000 resamples."""
     data = np.asarray(values, dtype=np.float64)
     if len(data) == 0:
         raise InputError("There are no values, so there is no interval.")
 
     if len(data) > _MANY_VALUES:
-        reach = stdtrit(len(data) - 1, 0.5 + level / 2) * float(data.std()) / len(data) ** 0.5
+        reach = _t95(len(data) - 1) * float(data.std()) / len(data) ** 0.5
         return float(data.mean() - reach), float(data.mean() + reach)
 
     rng = np.random.default_rng(seed)
@@ -390,7 +388,7 @@ def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0)
         for start in range(0, _RESAMPLES, step)
     ]
 
-    low, high = np.percentile(np.concatenate(parts), [50 * (1 - level), 50 * (1 + level)])
+    low, high = np.percentile(np.concatenate(parts), [2.5, 97.5])
     return float(low), float(high)
 
 

@@ -1,4 +1,4 @@
-"""Plurals, durations, sizes, intervals, p; CSV cells; finding by name or prefix; checks, escaping of what users enter.
+"""Plurals, durations, sizes, signs (a true minus), intervals, p; CSV cells; finding by name; checks, escaping of input.
 
 Without pydantic, so that a supervisor or the catalogue does not load it.
 """
@@ -17,12 +17,11 @@ from typing import Any, Protocol, TypeVar
 
 from cdp.base.errors import ConfigError, InputError, NotFoundError, some
 
-V = TypeVar("V")
-
 LONGEST_SHOWN = 60  # characters of a wrong value in an error
 SHOWN_IDS = 5
 LONGEST_TITLE = 200  # characters of a name that a user gives
 
+Known = TypeVar("Known")
 _MARKDOWN = re.compile(r"([\\`*\[\]!])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -136,6 +135,11 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def written(value: Known | None, form: Callable[[Known], str], unknown: str | None = "") -> Any:
+    """Return ``form(value)``, or ``unknown`` for None."""
+    return unknown if value is None else form(value)
+
+
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Format ``1 benchmark``, ``3,141 benchmarks``."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
@@ -144,11 +148,6 @@ def counted(n: int, noun: str, plural: str = "") -> str:
 def tally(counts: Mapping[Any, float], form: str = "{}: {:,}") -> str:
     """Format ``train: 1,200, test: 300``; ``form`` takes a name and its number."""
     return ", ".join(starmap(form.format, counts.items()))
-
-
-def if_known(value: V | None, words: Callable[[V], str], unknown: str = "") -> str:
-    """Return a value in words, ``unknown`` for None."""
-    return unknown if value is None else words(value)
 
 
 def clustered(n: int, clusters: int, noun: str = "") -> str:
@@ -319,8 +318,8 @@ def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     return [(piece, i % 2 == 1) for i, piece in enumerate(pattern.split(text)) if piece]
 
 
-def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple[str, bool]]:
-    """Return the ``width`` characters of the text with the most matches, as pieces of ``marked``, with ellipses."""
+def snippet(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Return the ``SNIPPET`` characters of the text with the most matches, as pieces of ``marked``, with ellipses."""
     line = " ".join(text[:LOOKED_AT].split())
     starts, at = [], 0
     for piece, matches in marked(line, words):
@@ -328,16 +327,16 @@ def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple
             starts.append(at)
         at += len(piece)
 
-    best = max(starts, key=lambda start: sum(start <= other < start + width - BEFORE for other in starts), default=0)
-    begin = max(0, min(best - BEFORE, len(line) - width))  # no further than needed to show the end
+    best = max(starts, key=lambda start: sum(start <= other < start + SNIPPET - BEFORE for other in starts), default=0)
+    begin = max(0, min(best - BEFORE, len(line) - SNIPPET))  # no further than needed to show the end
     if begin > 0:
-        begin = _word_start(line, begin)
+        begin = line.find(" ", begin, begin + BEFORE) + 1 or begin  # the next word; none in a script without spaces
 
     end = len(line)
-    if end - begin > width:
-        end = line.rfind(" ", begin + width // 2, begin + width)
+    if end - begin > SNIPPET:
+        end = line.rfind(" ", begin + SNIPPET // 2, begin + SNIPPET)
         if end <= begin:  # one long word
-            end = begin + width
+            end = begin + SNIPPET
 
     shown_part = line[begin:end].strip()
     if begin > 0:
@@ -346,12 +345,6 @@ def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple
         shown_part += " …"
 
     return marked(shown_part, words)
-
-
-def _word_start(line: str, at: int) -> int:
-    """Return the beginning of the next word, or ``at`` in a script without spaces."""
-    space = line.find(" ", at, at + BEFORE)
-    return at if space < 0 or at == 0 else space + 1
 
 
 # Called with the phase, what is done and the total (0 if unknown); may raise to end the work.

@@ -20,7 +20,7 @@ from typing import Any
 from cdp.base.errors import SHOWN_PROBLEMS, InputError
 from cdp.base.records import Document
 from cdp.base.text import capital
-from cdp.corpus.checks import GUESSES, checked_title, column_named, storable
+from cdp.corpus.checks import GUESSES, checked_title, column_named, ids_in, storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.grades import A_GRADE, grade_of
 from cdp.corpus.options import ReadOptions
@@ -288,22 +288,30 @@ def read_qrels(path: Path) -> Judgments:
             problems.add(number, "This is not a query id, a document id and a grade.")
             continue
 
-        query, document = columns[0], columns[1]
-
         if grade is None:
             problems.add(number, f"The grade {columns[2]!r} is not {A_GRADE}.")
             continue
 
-        grades = judgments.grades.setdefault(query, {})
-        if document in grades:
-            if grades[document] != grade:
-                problems.add(number, f"{query!r} and {document!r} were judged {grades[document]} before, here {grade}.")
-            judgments.repeated += 1
-            continue
+        query, documents = columns[0], [columns[1]]
+        if columns[1].startswith("["):
+            try:
+                documents = ids_in(columns[1])
+            except ValueError as error:
+                problems.add(number, f"The documents: {error}.")
+                continue
 
-        grades[document] = grade
-        judgments.query_lines.setdefault(query, number)
-        judgments.document_lines.setdefault(document, number)
+        grades = judgments.grades.setdefault(query, {})
+        for document in documents:
+            if document in grades:
+                if grades[document] != grade:
+                    was = f"{query!r} and {document!r} were judged {grades[document]} before"
+                    problems.add(number, f"{was}, here {grade}.")
+                judgments.repeated += 1
+                continue
+
+            grades[document] = grade
+            judgments.query_lines.setdefault(query, number)
+            judgments.document_lines.setdefault(document, number)
 
     problems.raise_if_any(_QRELS_HINT)
 

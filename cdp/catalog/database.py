@@ -126,7 +126,6 @@ def writable(workspace: Workspace) -> Workspace:
 
 @cache
 def _own_folder(root: Path) -> Path:
-    """Return a temporary folder of this process for the workspace."""
     folder = Path(tempfile.mkdtemp(prefix="cdp-catalogue-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -591,7 +590,6 @@ def _update(workspace: Workspace, known: dict[str, str], present: dict[str, str]
 
 
 def _replace(workspace: Workspace, sources: list[str], contents: Sequence[dict[str, pa.Table]]) -> None:
-    """Replace the rows of ``sources`` by ``contents``."""
     import pyarrow as pa
 
     with writing(workspace) as connection:

@@ -1,5 +1,5 @@
-"""The answer as one HTML file to send: headline, basis, limits, findings, options with their intervals; every text
-escaped, no script, no external address."""
+"""The answer as one HTML file to send: headline, findings, figure of the intervals, its own style (phone, dark); every
+text escaped, no script, no external address."""
 
 from __future__ import annotations
 

@@ -78,7 +78,6 @@ def difference_against_cw(
 
 
 def _published_lines(chart: go.Figure, left: float, right: float) -> None:
-    """The areas of avoid, test and recommend."""
     areas = (
         ("avoid", left, min(right, AVOID_BELOW), PALETTE[5]),
         ("test", max(left, AVOID_BELOW), min(right, RECOMMEND_ABOVE), PALETTE[1]),
@@ -139,7 +138,6 @@ def by_queries_per_document(
     return chart
 
 
-LOW_LINE, HIGH_LINE = 7, 10
 # Queries with more content words than this share the last bar.
 LAST_BAR = 30
 
@@ -153,7 +151,7 @@ def cw_histogram(histogram: Sequence[int]) -> go.Figure:
     labels = [*map(str, range(LAST_BAR)), f"{LAST_BAR} or more"]
     bar = np.minimum(np.arange(len(histogram)), LAST_BAR)
     counts = np.bincount(bar, weights=histogram, minlength=LAST_BAR + 1)
-    highest = max(HIGH_LINE + 2, int(np.flatnonzero(counts).max(initial=0)))
+    highest = max(int(RECOMMEND_ABOVE) + 2, int(np.flatnonzero(counts).max(initial=0)))
     chart.add_bar(
         x=np.arange(LAST_BAR + 1),
         y=100 * counts / max(1, counts.sum()),
@@ -162,11 +160,11 @@ def cw_histogram(histogram: Sequence[int]) -> go.Figure:
         hovertemplate="CW %{customdata[0]}: %{y:.1f}% (%{customdata[1]} queries)<extra></extra>",
     )
 
-    for value, anchor in ((LOW_LINE, "right"), (HIGH_LINE, "left")):
+    for value, anchor in ((AVOID_BELOW, "right"), (RECOMMEND_ABOVE, "left")):
         chart.add_vline(
             x=value,
             line={"color": MUTED, "dash": "dash", "width": 1.5},
-            annotation={"text": f"{value}", "xanchor": anchor, "font": {"color": MUTED}},
+            annotation={"text": f"{value:g}", "xanchor": anchor, "font": {"color": MUTED}},
         )
 
     chart.update_xaxes(range=[-0.6, highest + 0.6], dtick=1 if highest <= 20 else 5)

@@ -159,7 +159,6 @@ def _interval(row: Mapping[str, Any], value: float) -> tuple[float, float]:
 
 
 def _deviation(row: Mapping[str, Any], value: float) -> tuple[float, float]:
-    """The value ± the standard deviation over seeds."""
     sd = row.get("sd") or 0.0
     return value - sd, value + sd
 
@@ -197,7 +196,6 @@ def points(numbers: Numbers, *, x: str, y: str, name: Sequence[str], titles: tup
 
 
 def _times(row: Mapping[str, Any]) -> str:
-    """``×5`` where a row has a Q/Doc."""
     if not row.get("per_doc"):
         return ""
     return f"×{row['per_doc']}"

@@ -6,7 +6,7 @@ import sys
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import DownloadConfig, JudgeConfig
-from cdp.base.text import counted, if_known, name_and_split, size, tally
+from cdp.base.text import counted, name_and_split, size, tally, written
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.cli import answers
@@ -57,14 +57,14 @@ def show(run: Run, name: Annotated[str, "a benchmark of the registry or the work
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    documents = if_known(entry.documents, lambda n: counted(n, "document"), "documents not stated")
-    queries = if_known(entry.queries, lambda n: counted(n, "query", "queries"), "queries not stated")
-    text = if_known(entry.text_bytes, lambda n: f"about {size(n)} of text", "size not stated")
+    documents = written(entry.documents, lambda n: counted(n, "document"), "documents not stated")
+    queries = written(entry.queries, lambda n: counted(n, "query", "queries"), "queries not stated")
+    text = written(entry.text_bytes, lambda n: f"about {size(n)} of text", "size not stated")
 
     return {
         entry.name: entry.title,
         "size": f"{documents}, {queries} ({entry.figures}), {text}",
-        "CW": if_known(entry.cw, "{:.2f}".format, "not stated"),
+        "CW": written(entry.cw, "{:.2f}".format, "not stated"),
         "language": entry.language,
         "split": entry.split,
         "licence": f"{entry.licence} ({entry.licence_source})",

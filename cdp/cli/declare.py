@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError, nearest, offer
+from cdp.base.errors import CdpError, ConfigError, nearest, offer, some
 from cdp.base.registry import registry
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace, disk_fault, open_workspace, private_files
@@ -447,7 +447,7 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
 
         things = getattr(run.scope, FILLED[name])
         if len(things) != 1:
-            there = f"has {len(things)}: {', '.join(things[:5])}" if things else "has none"
+            there = f"has {len(things)}: {some(things, 5)}" if things else "has none"
             kind = name.replace("_", " ")
             raise ConfigError(f"No {kind} is named, and the project {chosen.name} {there}.", hint="Name one.")
 

@@ -62,7 +62,6 @@ def search(
 
 
 def _value(answer: SearchAnswer) -> dict[str, Any]:
-    """Return one retriever's answer for JSON."""
     return {
         "retriever": answer.retriever,
         "name": answer.title,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig, TrainingConfig
-from cdp.base.text import counted, duration, if_known, interval, name_and_split, p_value, signed, size
+from cdp.base.text import counted, duration, interval, name_and_split, p_value, signed, size, written
 from cdp.cli import answers
 from cdp.cli.answers import Run, note_sent, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
@@ -54,8 +54,8 @@ def _cells(row: ResultRow) -> dict[str, Any]:
         "judged per": row.judged_per,
         "recipe": row.retriever,
         "seeds": row.seeds if row.trained else "",
-        "index": if_known(row.index_bytes, size),
-        "ms per query": if_known(row.query_ms, "{:.3g}".format),
+        "index": written(row.index_bytes, size),
+        "ms per query": written(row.query_ms, "{:.3g}".format),
         "benchmark": row.place,
         "read with": ", ".join(row.words),
         "start": row.start,
@@ -193,7 +193,7 @@ def _plan(plan: TrainingPlan) -> dict[str, Any]:
     return {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
         "steps": f"{plan.steps:,} of {plan.settings.loop.batch_size} pairs",
-        "time": if_known(plan.seconds, lambda seconds: f"{duration(seconds)} without evaluations", "unknown"),
+        "time": written(plan.seconds, lambda seconds: f"{duration(seconds)} without evaluations", "unknown"),
         **{f"licence, {what}": text for what, text in plan.licences.items()},
         "note": plan.notes,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import json
 import re
@@ -124,6 +125,9 @@ class Rejections:
 
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Texts in a list as NumPy writes it, and a list of whole numbers.
+_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
+_NUMBERS = re.compile(r"\[\s*\d+(?:\s*,\s*\d+)*\s*\]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 _TYPE_NAMES = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number"}
@@ -132,6 +136,40 @@ _TYPE_NAMES = {dict: "an object", list: "a list", bool: "true or false", int: "a
 def type_name(value: Any) -> str:
     """What a value is, in the user's words."""
     return "null" if value is None else _TYPE_NAMES.get(type(value), f"of type {type(value).__name__}")
+
+
+def cell_of(value: Any) -> Any:
+    """Return a table's cell; one that holds a list of texts, as JSON or as Python writes it, as that list.
+
+    ValueError for a list as NumPy writes it.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if not (text.startswith(("['", '["')) and text.endswith("]")):
+        return text
+
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    # Python would join these texts to one.
+    if _WITHOUT_COMMA.search(text):
+        raise ValueError("a list has no commas, as NumPy writes it: save the table as JSON Lines or Parquet")
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+        return ast.literal_eval(text)
+
+    return text
+
+
+def ids_in(value: Any) -> list[str]:
+    """Return the ids that a table's cell holds: those of a list, also one as JSON or as Python writes it, else the one.
+
+    ValueError as ``cell_of``.
+    """
+    held = cell_of(value)
+    if isinstance(held, str) and _NUMBERS.fullmatch(held):
+        held = json.loads(held)
+
+    return [str(one) for one in (held if isinstance(held, list) else [held])]
 
 
 def checked_id(value: Any, field: str) -> str:

@@ -34,15 +34,15 @@ from cdp.base.worker import stop_grace_s
 from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name, new_id, now, write_json
 from cdp.jobs import place
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gpus
-from cdp.jobs.launchers import python_path
-from cdp.jobs.logs import follow_log, log_tail, read_log
+from cdp.jobs.launchers import own_process
+from cdp.jobs.logs import follow_log, log_tail
 from cdp.jobs.queue import Queue
 from cdp.jobs.records import SUBMITTED, JobSpec, Status, discard, is_own, load_spec, phase_of, read_spec, write_spec
 from cdp.jobs.state import JOB_VARIABLE, JobFiles, JobState, State, by_job, derive, has_lock, processes_of, send_signal
 
 __all__ = [
     "DeviceRequest", "Gpu", "JobFiles", "JobSpec", "JobState", "JobView", "State", "changed", "cpu_slots", "delete",
-    "derive", "follow_log", "gpu_trouble", "is_own", "list_active", "list_gpus", "list_jobs", "load_spec", "read_log",
+    "derive", "follow_log", "gpu_trouble", "is_own", "list_active", "list_gpus", "list_jobs", "load_spec",
     "resolve_job", "resume", "stop", "submit", "view", "wait",
 ]  # fmt: skip
 
@@ -263,7 +263,6 @@ def _waits_for(workspace: Workspace, spec: JobSpec, state: State) -> str:
 
 
 def _damaged(folder: Path, error: WorkspaceError) -> JobView:
-    """Return the view of a job with a damaged specification."""
     spec = JobSpec(id=folder.name, kind=folder.name.split("-")[0], name=folder.name, module="", config={}, created="",
                    sequence=0)  # fmt: skip
     shown = _view(Workspace(folder.parent.parent), spec, dict, dict)
@@ -576,16 +575,6 @@ def _start_supervisor(
         place.launcher(cluster).submit(folder, spec, attempt)
         return
 
-    environment = {
-        **os.environ,
-        **secrets,
-        JOB_VARIABLE: str(folder),
-        "PYTHONPATH": python_path(os.environ),
-        "CDP_WORKSPACE": str(workspace.root),
-        # Else Python imports from the current folder first, which may hold other people's files.
-        "PYTHONSAFEPATH": "1",
-    }
-
     try:
         with open(folder / "supervisor.log", "ab") as log:
             supervisor = subprocess.Popen(
@@ -593,7 +582,7 @@ def _start_supervisor(
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=environment,
+                env={**own_process(workspace.root), **secrets, JOB_VARIABLE: str(folder)},
                 start_new_session=True,
                 close_fds=True,
                 pass_fds=(lock,),

@@ -152,7 +152,6 @@ def _from_torch() -> list[Gpu]:
 
 
 def _visible() -> list[str] | None:
-    """Return the entries of ``CUDA_VISIBLE_DEVICES``; None if it is not set."""
     text = os.environ.get("CUDA_VISIBLE_DEVICES")
     return None if text is None else comma_list(text)
 

@@ -86,6 +86,17 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
     return values
 
 
+def own_process(workspace: Path) -> dict[str, str]:
+    """Return the environment of a process of this program that works on a workspace."""
+    return {
+        **os.environ,
+        "CDP_WORKSPACE": str(workspace),
+        "PYTHONPATH": python_path(os.environ),
+        # Else Python imports from the current folder first, which may hold other people's files.
+        "PYTHONSAFEPATH": "1",
+    }
+
+
 def python_path(inherited: Mapping[str, str]) -> str:
     """Return ``PYTHONPATH`` with the folder of this package in front, so that ``-m`` finds it from any folder."""
     # Not for an installed package: site-packages would come before the standard library.

@@ -31,11 +31,6 @@ def log_tail(path: Path) -> list[str]:
     return [line for line in shown if line.strip()][-TAIL_LINES:]
 
 
-def read_log(workspace: Workspace, job_id: str, *, tail_bytes: int = TAIL_BYTES) -> str:
-    """Return the end of the worker's log, at most ``tail_bytes``, from a line's start."""
-    return follow_log(workspace, job_id, tail_bytes=tail_bytes)[0]
-
-
 def follow_log(
     workspace: Workspace, job_id: str, *, offset: int | None = None, tail_bytes: int = TAIL_BYTES
 ) -> tuple[str, int]:

@@ -1,5 +1,5 @@
 """A client for one model at an endpoint with the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router): requests,
-retries, timeouts, error sentences.
+retries (how long: ``refusals``), timeouts, error sentences.
 
 Retries and Retry-After are the openai client's. Added are a deadline for a whole request, a limit on an answer's size,
 a count of requests that may be charged without an answer, cancellation, and one sentence per failure, out of whichever

@@ -1,4 +1,4 @@
-"""Reading refusals: an error's words in any shape, errors inside HTTP 200, pauses; what a server does not take, kept.
+"""Refusals: an error's words in any shape, also inside HTTP 200; pauses ("try again in 20 s"); what is not taken, kept.
 
 ``read_refusal`` is a pure function of status, headers and body. Servers differ in the shape of an error, in the status
 (some send one inside HTTP 200) and in where they say how long to wait; each rule names those that need it, and
@@ -87,7 +87,13 @@ LIMITS = {
     ),
 }
 
-_WAIT = re.compile(r"(?:(?:again|retry) in |^)(?:(\d{1,5})h)?(?:(\d{1,5})m(?!s))?(\d{1,9}(?:\.\d+)?) ?(ms|s)(?!\w)")
+# OpenAI's and Groq's "try again in 1m3.2s", Azure's "retry after 26 seconds", Google's "37s".
+_WAIT = re.compile(
+    r"(?:(?:again|retry) (?:in|after) |^)(?:(\d{1,5}) ?h(?:ours?)?(?![a-z]) ?)?"
+    r"(?:(\d{1,5}) ?m(?:in(?:ute)?s?)?(?![a-z]) ?)?"
+    r"(?:(\d{1,9}(?:\.\d+)?) ?(ms|milliseconds?|s|sec(?:ond)?s?)(?!\w))?",
+    re.IGNORECASE,
+)
 _TITLE = re.compile(r"<(?:title|h1)[^>]*>([^<]*)", re.IGNORECASE)
 _PAGE = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 
@@ -262,12 +268,17 @@ def _pause(headers: Mapping[str, str], said: str, now: float) -> float | None:
             if date := parsedate_tz(headers.get("retry-after", "")):
                 seconds = mktime_tz(date) - now
 
-    if not seconds and (found := _WAIT.search(said)):
-        hours, minutes, count, unit_name = found.groups()
-        unit = 1000.0 if unit_name == "ms" else 1.0
-        seconds = 3600 * int(hours or 0) + 60 * int(minutes or 0) + float(count) / unit
+    if not seconds:
+        seconds = next(filter(None, map(_said_seconds, _WAIT.finditer(said))), 0.0)
 
     return min(seconds, WAIT_S) if seconds > 0 else None  # also None for what is no number
+
+
+def _said_seconds(found: re.Match[str]) -> float:
+    hours, minutes, count, unit_name = found.groups()
+    unit = 1000.0 if (unit_name or "").lower().startswith("m") else 1.0
+
+    return 3600 * int(hours or 0) + 60 * int(minutes or 0) + float(count or 0) / unit
 
 
 class Learnt:

@@ -6,12 +6,9 @@ documents, and counts what it cannot find.
 
 from __future__ import annotations
 
-import ast
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,7 +38,6 @@ TEXT_FIELDS = (
     "contexts",
     "reference_contexts",
 )
-_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
 # What ragas puts before the texts of a question over several documents.
 _HOP = re.compile(r"\A<\d+-hop>\s+")
 
@@ -158,28 +154,6 @@ def _graded(documents: Sequence[NamedDocument], grades: Sequence[Any]) -> RowDoc
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def cell_of(value: Any) -> Any:
-    """Return a table's cell; one that holds a list of texts, as JSON or as Python writes it, as that list.
-
-    ValueError for a list as NumPy writes it.
-    """
-    if not isinstance(value, str):
-        return value
-    text = value.strip()
-    if not (text.startswith(("['", '["')) and text.endswith("]")):
-        return text
-
-    with suppress(ValueError, RecursionError):
-        return json.loads(text)
-    # Python would join these texts to one.
-    if _WITHOUT_COMMA.search(text):
-        raise ValueError("a list has no commas, as NumPy writes it: save the table as JSON Lines or Parquet")
-    with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-        return ast.literal_eval(text)
-
-    return text
 
 
 def _by_text(value: Any) -> NamedDocument:

@@ -197,14 +197,14 @@ def environment_for(settings: Mapping[str, Any], typed: str = "") -> dict[str, s
     ``typed`` is the key of the first of them. Raises as ``endpoint_for``.
     """
     endpoints = [endpoint_for(settings, typed)]
-    for url in _api_urls(settings):
+    for url in api_urls(settings):
         endpoints = [endpoint for endpoint in endpoints if endpoint.url]
         if not any(address.same(url, other.url) for other in endpoints):
             endpoints.append(_endpoint(url, "" if endpoints else typed))
     return address.environment(endpoints)
 
 
-def _api_urls(settings: Mapping[str, Any]) -> list[str]:
+def api_urls(settings: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the retrievers behind an API that a job's settings name."""
     urls = []
     for setting in ("retriever", "retrievers", "teacher", "untrained"):
@@ -213,11 +213,6 @@ def _api_urls(settings: Mapping[str, Any]) -> list[str]:
                 urls.append(named.url)
 
     return urls
-
-
-def asks_a_retriever(settings: Mapping[str, Any]) -> bool:
-    """Return True if a job's settings name a retriever behind an API."""
-    return bool(_api_urls(settings))
 
 
 def needs_key(settings: Mapping[str, Any]) -> bool:
@@ -233,7 +228,7 @@ def holds_key(settings: Mapping[str, Any]) -> bool:
 
 def _urls(settings: Mapping[str, Any]) -> list[str]:
     """Return every address that a job with these settings asks."""
-    urls = _api_urls(settings)
+    urls = api_urls(settings)
     if _asks(settings):
         urls.insert(0, str(settings.get("base_url") or ""))
 
@@ -279,15 +274,15 @@ def check_endpoint(base_url: str) -> None:
         )
 
 
-def configured_endpoint() -> str:
-    """Return the endpoint that the operator set up, as a form's first value; empty for OpenAI itself."""
-    return next((url for name in address.URL_VARIABLES if (url := os.environ.get(name, "").strip())), "")
+def configured() -> list[str]:
+    """Return the addresses that the operator set up for this process, the first of which forms begin with."""
+    named = (os.environ.get(name, "").strip() for name in address.URL_VARIABLES)
+    return list(filter(None, named))
 
 
 def endpoints() -> list[str]:
     """Return the addresses that the operator set up."""
-    named = [os.environ.get(name, "").strip() for name in address.URL_VARIABLES]
-    return [*_listed(ENDPOINTS), *(url for url in named if url)]
+    return [*_listed(ENDPOINTS), *configured()]
 
 
 def _asks(settings: Mapping[str, Any]) -> bool:

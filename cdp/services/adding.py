@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from cdp import query_sets
 from cdp.base import permission
-from cdp.base.errors import CdpError, InputError
+from cdp.base.errors import CdpError, InputError, some
 from cdp.base.locks import keep_upload, staging
 from cdp.base.text import Progress, checked_title, counted, silent
 from cdp.base.workspace import Workspace, disk_faults_told, slug
@@ -258,11 +258,7 @@ def _beside(given: Path, source: Path) -> list[str]:
     if not names:
         return []
 
-    shown = ", ".join(names[:SHOWN])
-    if len(names) > SHOWN:
-        shown += f" and {len(names) - SHOWN:,} more"
-
-    return [f"{counted(len(names), 'file')} beside {source.name} left out: {shown}."]
+    return [f"{counted(len(names), 'file')} beside {source.name} left out: {some(names, SHOWN)}."]
 
 
 def _completed(options: AddOptions, reading: ReadOptions, source: Path, queries_file: Path | None) -> AddOptions:

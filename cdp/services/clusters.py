@@ -43,12 +43,7 @@ class ClusterReport:
         )
 
 
-def setting(workspace: Workspace) -> str:
-    """Return the address of the cluster that jobs of the workspace go to, "" for this machine.
-
-    ConfigError for one that only the workspace names: it may be a stranger's.
-    """
-    return place.current(workspace)
+setting = place.current
 
 
 def look(workspace: Workspace, address: str) -> ClusterReport:

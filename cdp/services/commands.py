@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Collection, Mapping
@@ -73,15 +72,9 @@ def changed(config: Config) -> dict[str, Any]:
 
 def dashboard(workspace: Path, port: int, browser: bool) -> tuple[list[str], dict[str, str]]:
     """Return the command that serves the dashboard of a workspace on this machine alone, and its environment."""
-    from cdp.jobs.launchers import python_path
+    from cdp.jobs.launchers import own_process
 
     # Everything else is as .streamlit/config.toml beside app.py says, or Streamlit's own variables.
     options = ["--server.port", str(port), "--server.headless", "false" if browser else "true"]
     command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), *options]
-    return command, {
-        **os.environ,
-        "CDP_WORKSPACE": str(workspace),
-        "PYTHONPATH": python_path(os.environ),
-        # Else Python imports from the current folder first, which may hold other people's files.
-        "PYTHONSAFEPATH": "1",
-    }
+    return command, own_process(workspace)

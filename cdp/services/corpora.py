@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cdp import query_sets
 from cdp.base import permission
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError, InputError, some
 from cdp.base.locks import staging
 from cdp.base.text import Progress, checked_title, counted, silent
 from cdp.base.workspace import Workspace, disk_faults_told
@@ -133,7 +133,7 @@ def delete(workspace: Workspace, corpus: str) -> None:
     users = [q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == manifest.id]
     if users:
         raise ConfigError(
-            f"The corpus {manifest.name} has {counted(len(users), 'query set')} ({', '.join(users[:5])}).",
+            f"The corpus {manifest.name} has {counted(len(users), 'query set')} ({some(users, 5)}).",
             hint="Remove those first: queries delete NAME, or on the page Queries.",
         )
     projects.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)

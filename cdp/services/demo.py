@@ -8,16 +8,13 @@ catalogue and the pages read it as they read every study.
 from __future__ import annotations
 
 import gzip
-import json
-from pathlib import Path
 from typing import Any
 
 from cdp import benchmarks, query_sets
-from cdp.base.errors import InputError, WorkspaceError
+from cdp.base.errors import WorkspaceError
 from cdp.base.locks import staging
-from cdp.base.workspace import SHIPPED_DATA, Workspace, parse_json, read_json, read_jsonl, write_bytes, write_json
+from cdp.base.workspace import SHIPPED_DATA, Workspace, parse_json, read_jsonl, write_json
 from cdp.services import access, corpora, projects
-from cdp.studies import records
 from cdp.studies.config import TrialConfig
 from cdp.synthesis.generators.recorded import NOT_RECORDED
 from cdp.synthesis.methods import METHODS
@@ -97,36 +94,6 @@ def _add_test(workspace: Workspace) -> bool:
                 return False
             raise WorkspaceError.refused(workspace.job(TEST), "made", error) from error
     return True
-
-
-def record(folder: Path, target: Path = RESULTS) -> int:
-    """Pack what a finished test left in its job's ``folder``; return the bytes. InputError for one that did not end."""
-    status = read_json(folder / "status.json")
-    if status.get("outcome") != "finished":
-        raise InputError(f"{folder.name} has not finished, so it cannot be the demo's recorded test.")
-    spec = read_json(folder / "spec.json")
-    spec.pop("signature", None)
-    spec |= {"id": TEST, "name": f"Test on {NAME} (recorded)", "sequence": 0, "cwd": "", "after": []}
-    spec["inputs"] = {**spec["inputs"], records.RECORDED: True}
-    ended = {name: status[name] for name in ("schema", "phase", "outcome", "attempt", "queued", "started", "ended")}
-
-    files: dict[str, Any] = {"spec.json": spec, "status.json": {**ended, "seconds": status["seconds"]}}
-    for path in sorted(folder.glob("results/**/*.json")):
-        if path.stem != "training":  # of a model that is not here
-            files[path.relative_to(folder).as_posix()] = _marked(read_json(path))
-    # Its results name their job, in the command of the report.
-    text = json.dumps(files, ensure_ascii=False).replace(folder.name, TEST)
-    packed = gzip.compress(text.encode(), mtime=0)
-    write_bytes(target, packed)
-    return len(packed)
-
-
-def _marked(value: Any) -> Any:
-    """Return a record whose evaluations count as recorded, so that every table says so."""
-    for of in (value, value.get("fused") or {}):
-        for evaluation in (of.get("evaluations") or {}).values():
-            evaluation["counts"][records.RECORDED] = 1
-    return value
 
 
 def corpus(workspace: Workspace) -> str:

@@ -22,8 +22,9 @@ def remembered(workspace: Workspace) -> dict[str, str]:
     """Return the generator, address and model that were typed last; without any, the operator's address or nothing."""
     found = whole(_ENDPOINT, workspace.root / FILE) or {}
     known = {name: str(found[name]) for name in NAMES if found.get(name)}
-    configured = access.configured_endpoint()
-    return {**({"base_url": configured} if configured else {}), **known}
+    for url in access.configured()[:1]:
+        known.setdefault("base_url", url)
+    return known
 
 
 @access.writes

@@ -99,7 +99,6 @@ def strong_baselines(
 
 
 def _row_of(config: EvaluationConfig) -> str:
-    """The retriever's id of the result."""
     return combined.retriever_id(config.retriever, config.hybrid, config.rerank)
 
 

@@ -109,7 +109,6 @@ def _of_sets(
 
 
 def _most(sets: Sequence[QuerySet]) -> int:
-    """The queries per document that all sets have."""
     return min((query_set.per_doc for query_set in sets), default=1)
 
 

@@ -164,9 +164,7 @@ def start(
         uses_pool=device.pool,
         inputs={**ready.inputs, **(inputs or {})},
         after=after,
-        env_secrets=access.environment_for(settings, api_key)
-        if declared.asks or access.asks_a_retriever(settings)
-        else None,
+        env_secrets=access.environment_for(settings, api_key) if declared.asks or access.api_urls(settings) else None,
     )
 
 
@@ -219,9 +217,9 @@ def _read_metrics(path: Path) -> dict[str, dict[int, float]]:
     return measures
 
 
-def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:
+def log(workspace: Workspace, job: str, *, tail_bytes: int = 1 << 16) -> str:
     """Return the end of the worker's log."""
-    return jobs.read_log(workspace, resolve_job(workspace, job), tail_bytes=tail_bytes)
+    return jobs.follow_log(workspace, resolve_job(workspace, job), tail_bytes=tail_bytes)[0]
 
 
 def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[str]:
@@ -293,7 +291,7 @@ def failed(workspace: Workspace, job: str) -> FailedItems:
     spec = load_spec(workspace, resolve_job(workspace, job))
     paths = [workspace.job(spec.id) / FILE]
     if spec.kind == "synthesis":
-        paths.insert(0, workspace.query_set(query_set_id(spec.id, SynthesisConfig.from_dict(spec.config))) / FILE)
+        paths.insert(0, workspace.query_set(written_set(spec)) / FILE)
     return failed_items(*paths)
 
 
@@ -319,9 +317,9 @@ def delete(workspace: Workspace, job: str) -> None:
     catalog.ingest(workspace)
 
 
-def written_set(view: JobView) -> str:
+def written_set(job: JobView | JobSpec) -> str:
     """Return the id of the query set that a job of kind ``synthesis`` writes."""
-    return query_set_id(view.id, SynthesisConfig.from_dict(view.config))
+    return query_set_id(job.id, SynthesisConfig.from_dict(job.config))
 
 
 def again(view: JobView) -> list[str]:

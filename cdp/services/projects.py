@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from cdp import jobs, projects, query_sets
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError, NotFoundError
+from cdp.base.errors import CdpError, ConfigError, NotFoundError, some
 from cdp.base.text import checked_title, pick
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import BenchmarkInfo, library, manifests
@@ -346,14 +346,10 @@ def check_unused(workspace: Workspace, what: str, name: str) -> None:
     """
     users = [job for job in jobs.list_active(workspace) if job.id != name and name in _named_by(job)]
     if users:
-        shown = [f"{job.name} ({job.id}, {job.state})" for job in users[:5]]
-        if len(users) > 5:
-            shown[-1] += f" and {len(users) - 5} more"
+        shown = some([f"{job.name} ({job.id}, {job.state})" for job in users], 5)
 
         needs = "an active job" if len(users) == 1 else f"{len(users)} active jobs"
-        raise ConfigError(
-            f"{what} is needed by {needs}: {', '.join(shown)}.", hint="Wait until it has ended, or stop it first."
-        )
+        raise ConfigError(f"{what} is needed by {needs}: {shown}.", hint="Wait until it has ended, or stop it first.")
 
 
 def _named_by(job: JobView) -> Iterator[str]:

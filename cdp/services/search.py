@@ -1,8 +1,6 @@
 """Searching by hand, up to three retrievers side by side: hits, retrievers offered, ``cdp serve``.
 
-The dashboard loads neither torch nor indexes. A search process does (``cdp.serving.dashboard``): one per workspace,
-started by the first query, restarted by the next if it was killed. It listens on a Unix socket in a folder that only
-this account may open: ``cdp-<uid>`` among the temporary files, or ``$CDP_RUNTIME_DIR`` (paths of sockets are short).
+The dashboard loads neither torch nor indexes. A search process does (``cdp.serving.client``).
 """
 
 from __future__ import annotations
@@ -65,9 +63,8 @@ class SearchAnswer:
 
     @property
     def to_index(self) -> str:
-        """The retriever whose index is missing: of one that reranks, the second."""
-        parts = reranked_parts(self.retriever)
-        return self.retriever if parts is None else parts[1]
+        """The retriever whose index is missing."""
+        return model_of(self.retriever)
 
 
 @dataclass(frozen=True)
@@ -84,14 +81,6 @@ def list_retrievers(workspace: Workspace, named: Sequence[str] = ()) -> list[Ret
     jobs were given, and the ``named`` ones."""
     lexical = RetrieverChoice(bm25.NAME, bm25.TITLE, "preset", "matches words; nothing is trained")
 
-    def is_here(choice: RetrieverChoice) -> bool:
-        if choice.kind == "job" or PRESETS[choice.id].embedded:
-            return True
-        with suppress(CdpError):
-            available(workspace, choice.id)
-            return True
-        return False
-
     names = [*named]
     for job in jobs.list_jobs(workspace, ["evaluation", "index"]):
         names += [name for name in job.config.values() if isinstance(name, str) and name.startswith(api.PREFIX)]
@@ -102,21 +91,23 @@ def list_retrievers(workspace: Workspace, named: Sequence[str] = ()) -> list[Ret
             if (found := api.parse(name)) is not None:
                 apis[name] = RetrieverChoice(name, found.title, "api", "a model behind an API; nothing is trained")
 
-    def compares_tokens(choice: RetrieverChoice) -> bool:
+    there, reranking = [], []
+    for choice in training.list_retrievers(workspace):
+        kind = ""
         with suppress(CdpError):
-            return available(workspace, choice.id).kind == MULTI_VECTOR
-        return False
-
-    there = [*filter(is_here, training.list_retrievers(workspace))]
-    reranking = map(_over_candidates, filter(compares_tokens, there))
+            kind = available(workspace, choice.id).kind
+        if kind or choice.kind == "job" or PRESETS[choice.id].embedded:
+            there.append(choice)
+        if kind == MULTI_VECTOR:
+            reranking.append(_over_candidates(choice))
 
     return [lexical, *there, *reranking, *apis.values()]
 
 
-def model_of(choice: RetrieverChoice) -> str:
-    """Return the id of the model that orders the documents: of one that reranks, the second."""
-    parts = reranked_parts(choice.id)
-    return choice.id if parts is None else parts[1]
+def model_of(retriever: str) -> str:
+    """Return the retriever that orders the documents: of one that reranks, the second."""
+    parts = reranked_parts(retriever)
+    return retriever if parts is None else parts[1]
 
 
 def _over_candidates(choice: RetrieverChoice) -> RetrieverChoice:
@@ -224,7 +215,6 @@ def serve(workspace: Workspace, config: ServingConfig, announce: Callable[[str, 
 
 
 def _read(path: Path) -> str:
-    """Return the token in a file. Raises ConfigError."""
     try:
         with path.open(encoding="utf-8") as file:
             token = file.read(10_000).strip()

@@ -36,11 +36,10 @@ class RetrieverChoice:
 
 @dataclass(frozen=True)
 class TrainingStart:
-    """The submitted training and its evaluations. ``known`` are existing results that were reused."""
+    """The submitted training and its evaluations."""
 
     job_id: str
     evaluations: list[str] = field(default_factory=list)
-    known: list[str] = field(default_factory=list)
 
 
 def list_retrievers(workspace: Workspace, *, to_train: bool = False) -> list[RetrieverChoice]:
@@ -160,14 +159,10 @@ def start(
     leaks = leakage.of_training(workspace, config, [(wish.judged.benchmark, wish.judged.split) for wish in wanted])
     leakage.require(leaks, allow_leakage)
 
-    reused: list[str] = []
     evaluations: list[str] = []
     for planned, name in product(wanted, beside):
         wish = planned.replace(retriever=name)
-        there = evaluation.existing(workspace, wish)
-        if there:
-            reused.append(there)
-        else:
+        if evaluation.existing(workspace, wish) is None:
             evaluations.append(jobs.start(workspace, "evaluation", wish))
 
     name = config.name or label(workspace, config)
@@ -175,4 +170,4 @@ def start(
     for wish in wanted:
         evaluations.append(jobs.start(workspace, "evaluation", wish.replace(retriever=job_id), after=[job_id]))
 
-    return TrainingStart(job_id, evaluations, reused)
+    return TrainingStart(job_id, evaluations)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from cdp import jobs
 from cdp.base.errors import CdpError, ConfigError, InputError
@@ -24,6 +26,8 @@ from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test,
 
 # The longest that a test may be allowed: to plan one with every retriever in it.
 MAX_MINUTES = 1440.0
+
+Limited = TypeVar("Limited", bound=TrialConfig)
 
 
 def of_project(workspace: Workspace, manifest: CorpusManifest) -> list[BenchmarkInfo]:
@@ -54,6 +58,12 @@ def has_judged(workspace: Workspace, corpus: str) -> bool:
     """Return True if there are judged queries for a corpus that a test would take unasked."""
     manifest = resolve_corpus(workspace, corpus)
     return best_of(manifest, of_project(workspace, manifest)) is not None
+
+
+def allowing(config: Limited, seconds: float, cost: float | None) -> Limited:
+    """Return the settings with limits that allow a test of so many ``seconds`` at a ``cost`` in US dollars."""
+    minutes, spend = math.ceil(seconds / 6) / 10, math.ceil(100 * (cost or 0.0)) / 100
+    return config.replace(minutes=max(config.minutes, min(MAX_MINUTES, minutes)), spend=max(config.spend, spend))
 
 
 @access.writes

@@ -27,9 +27,9 @@ from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, private_files
 from cdp.retrievers.api import Payer
 from cdp.serving import engine, web
+from cdp.serving.client import ALREADY
 from cdp.serving.engine import NotPreparedError, SearchEngine
 
-ALREADY = 3  # exit code: another process serves this workspace
 LOOK_EVERY_S = 0.5
 TAKE_WITHIN_S = 1.0
 LARGEST_BODY = 1 << 20

@@ -335,7 +335,6 @@ def check_token(config: ServingConfig, token: str) -> str:
 
 
 def _bind(config: ServingConfig) -> socket.socket:
-    """Return a bound socket. ConfigError if the address cannot be bound."""
     # asyncio turns Nagle's algorithm off only if the protocol is named; else bodies of answers would wait 40 ms.
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

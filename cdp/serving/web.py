@@ -197,7 +197,6 @@ class AccessMiddleware:
 
 
 def _refusal(error: Exception, scope: Scope) -> ApiError:
-    """Return the answer to an error."""
     if isinstance(error, ApiError):
         return error
     path = shown(scope["path"])

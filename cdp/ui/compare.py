@@ -21,7 +21,7 @@ from cdp.results.paper import TableCell
 from cdp.services import commands, evaluation, jobs
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import MISSING, count, cut, if_known, interval, label_of, md, p_value, points
+from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points, written
 
 TABLE, VIEW = "board_table", "compare_view"
 
@@ -48,7 +48,6 @@ FORMS = {"csv": ("CSV with all tests", "text/csv", "csv"), "markdown": ("Markdow
 
 
 def page(workspace: Workspace) -> None:
-    """Draw the page below its head."""
     evaluations = board.list_evaluations(workspace, state.scope(workspace))
     rows = board.list_rows(workspace, evaluations)
     if not rows:
@@ -158,7 +157,6 @@ def _withheld(row: ResultRow, baseline: str) -> str:
 
 
 def _tested_sentence(row: ResultRow, baseline: str) -> str:
-    """A row's test in a headline and a sentence."""
     difference = row.difference or 0.0
     outcome = "neither gains nor loses"
     if difference:
@@ -244,15 +242,15 @@ def _cells(row: ResultRow, baseline: str, common: Collection[str]) -> dict[str, 
 
     return {
         "NDCG@10": row.score,  # first: what one sees on a phone
-        "Per file": if_known(row.per_file, "{:.2f}".format) or None,
+        "Per file": written(row.per_file, "{:.2f}".format, None),
         "Recipe": name,
         "Difference": _difference(row),
         "95% interval": _interval(row),
         "p": p_value(row.p_holm),
         "Corrected": _corrected(row),
         "Seeds": seeds,
-        "Index": if_known(row.index_bytes, size) or None,
-        "Per query": if_known(row.query_ms, "{:.3g} ms".format) or None,
+        "Index": written(row.index_bytes, size, None),
+        "Per query": written(row.query_ms, "{:.3g} ms".format, None),
         "Machine": row.machine,
         "Read with": ", ".join(word for word in row.words if word not in common) or None,
         "Pairs": pairs,
@@ -261,7 +259,6 @@ def _cells(row: ResultRow, baseline: str, common: Collection[str]) -> dict[str, 
 
 
 def _difference(row: ResultRow) -> str:
-    """The difference from the baseline with its stars; a dash for the baseline."""
     if row.difference is None:
         return MISSING
     return points(row.difference) + _star(row)
@@ -319,7 +316,6 @@ def _about_all(rows: Sequence[ResultRow]) -> str:
 
 
 def _rename(workspace: Workspace, row: ResultRow) -> None:
-    """The form that renames the chosen row."""
     with st.popover("Rename", icon=":material/edit:", type="tertiary"):
         key = hashlib.sha256(" ".join(row.runs).encode()).hexdigest()[:12]  # another row, another field
         given = naming.given_names(workspace).get(row.runs[0], "")
@@ -345,7 +341,6 @@ def _baselines(workspace: Workspace, here: Sequence[ResultRow], baseline: str) -
 
 
 def _differences(comparison: Comparison) -> None:
-    """The chart: a point and an interval per recipe."""
     rows = [row for row in comparison.rows if row.difference is not None and row.low is not None]
     rows.sort(key=lambda row: (bool(row.marks), -(row.difference or 0.0)))
     if not rows:
@@ -430,7 +425,6 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Resul
 
 
 def _listed_queries(title: str, queries: Sequence[QueryDifference]) -> None:
-    """A table of queries with their scores under both retrievers."""
     st.markdown(f"**{title}**")
     if not queries:
         st.caption("None.")
@@ -450,7 +444,6 @@ def _listed_queries(title: str, queries: Sequence[QueryDifference]) -> None:
 
 
 def _all_benchmarks(comparison: Comparison) -> None:
-    """Recipes × benchmarks as a paper has them, with means and their coverage."""
     table = paper.paper_table(comparison)
     rows = []
     for name, cells in table.rows:
@@ -467,7 +460,6 @@ def _all_benchmarks(comparison: Comparison) -> None:
 
 
 def _settings(comparison: Comparison) -> None:
-    """Only the settings in which the compared recipes differ."""
     rows = []
     for setting, values in comparison.settings.items():
         row = {"Setting": label_of(setting)}
@@ -479,7 +471,6 @@ def _settings(comparison: Comparison) -> None:
 
 
 def _export(comparison: Comparison) -> None:
-    """Download buttons for papers and programs, and the command that gives the same."""
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, (label, mime, ending) in FORMS.items():
             content = partial(paper.write, comparison, form)

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 from streamlit.typing import UploadedFile
 
-from cdp.base.errors import NotFoundError
+from cdp.base.errors import NotFoundError, some
 from cdp.base.records import Document
 from cdp.base.text import tally
 from cdp.base.workspace import Workspace
@@ -143,11 +143,9 @@ def _look(
 
 
 def _ask_password(locked: Sequence[str], password: str) -> None:
-    """The field for a password beside the names of the PDFs that need one."""
     if locked:
         text = "This password does not open" if password else "Protected by a password:"
-        more = " …" if len(locked) > adding.SHOWN else "."
-        st.warning(md(f"{text} {', '.join(locked[: adding.SHOWN])}{more}"), icon=":material/lock:")
+        st.warning(md(f"{text} {some(locked, adding.SHOWN)}."), icon=":material/lock:")
     forms.secret("Password of PDFs", key=f"corpus_password{turn()}", help="Tried on encrypted PDFs; never stored.")
 
 

@@ -178,7 +178,6 @@ def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
 
 
 def _summary(view: JobView) -> None:
-    """State, progress with the time left, and what went wrong where something did."""
     facts = [jobs.activity(view.kind)]
     if view.attempt > 1:
         facts.append(f"attempt {view.attempt}")
@@ -212,7 +211,6 @@ def bill(known: pricing.Bill | None) -> None:
 
 
 def _figures(workspace: Workspace, view: JobView) -> None:
-    """The newest value of each live measure, and the speed."""
     if str(view.state) == "queued":
         return
     readings = jobs.figures(jobs.latest(workspace, view.id))
@@ -298,18 +296,18 @@ def _can_start(workspace: Workspace, kind: JobKind) -> bool:
 
     about = kind.settings.settings()
     needed = [setting for setting in kind.inputs if about[setting].required]
-    return all(state.of_project(workspace, param, listed(workspace)) for param, listed in map(_listing(kind), needed))
+    return all(_listed_inputs(workspace, kind, setting) for setting in needed)
 
 
-def _listing(kind: JobKind) -> Callable[[str], tuple[str, Callable[[Workspace], Sequence[Any]]]]:
-    """The kind of thing that a setting names, and its list."""
-    return lambda setting: LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+def _listed_inputs(workspace: Workspace, kind: JobKind, setting: str) -> list[Any]:
+    """The things of the project that a setting may name."""
+    param, listed = LISTED_INPUTS.get(kind.inputs[setting], ("query_set", queries.list_query_sets))
+    return state.of_project(workspace, param, listed(workspace))
 
 
 def _named(workspace: Workspace, kind: JobKind, setting: str) -> str:
     """The choice of an input among those of the project."""
-    param, listed = _listing(kind)(setting)
-    things = state.of_project(workspace, param, listed(workspace))
+    things = _listed_inputs(workspace, kind, setting)
     titles = {getattr(thing, "id", thing.name): thing.name for thing in things}
     about, key = kind.settings.settings()[setting], f"start_{kind.name}_{setting}"
     none = "" if about.required else "none"
@@ -598,7 +596,6 @@ def listing(all_jobs: Sequence[JobView]) -> None:
 
 
 def _listed(view: JobView) -> dict[str, Any]:
-    """A row of the table of all jobs."""
     lasted = ""
     if not view.active:  # progress of active jobs is in the live card and the menu; this table is not redrawn
         lasted = duration(view.seconds)

@@ -45,7 +45,7 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
     choices = [
         choice
         for choice in search.list_retrievers(workspace, named)
-        if choice.kind != "job" or members.has("job", search.model_of(choice))
+        if choice.kind != "job" or members.has("job", search.model_of(choice.id))
     ]
 
     titles = {c.id: c.title for c in choices}

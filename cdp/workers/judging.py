@@ -91,7 +91,10 @@ def main(job: Job) -> None:
     paid = _paid_for_queries(job, config)
     pool = judged.read_pool(job.folder)
     if not pool:
-        pool = _new_pool(job, config, target, config.budget_after(paid))
+        if target.folder:
+            pool = pool_runs(job, config, target.folder)
+        else:
+            pool = pool_documents(job, config, target, config.budget_after(paid))
         judged.write_pool(job.folder, pool)
 
     paid += Payer.of(job, None).cost(config.retrievers)
@@ -140,12 +143,6 @@ def _paid_for_queries(job: Job, config: JudgeConfig) -> float:
 
     with AnswerCache(job.workspace) as cache:
         return price.cost(cache.spent(job.id))
-
-
-def _new_pool(job: Job, config: JudgeConfig, target: Target, budget: float | None) -> Pool:
-    if target.folder:
-        return pool_runs(job, config, target.folder)
-    return pool_documents(job, config, target, budget)
 
 
 def write_queries(job: Job, config: JudgeConfig) -> Path:

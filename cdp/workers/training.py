@@ -109,7 +109,12 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         return
 
     job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
-    own_notes = leaked_notes(job)
+    leaks = job.spec.get("inputs", {}).get(leakage.LEAKAGE, [])
+    own_notes = [
+        f"**Leaked**: {leakage.Leak(**leak).sentence} Scores of this model do not say how it answers queries that it "
+        "has never seen."
+        for leak in leaks
+    ]
 
     if outcome.stopped:
         whole = f"**Stopped at step {outcome.step:,} of {outcome.steps:,}**: its scores are not those of a whole one."
@@ -128,7 +133,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         ),
         "failures": job.n_failures,
         "base_hash": base_hash,
-        "leakage": job.spec.get("inputs", {}).get(leakage.LEAKAGE, []),
+        "leakage": leaks,
     }
 
     result["notes"] = [*own_notes, *result["notes"], *notes]
@@ -152,16 +157,6 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     write_folder(model_folder(job.folder), save)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
-
-
-def leaked_notes(job: Job) -> list[str]:
-    """Return a note for each benchmark whose judged queries are trained on, as allowed at submission."""
-    return [
-        f"**Leaked**: {leak['source']} holds {leak['queries']:,} of the {leak['judged']:,} queries that "
-        f"{leak['benchmark']} {leak['split']} judges. Scores of this model do not say how it answers queries that it "
-        "has never seen."
-        for leak in job.spec.get("inputs", {}).get(leakage.LEAKAGE, ())
-    ]
 
 
 def prepared(workspace: Workspace, config: TrainingConfig, after: Sequence[str] = ()) -> PreparedJob:

@@ -12,6 +12,7 @@ import pytest
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark, manifests
+from cdp.corpus.checks import ids_in
 from cdp.query_sets import iter_lines
 from cdp.services import adding, benchmarks
 from tests.benchmarks.published import DOCUMENTS, QUERIES, lines, parquet
@@ -63,6 +64,42 @@ def laid_out(folder: Path, files: dict[str, bytes]) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     return folder
+
+
+# Judgments whose cells hold several documents, as pandas and others save them.
+LISTS = {
+    "python.csv": b"query-id,corpus-id,score\nq1,\"['d1', 'd2']\",1\nq2,d3,1\n",
+    "json.csv": b'query-id,corpus-id,score\nq1,"[""d1"", ""d2""]",1\nq2,d3,1\n',
+    "tabs.tsv": b"query-id\tcorpus-id\tscore\nq1\t['d1', 'd2']\t1\nq2\td3\t1\n",
+    "lists.jsonl": lines(
+        [{"query-id": "q1", "corpus-id": ["d1", "d2"], "score": 1}, {"query-id": "q2", "corpus-id": "d3", "score": 1}]
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LISTS)
+def test_a_cell_that_holds_a_list_judges_each_of_its_documents(name: str, workspace: Workspace, tmp_path: Path) -> None:
+    ending = Path(name).suffix
+    folder = laid_out(tmp_path / "judged", {**BEIR, f"qrels/test{ending}": LISTS[name]})
+
+    info = benchmarks.add(workspace, folder)
+
+    assert load_benchmark(workspace.benchmark(info.name), "test").qrels == {"q1": {"d1": 1, "d2": 1}, "q2": {"d3": 1}}
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_list_without_commas_is_refused(ending: str, workspace: Workspace, tmp_path: Path) -> None:
+    mark = "," if ending == "csv" else "\t"
+    written = f"query-id{mark}corpus-id{mark}score\nq1{mark}['d1' 'd2']{mark}1\n".encode()
+
+    with pytest.raises(InputError, match="no commas"):
+        benchmarks.add(workspace, laid_out(tmp_path / "judged", {**BEIR, f"qrels/test.{ending}": written}))
+
+
+@pytest.mark.parametrize(("cell", "ids"), [("[12, 15]", ["12", "15"]), ("12", ["12"]), ("[draft] a", ["[draft] a"])])
+def test_the_ids_of_a_cell(cell: str, ids: list[str]) -> None:
+    assert ids_in(cell) == ids
 
 
 @pytest.mark.slow

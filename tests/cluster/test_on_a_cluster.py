@@ -42,7 +42,7 @@ CLOSE = 2e-5
 
 def ended(workspace: Workspace, job_id: str) -> jobs.JobView:
     job = until_state(workspace, job_id, "finished", "failed", "stopped", "lost", patience_s=PATIENCE_S)
-    assert job.state == "finished", (job.failure, jobs.read_log(workspace, job_id))
+    assert job.state == "finished", (job.failure, jobs.follow_log(workspace, job_id)[0])
     return job
 
 
@@ -63,7 +63,7 @@ def test_a_job_whose_submitter_is_killed_equals_that_of_one_machine(
     os.killpg(submitter.pid, signal.SIGKILL)
     submitter.wait()
     assert ended(workspace, there).cluster == cluster.address
-    assert "--- on " in jobs.read_log(workspace, there)
+    assert "--- on " in jobs.follow_log(workspace, there)[0]
     assert main(["cluster", "use", "here"]) == 0
     assert main(typed) == 0
     here = jobs.list_jobs(workspace, ["synthesis"])[0].id
@@ -112,7 +112,7 @@ def test_two_nodes_train_what_two_processes_of_one_machine_train(workspace: Work
     cluster.kill(cluster.nodes.pop())
     ended(workspace, hit)
     cluster.add(1)  # before anything can fail: the next tests need it
-    log = jobs.read_log(workspace, hit)
+    log = jobs.follow_log(workspace, hit)[0]
     assert "A process of the job was lost" in log
     assert "The remaining nodes have room for 1 of 2 processes." in log
     assert [line["step"] for line in logged(workspace, hit)] == list(range(1, STEPS + 1))

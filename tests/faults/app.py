@@ -41,7 +41,7 @@ def look_on(workspace: Workspace) -> None:
     """Show what runs, again and again, until somebody kills this program."""
     while True:
         for job in jobs.list_jobs(workspace):
-            jobs.read_log(workspace, job.id)
+            jobs.follow_log(workspace, job.id)[0]
         time.sleep(0.1)
 
 

@@ -18,8 +18,8 @@ def test_output_flood(workspace: Workspace) -> None:
     job = until_state(workspace, job_id, "finished", "failed", "stalled")
     assert job.state == "finished"
     assert (workspace.job(job_id) / "worker.log").stat().st_size > MEGABYTES * 1_000_000
-    assert "flood is over" in jobs.read_log(workspace, job_id, tail_bytes=200_000)
-    assert len(jobs.read_log(workspace, job_id)) <= 64 * 1024
+    assert "flood is over" in jobs.follow_log(workspace, job_id, tail_bytes=200_000)[0]
+    assert len(jobs.follow_log(workspace, job_id)[0]) <= 64 * 1024
     assert jobs.list_jobs(workspace)[0].size is None
     size = jobs.view(workspace, job_id).size
     assert size is not None

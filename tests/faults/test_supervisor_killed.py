@@ -25,7 +25,7 @@ def test_supervisor_killed_while_the_worker_runs(workspace: Workspace) -> None:
             jobs.resume(workspace, job_id)
     lost = until_state(workspace, job_id, "lost", patience_s=TRUE_WITHIN_S)
     assert "Resume" in lost.message
-    assert "supervisor was lost" in jobs.read_log(workspace, job_id)
+    assert "supervisor was lost" in jobs.follow_log(workspace, job_id)[0]
     until(lambda: not lives(worker), "the worker to have ended")
     resumes_without_loss(workspace, job_id, 20)
 
@@ -43,7 +43,7 @@ def test_a_worker_that_finishes_without_its_supervisor_has_finished(workspace: W
 def test_a_worker_that_fails_without_its_supervisor_has_failed(workspace: Workspace) -> None:
     job_id = start(workspace, "fail", how="data", wait_for="go")
     until_state(workspace, job_id, "running")
-    until(lambda: "waits" in jobs.read_log(workspace, job_id), "the worker to wait")
+    until(lambda: "waits" in jobs.follow_log(workspace, job_id)[0], "the worker to wait")
     kill([supervisor_of(workspace, job_id)])
     (workspace.job(job_id) / "go").touch()
     failed = until_state(workspace, job_id, "failed", "lost")

@@ -104,7 +104,9 @@ def until_state(workspace: Workspace, job_id: str, *wanted: str, patience_s: flo
     try:
         return until(reached, f"{job_id} to be {' or '.join(wanted)}", patience_s)
     except AssertionError as error:
-        raise AssertionError(f"{error} (was: {', '.join(seen)}; {jobs.read_log(workspace, job_id)[-2000:]})") from None
+        raise AssertionError(
+            f"{error} (was: {', '.join(seen)}; {jobs.follow_log(workspace, job_id)[0][-2000:]})"
+        ) from None
 
 
 def saved_step(workspace: Workspace, job_id: str) -> int:

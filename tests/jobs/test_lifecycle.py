@@ -35,7 +35,7 @@ def test_a_job_runs_and_tells_its_story_but_no_secret(
     assert job.created <= job.started <= job.ended
     assert read_json(workspace.job(job_id) / "results" / "count.json") == {"id": job_id, "counted": 5}
     assert [m["step"] for m in logged(workspace, job_id)] == [1, 2, 3, 4, 5]
-    assert "attempt 1 starts" in jobs.read_log(workspace, job_id)
+    assert "attempt 1 starts" in jobs.follow_log(workspace, job_id)[0]
     recorded = status(workspace, job_id)
     assert (recorded["phase"], recorded["outcome"], recorded["exit_code"]) == ("ended", "finished", 0)
     whole = jobs.view(workspace, job_id)
@@ -52,7 +52,7 @@ def test_a_job_runs_and_tells_its_story_but_no_secret(
 
     spec = read_spec(workspace.job(job_id))
     assert spec.cwd == os.fspath(tmp_path), "a relative path means the same at every attempt"
-    assert "secret seen" in jobs.read_log(workspace, job_id)
+    assert "secret seen" in jobs.follow_log(workspace, job_id)[0]
     assert spec.secrets == ("TEST_API_KEY",)
     for path in workspace.root.rglob("*"):
         if path.is_file():

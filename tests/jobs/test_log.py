@@ -16,10 +16,10 @@ def with_log(workspace: Workspace, content: bytes) -> str:
 def test_log(workspace: Workspace) -> None:
     lines = [f"line {n} ä".encode() for n in range(1000)]
     job_id = with_log(workspace, b"\n".join(lines) + b"\n")
-    tail = jobs.read_log(workspace, job_id, tail_bytes=100)
+    tail = jobs.follow_log(workspace, job_id, tail_bytes=100)[0]
     assert tail.startswith("line 9")
     assert tail.endswith("line 999 ä\n")
-    assert jobs.read_log(workspace, job_id).count("\n") == 1000
+    assert jobs.follow_log(workspace, job_id)[0].count("\n") == 1000
 
     _, offset = jobs.follow_log(workspace, job_id)
     with open(workspace.job(job_id) / "worker.log", "ab") as file:

@@ -32,7 +32,7 @@ def test_stop_saves_and_resume_goes_on(workspace: Workspace) -> None:
     began = list(read_jsonl(workspace.job(job_id) / "began.jsonl"))
     assert [(b["attempt"], b["from"]) for b in began] == [(1, 0), (2, saved)]
     assert [m["step"] for m in logged(workspace, job_id)] == list(range(1, 13)), "each step once"
-    assert "--- attempt 2 ---" in jobs.read_log(workspace, job_id)
+    assert "--- attempt 2 ---" in jobs.follow_log(workspace, job_id)[0]
 
 
 @pytest.mark.slow

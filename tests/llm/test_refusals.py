@@ -80,6 +80,26 @@ def test_any_pause_is_none_or_at_most_a_day(said: str) -> None:
         assert found.retry_after is None or 0 < found.retry_after <= 86_400
 
 
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("Please try again in 1m3.2s.", 63.2),
+        ("Please retry after 26 seconds.", 26),
+        ("Model overloaded, try again in 20 s", 20),
+        ("Retry in 500ms", 0.5),
+        ("Rate limit reached. Try again in 6m0s.", 360),
+        ("Try again in 5 minutes", 300),
+        ("Retry after 1 minute 30 seconds", 90),
+        ("Try again in a while, or retry after 8 secs", 8),
+        ("Try again in 3 models", None),
+    ],
+)
+def test_a_pause_said_in_words_is_kept(said: str, seconds: float | None) -> None:
+    found = read_refusal(429, {}, json.dumps({"error": {"message": said}}).encode())
+    assert found is not None
+    assert found.retry_after == (seconds if seconds is None else pytest.approx(seconds))
+
+
 def test_what_is_learnt_replaces_what_is_sent_and_is_kept(tmp_path: Path) -> None:
     path = tmp_path / Learnt.FILE
     learnt = Learnt("m", "http://h/v1", path)

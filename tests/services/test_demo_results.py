@@ -17,6 +17,7 @@ from cdp.services import decide, demo, jobs, studies, trial
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.workers.study import main as run_study
+from reproduction.demo import record
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_a_record_names_the_job_that_it_becomes(loaded: Workspace, tmp_path: Pat
     folder = loaded.job(demo.TEST).rename(loaded.job("study-once"))
     result = read_json(folder / "results" / "study.json")
     write_json(folder / "results" / "study.json", {**result, "report": "python -m cdp study report study-once"})
-    demo.record(folder, tmp_path / "test.json.gz")
+    record(folder, tmp_path / "test.json.gz")
     assert b"study-once" not in gzip.decompress((tmp_path / "test.json.gz").read_bytes())
 
 
@@ -93,7 +94,7 @@ def test_a_job_that_did_not_end_is_not_recorded(loaded: Workspace, tmp_path: Pat
     folder = loaded.job(demo.TEST)
     write_json(folder / "status.json", {**read_json(folder / "status.json"), "outcome": "stopped"})
     with pytest.raises(InputError, match="has not finished"):
-        demo.record(folder, tmp_path / "test.json.gz")
+        record(folder, tmp_path / "test.json.gz")
     assert not (tmp_path / "test.json.gz").exists()
 
 
@@ -114,8 +115,8 @@ def test_a_part_of_it_computed_here_has_the_same_scores(loaded: Workspace) -> No
     here = {record["key"]: record for record in records.list_records(folder)}
     assert sum(bool(record["condition"]) for record in here.values()) == 1
     assert len(here) == 4  # BM25, the untrained retriever, their fusion
-    for key, record in here.items():
-        for place, evaluation in record["evaluations"].items():
+    for key, here_record in here.items():
+        for place, evaluation in here_record["evaluations"].items():
             there = recorded[key]["evaluations"][place]
             assert evaluation["query_ids"] == there["query_ids"]
             same = np.isclose(evaluation["ndcg@10"], there["ndcg@10"], atol=1e-4)

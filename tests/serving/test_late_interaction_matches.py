@@ -98,7 +98,7 @@ def test_reranking_is_offered_and_searched_by_its_name(searched: tuple[SearchEng
     engine, corpus = searched
     offered = {choice.id: choice for choice in search.list_retrievers(engine.workspace)}
     choice = offered["reranked:bm25:minilm-multi"]
-    assert search.model_of(choice) == "minilm-multi"
+    assert search.model_of(choice.id) == "minilm-multi"
     assert not [name for name in offered if name.startswith("reranked:") and name != choice.id]
 
     answered = search.search(engine.workspace, "a vessel", [choice.id], corpus, in_process=True).answers[0]

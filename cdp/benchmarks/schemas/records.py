@@ -12,7 +12,7 @@ from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.benchmarks.beir_files import Problems, lines_of, source_of
-from cdp.corpus.checks import listed
+from cdp.corpus.checks import ids_in, listed
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import Row, RowFormat, format_of
 from cdp.corpus.readers.parquet import records
@@ -52,18 +52,35 @@ def columns(path: Path, n: int) -> Iterator[list[str]]:
     problems.raise_if_any(HINT)
 
 
-def text_of(row: Mapping[str, Any], *names: str, file: Path | str = "", required: bool = True) -> str:
-    """The first of the named fields as text: numbers are written out, None is empty. InputError if none is there."""
+def value_of(row: Mapping[str, Any], *names: str, file: Path | str = "") -> Any:
+    """The first of the named fields. InputError if none is there."""
     for name in names:
         if name in row:
-            value = row[name]
-            if isinstance(value, (dict, list)):
-                raise InputError(f"The field {name!r} is no text.", hint=HINT, file=file or None)
-            return "" if value is None else str(value)
-    if not required:
-        return ""
+            return row[name]
+
     present = listed(list(map(str, row))) or "nothing"
     raise InputError(f"There is no field {names[0]!r}; there is {present}.", hint=HINT, file=file or None)
+
+
+def text_of(row: Mapping[str, Any], *names: str, file: Path | str = "", required: bool = True) -> str:
+    """The same as text: numbers are written out, None is empty; empty too where none is there and none is required."""
+    if not required and not any(name in row for name in names):
+        return ""
+
+    value = value_of(row, *names, file=file)
+    if isinstance(value, (dict, list)):
+        raise InputError(f"The field {names[0]!r} is no text.", hint=HINT, file=file or None)
+
+    return "" if value is None else str(value)
+
+
+def ids_of(row: Mapping[str, Any], *names: str, file: Path | str = "") -> list[str]:
+    """The ids in the first of the named fields, a text or a list. InputError if none is there, or for a broken list."""
+    value = value_of(row, *names, file=file)
+    try:
+        return [] if value is None or value == "" else ids_in(value)
+    except ValueError as error:
+        raise InputError(f"The field {names[0]!r}: {error}.", file=file or None) from error
 
 
 def list_of(row: Mapping[str, Any], name: str) -> list[Any]:

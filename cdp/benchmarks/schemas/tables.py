@@ -1,4 +1,4 @@
-"""Benchmarks that are three tables: documents, queries and judgments, as ``data/benchmarks/layouts.toml`` describes."""
+"""Benchmarks that are three tables (``data/benchmarks/layouts.toml``): documents, queries, judgments; lists of ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdp.base.records import Document, Qrel
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.schemas import Contents, Entry, Part, PartFiles, Schema, SourceQuery
-from cdp.benchmarks.schemas.records import HINT, SourceRow, columns, list_of, rows, text_of
+from cdp.benchmarks.schemas.records import HINT, SourceRow, columns, ids_of, rows, text_of
 from cdp.corpus.grades import grade_of
 
 LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
@@ -68,7 +68,8 @@ def read(layout: Mapping[str, Any], entry: Entry, files: PartFiles) -> Contents:
     def queries() -> Iterator[SourceQuery]:
         identifier, text, (excluded,) = (names("queries", column) for column in ("id", "text", "excluded"))
         for path, row in table("queries"):
-            left_out = tuple(str(d) for d in list_of(row, excluded) if str(d) != NONE)
+            listed = ids_of(row, excluded, file=path) if excluded in row else []
+            left_out = tuple(name for name in listed if name != NONE)
             yield SourceQuery(text_of(row, *identifier, file=path), text_of(row, *text, file=path), left_out)
 
     def judgments() -> Iterator[Qrel]:
@@ -92,9 +93,9 @@ def read(layout: Mapping[str, Any], entry: Entry, files: PartFiles) -> Contents:
                     continue
 
                 score = _grade(text_of(row, *grade, required=False) or "1", path)
-                listed = "document" in layout["qrels"]
-                relevant = list_of(row, document[0]) if listed else [text_of(row, *document, file=path)]
-                yield from (Qrel(text_of(row, *query, file=path), str(d), score) for d in relevant if str(d) != NONE)
+                named = text_of(row, *query, file=path)
+                relevant = ids_of(row, *document, file=path)
+                yield from (Qrel(named, name, score) for name in relevant if name != NONE)
 
     return Contents(documents, queries, judgments)
 

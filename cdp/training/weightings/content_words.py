@@ -1,4 +1,4 @@
-"""CW: a pair counts in proportion to the content words of its query (Eq. 2)."""
+"""CW: a pair counts in proportion to the content words of its query (Eq. 2); its stopword list, one of your own."""
 
 from __future__ import annotations
 

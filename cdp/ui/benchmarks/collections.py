@@ -15,14 +15,13 @@ from cdp.benchmarks.schemas import Entry
 from cdp.services import benchmarks, commands, jobs, projects
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, if_known, md, number, size
+from cdp.ui.shell.tables import count, md, number, size, written
 
 NOT_STATED = "not stated"
 COUNTS = {name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")}
 
 
 def page(workspace: Workspace) -> None:
-    """The page below its head."""
     _own(workspace)
     _add(workspace)
     asked = "entry" in st.query_params  # a link led to one of them
@@ -35,7 +34,6 @@ def page(workspace: Workspace) -> None:
 
 
 def _table(statuses: Sequence[RegistryStatus]) -> None:
-    """The benchmarks known by name, with sizes, CW, licence, and whether each is downloaded."""
     rows = []
     for status in statuses:
         entry = status.entry
@@ -91,9 +89,9 @@ def _details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
 def _facts(entry: Entry) -> None:
     st.markdown(f"#### {md(entry.title)}")
     tables.figures(
-        ("Documents", if_known(entry.documents, number, NOT_STATED)),
-        ("Queries", if_known(entry.queries, number, NOT_STATED)),
-        ("CW", if_known(entry.cw, "{:.2f}".format, NOT_STATED), frame.DEFINITIONS["cw"]),
+        ("Documents", written(entry.documents, number, NOT_STATED)),
+        ("Queries", written(entry.queries, number, NOT_STATED)),
+        ("CW", written(entry.cw, "{:.2f}".format, NOT_STATED), frame.DEFINITIONS["cw"]),
         ("Text size", _text_size(entry), "Approximate size of the documents' texts."),
     )
 
@@ -108,7 +106,6 @@ def _facts(entry: Entry) -> None:
 
 
 def _download(workspace: Workspace, entry: Entry) -> None:
-    """The download form, with size and licence."""
     key = f"download_{entry.name}"
     settings = forms.fields(DownloadConfig, key=key, leave_out=("benchmark",))
     st.caption(f"{_text_size(entry)} of text, licence {md(entry.licence)}.")
@@ -121,7 +118,6 @@ def _download(workspace: Workspace, entry: Entry) -> None:
 
 
 def _stored(shown: BenchmarkDetails) -> None:
-    """Facts of a downloaded benchmark, and links to train and evaluate on it."""
     info, manifest = shown.info, shown.manifest
     assert info is not None
     assert manifest is not None
@@ -154,7 +150,6 @@ def _note(info: BenchmarkInfo) -> str:
 
 
 def _own(workspace: Workspace) -> None:
-    """The benchmarks in the workspace: own ones, downloaded ones, and subsets."""
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     if not stored:
         st.caption("No collection yet. Add one below, or have a model judge your query log.")
@@ -190,7 +185,6 @@ def _own(workspace: Workspace) -> None:
 
 
 def _add(workspace: Workspace) -> None:
-    """Import a benchmark of one's own: a folder or a zip in BEIR layout."""
     with st.expander(
         "Add your own benchmark: a folder or zip in BEIR layout", icon=":material/add:", key="benchmark_own"
     ):

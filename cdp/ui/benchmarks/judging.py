@@ -24,7 +24,6 @@ SHOWN = 5
 
 
 def page(workspace: Workspace) -> None:
-    """Draw the tab."""
     st.markdown(
         "A model grades what retrievers find for your target queries: a benchmark for documents without judgments. "
         "People label some of its queries afterwards, which corrects the figures."

@@ -20,7 +20,6 @@ OTHERS = [AnswerKey("unsure", "Unsure", "U"), AnswerKey(labels.NOTHING, "Nothing
 
 
 def page(workspace: Workspace) -> None:
-    """Draw the tab."""
     names = [info.name for info in state.of_project(workspace, "benchmark", labels.list_judged(workspace))]
     if not names:
         text = "People label queries of a benchmark that a model judged, so that its figures can be corrected."
@@ -52,7 +51,6 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
 
 
 def _next_task(workspace: Workspace, name: str, by: str) -> None:
-    """The next passage with a button for each grade."""
     task = labels.task(workspace, name, by)
     if task is None:
         st.success("You have labelled every query.", icon=":material/check_circle:")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -32,9 +31,9 @@ from cdp.ui.shell.tables import count, duration, md, points
 
 # In the address: the test is being planned.
 OPEN = "test"
-# Labels of the test's sizes where a setting's name says too little.
 JUDGES = {own_test.HUMAN: "human queries", own_test.TEMPLATE: "template queries"}
-LIMITS = {"queries": "Judged queries", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
+# The limits of a test: labels where a setting's name says too little.
+LIMITS = {"queries": "Judged queries", "seeds": "", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
 SCORE = "NDCG@10 (%)"
 LABEL, JUDGE = "Test it on my data", "Have a model judge your query log"
@@ -102,7 +101,6 @@ def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
 
 
 def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
-    """The test's form: settings, what it takes, and the button that starts it."""
     unit = queries.unit(workspace, [corpus])
     st.markdown(f"**{LABEL}**")
     st.caption(
@@ -113,7 +111,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
 
     sets = queries.list_query_sets(workspace, corpus=corpus)
     chosen = writing.choose_generator(workspace, sets, writing.FORM, endpoints.writer(workspace, corpus))
-    sizes = _sizes(costs=chosen.costs)
+    sizes = choose_sizes(TrialConfig, "trial", costs=chosen.costs)
     about = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name}
     config = TrialConfig.from_dict({**about, **chosen.settings, **sizes})
     planned = trial.plan(workspace, config, chosen.api_key)
@@ -137,17 +135,17 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     forms.command(trial.command(planned.config))
 
 
-def _sizes(*, costs: bool) -> dict[str, Any]:
-    """Ask for the retriever, the queries per document and the limits of a test; 0 means the default."""
+def choose_sizes(kind: type[TrialConfig], key: str, *, costs: bool) -> dict[str, Any]:
+    """Ask for the retriever, the queries per document and the limits of a test; 0 means the default.
+
+    What is spent is asked for where it ``costs`` something. ``key`` begins the widgets' keys.
+    """
     presets = {preset.name: preset.title for preset in PRESETS.values()}
-    limits = ["queries", "seeds", "minutes"]
-    if costs:
-        limits.append("spend")
 
     values: dict[str, Any] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         values["retriever"] = forms.pick(
-            "Retriever to train", {"": "The best at hand", **presets}, width=260, key="trial_retriever",
+            "Retriever to train", {"": "The best at hand", **presets}, width=260, key=f"{key}_retriever",
             help="The best at hand scores highest untrained on the dev queries, of those that the time allows. "
             "All others at hand are evaluated untrained beside it.",
         )  # fmt: skip
@@ -155,13 +153,15 @@ def _sizes(*, costs: bool) -> dict[str, Any]:
             "Queries per document",
             {(5,): "1 and 5", GRID: "1, 2, 5 and 10"},
             width=180,
-            key="trial_per_doc",
+            key=f"{key}_per_doc",
             help="The grid takes more trainings, on the first queries of one set of ten.",
         )
 
-        for name in limits:
+        for name, label in LIMITS.items():
+            if name == "spend" and not costs:
+                continue
             with st.container(width=160):
-                value = forms.widget(TrialConfig, name, key="trial", label=LIMITS.get(name, ""))
+                value = forms.widget(kind, name, key=key, label=label)
             if value:
                 values[name] = value
 
@@ -169,7 +169,6 @@ def _sizes(*, costs: bool) -> dict[str, Any]:
 
 
 def _costs(planned: Trial) -> None:
-    """What the test takes and how it is judged, in figures and notes."""
     frame.remarks(filter(None, [planned.judged.splits.shared_note]), "warning")
 
     plan = planned.plan
@@ -210,10 +209,7 @@ def _choice(planned: Trial) -> TrialConfig:
     if chosen == "fewer":
         return planned.config.replace(documents=planned.fitting)
 
-    return planned.config.replace(
-        minutes=max(planned.config.minutes, math.ceil(planned.plan.seconds / 6) / 10),
-        spend=max(planned.config.spend, math.ceil(100 * (planned.cost or 0.0)) / 100),
-    )
+    return trial.allowing(planned.config, planned.plan.seconds, planned.cost)
 
 
 def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
@@ -330,7 +326,6 @@ def _untested(known: Decision, request: AdviceRequest) -> None:
 
 
 def _kept(workspace: Workspace, known: Decision) -> None:
-    """Links and commands for the winner's model, if the test kept it."""
     if not known.measured or known.basis is None:
         return
 

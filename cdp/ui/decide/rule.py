@@ -185,7 +185,6 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
 
 
 def _bullets(title: str, lines: Iterable[str]) -> None:
-    """Quiet lines of Markdown below a title."""
     st.caption("  \n• ".join([f"**{title}**", *lines]))
 
 

@@ -41,7 +41,6 @@ MAX_MEASURED = 12_000
 
 
 def page(workspace: Workspace) -> None:
-    """The tab."""
     evaluations = board.list_evaluations(workspace, state.scope(workspace))
     chosen = _choose_results(workspace, evaluations)
     sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
@@ -124,7 +123,6 @@ def _published(figure: Figure) -> None:
 
 
 def _own(figure: Figure, mine: FigureData, shown: Numbers, compared: Mapping[str, Any]) -> None:
-    """The own side."""
     if figure.name == "errors":
         _choose_pair(compared)
     if figure.name in ("cw", "correlation"):
@@ -156,7 +154,6 @@ def _missing(workspace: Workspace, figure: Figure, has: Has) -> None:
 
 
 def _draw(figure: Figure, shown: Numbers, key: str, sentence: str) -> None:
-    """The figure with its sentence, and its numbers as CSV."""
     charts.show(figure.draw(shown), key=f"holds_{key}", alt=f"{figure.title}: {sentence}", caption=md(sentence))
     columns = list(dict.fromkeys(chain.from_iterable(shown)))
     content = csv_text(columns, (map(row.get, columns) for row in shown))
@@ -184,7 +181,6 @@ def _first_pair(arms_here: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _choose_pair(compared: Mapping[str, Mapping[str, Any]]) -> None:
-    """The benchmark and the two arms of the two-way table."""
     place = forms.pick("Benchmark", list(compared), key="errors_place")
     names = list(compared[place])
     first, second = _first_pair(compared[place])

@@ -33,7 +33,6 @@ FIELLER = (
 
 
 def page(_: Workspace) -> None:
-    """The tab."""
     choice = str(
         forms.segments(
             "Datasets", principle.DATASET_CHOICES, default=principle.MULTI_HOP, key="evidence_datasets",
@@ -90,7 +89,6 @@ def _answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) ->
 
 
 def _scatter(data: Sequence[Difference], fit: Threshold) -> None:
-    """Every difference at its dataset's CW."""
     charts.show(
         difference_against_cw(data, fit),
         key="evidence_scatter",
@@ -102,7 +100,6 @@ def _scatter(data: Sequence[Difference], fit: Threshold) -> None:
 
 
 def _prior_work() -> None:
-    """What other work found about synthetic queries."""
     st.subheader("Other work", anchor=False)
     works = prior_work()
     against = "\n".join(f"- {work.disagreement}" for work in works if work.against)

@@ -35,7 +35,6 @@ def page(workspace: Workspace) -> None:
 
 
 def _report(workspace: Workspace, study: str) -> None:
-    """A study's report, or how far it is."""
     try:
         report = studies.report(workspace, study)
     except InputError as error:

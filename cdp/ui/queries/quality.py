@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import streamlit as st
@@ -113,14 +114,14 @@ def answer(workspace: Workspace, rows: Sequence[Measured]) -> None:
     st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
 
 
-def with_interval(value: Value | None, digits: int = 3) -> str:
+def with_interval(value: Value | None) -> str:
     """``0.123 [0.110, 0.136]``, a dash where there is no value."""
     if value is None:
         return "–"
-    shown = f"{value['value']:.{digits}f}"
+    shown = f"{value['value']:.3f}"
     if value.get("interval"):
         low, high = value["interval"]
-        shown += f"  [{low:.{digits}f}, {high:.{digits}f}]"
+        shown += f"  [{low:.3f}, {high:.3f}]"
     return shown
 
 
@@ -150,7 +151,6 @@ def table(workspace: Workspace, rows: Sequence[Measured]) -> None:
 
 
 def _title(measure: Measure) -> str:
-    """A measure with the arrow of its better direction."""
     return f"{measure.title} {ARROWS.get(measure.better, '')}".rstrip()
 
 
@@ -217,7 +217,8 @@ def model_based(workspace: Workspace, rows: Sequence[Measured], human: str) -> N
     """Draw the running measurements, and the button for Dist-Sim, the paraphrase ratio and embedding diversity."""
     st.subheader("Measure with models", anchor=False, help=frame.DEFINITIONS["paraphrase_ratio"])
     picked = [query_set.id for query_set, _ in rows]
-    measured = any(_by_job(metrics.fitting(workspace, of_set)) for _, of_set in rows)
+    known = chain.from_iterable(metrics.fitting(workspace, of_set).values() for _, of_set in rows)
+    measured = any(value["job_id"] for value in known)
     running = job_views.active_on(workspace, picked, "metrics")
     job_views.running_note(workspace, running)
 
@@ -242,8 +243,3 @@ def model_based(workspace: Workspace, rows: Sequence[Measured], human: str) -> N
 
         one = partial(commands.line, "metrics", without=("query_set",), wait=True)
         forms.command(*(one(config.query_set, config=config) for config in configs))
-
-
-def _by_job(values: Mapping[str, Value]) -> bool:
-    """Whether a job measured any of a set's values."""
-    return any(value["job_id"] for value in values.values())

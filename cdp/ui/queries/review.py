@@ -160,7 +160,6 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
 
 
 def _facts(query: ReviewedQuery) -> None:
-    """Draw a query's CW, its ranks, the decision and its fault."""
     facts = [f"CW {query.cw}"]
     for by, rank in query.ranks.items():
         if rank:

@@ -24,7 +24,7 @@ from cdp.synthesis import pricing
 from cdp.synthesis.generators import GENERATORS, GeneratorType
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import MISSING, count, cut, if_known, md, md_marked, number
+from cdp.ui.shell.tables import MISSING, count, cut, md, md_marked, number, written
 
 # Of the widgets that ask what writes queries: what was chosen on Queries stands on Decide, too.
 FORM = "generate"
@@ -390,15 +390,14 @@ def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> N
 
 
 def _draw(preview: Preview, title: str, language: str) -> None:
-    """One method's queries, each with its CW and content words in bold, and what they look like together."""
     st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
     cost = None
     if preview.usage.get("requests"):
         cost = ("This preview", dollars(preview.cost))
 
     tables.figures(
-        ("Self-BLEU", if_known(preview.self_bleu, "{:.3f}".format, MISSING), frame.DEFINITIONS["self_bleu"]),
-        ("Mean CW", if_known(preview.mean_cw, "{:.1f}".format, MISSING), frame.DEFINITIONS["cw"]),
+        ("Self-BLEU", written(preview.self_bleu, "{:.3f}".format, MISSING), frame.DEFINITIONS["self_bleu"]),
+        ("Mean CW", written(preview.mean_cw, "{:.1f}".format, MISSING), frame.DEFINITIONS["cw"]),
         cost,
     )
 

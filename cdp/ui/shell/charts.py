@@ -19,7 +19,7 @@ def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment=where, key=f"below_{key}"):
         if caption:
             st.caption(caption, width="stretch")
-        _save(key)
+        _saver()(key=f"save_{key}", data={"key": key}, width="content")
         _export(figure, key, alt)
 
 
@@ -45,15 +45,10 @@ def _export(figure: Any, key: str, alt: str) -> None:
 
 @cache
 def _saver() -> Any:
-    """The two buttons that save a figure as it is on screen, registered once."""
+    """The two buttons that save a figure as it is on screen, as SVG or PNG, registered once."""
     return st.components.v2.component(
         "save_figure",
         html='<button data-format="svg">SVG</button> <button data-format="png">PNG</button>',
         css="button { font: inherit; color: inherit; background: none; border: 0; padding: 0.4rem; cursor: pointer; }",
         js=(Path(__file__).parent / "assets" / "save.js").read_text(encoding="utf-8"),
     )
-
-
-def _save(key: str) -> None:
-    """Buttons that save the figure of this key as SVG or PNG, in one click."""
-    _saver()(key=f"save_{key}", data={"key": key}, width="content")

@@ -106,19 +106,17 @@ def fields(
     *,
     key: str,
     leave_out: Collection[str] = (),
-    values: Mapping[str, Any] | None = None,
     presets: Mapping[str, Default] | None = None,
     labels: Mapping[str, str] | None = None,
     columns: int = 2,
 ) -> dict[str, Any]:
     """Draw a widget for each field and return what was set: only values that differ from the field's default.
 
-    ``values`` replace the defaults as the widgets' first values; ``presets`` say what an empty setting becomes,
-    ``labels`` replace the names of settings.
+    ``presets`` say what an empty setting becomes, ``labels`` replace the names of settings.
     Advanced fields stand in an expander. ``key`` begins the widgets' keys; their values outlive a change of page.
     """
     chosen: dict[str, Any] = {}
-    values, presets, labels = values or {}, presets or {}, labels or {}
+    presets, labels = presets or {}, labels or {}
     wanted = [setting for setting in kind.settings().values() if setting.name not in leave_out]
     for advanced in (False, True):
         shown = [setting for setting in wanted if setting.advanced == advanced]
@@ -132,8 +130,7 @@ def fields(
         with folded, st.grid(columns, min_column_width=230):
             for setting in shown:
                 name = setting.name
-                first, preset, label = values.get(name), presets.get(name), labels.get(name, "")
-                value = widget(kind, name, key=key, value=first, preset=preset, label=label)
+                value = widget(kind, name, key=key, preset=presets.get(name), label=labels.get(name, ""))
                 if value != setting.untouched:
                     chosen[name] = value
 
@@ -313,7 +310,6 @@ def _failures(summary: FailedItems, key: str) -> Mapping[str, Any] | None:
 
 
 def _failure(line: Mapping[str, Any]) -> dict[str, str]:
-    """A row of the table of failed items."""
     name = line.get("id") or line.get("document_id")
     if not name and line.get("line"):
         name = f"line {line['line']}"  # of a rejected row

@@ -305,7 +305,10 @@ def project_title(workspace: Workspace) -> str:
 
 def scope(workspace: Workspace) -> Members:
     """What belongs to the project on screen; everything does where ``EVERYTHING`` is chosen."""
-    index = _index(workspace)
+    index = st.session_state.get(_INDEX)
+    if not isinstance(index, projects.Index) or index.workspace != workspace:
+        index = projects.Index(workspace)
+
     known = {project.id: project for project in index.projects}
     _settle(index, known)
     chosen = st.query_params.get(PROJECT)
@@ -326,13 +329,6 @@ def elsewhere(workspace: Workspace, job_id: str) -> Project | None:
     if not owners or (members.project is not None and members.project.id in owners):
         return None
     return next(project for project in members.index.projects if project.id in owners)
-
-
-def _index(workspace: Workspace) -> projects.Index:
-    index = st.session_state.get(_INDEX)
-    if isinstance(index, projects.Index) and index.workspace == workspace:
-        return index
-    return projects.Index(workspace)
 
 
 def _settle(index: projects.Index, known: Collection[str]) -> None:

@@ -18,15 +18,16 @@ import streamlit as st
 
 from cdp.base.text import counted as count
 from cdp.base.text import duration as duration
-from cdp.base.text import if_known as if_known
 from cdp.base.text import interval as interval
 from cdp.base.text import label_of as label_of
 from cdp.base.text import marked
 from cdp.base.text import p_value as p_value
 from cdp.base.text import signed as points
 from cdp.base.text import size as size
+from cdp.base.text import written as written
 
 __all__ = ["count", "points"]
+
 
 # WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read.
 JOINER = "\u2060"
@@ -109,39 +110,7 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
 MISSING = "–"
 
 
-def show(columns: Mapping[str, Sequence[Any]], **options: Any) -> None:
-    """Draw a table of columns; see ``_table``."""
-    _table(columns, **options)
-
-
-def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the columns of a table by their titles; every row names all of them."""
-    columns: dict[str, list[Any]] = defaultdict(list)
-    for row in rows:
-        for title, cell in row.items():
-            columns[title].append(cell)
-    return dict(columns)
-
-
-def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
-    """Return the columns that say something in some row, and those of ``always``."""
-
-    def says_something(title: str) -> bool:
-        return title in always or not set(columns[title]) <= {"", None}
-
-    return {title: columns[title] for title in filter(says_something, columns)}
-
-
-def pick_row(columns: Mapping[str, Sequence[Any]], **options: Any) -> int | None:
-    """Draw a table of which one row can be chosen; return its position, or None."""
-    event = _table(columns, on_select="rerun", selection_mode="single-row", **options)
-    rows = event["selection"]["rows"]
-    if not rows or rows[0] >= len(next(iter(columns.values()), ())):
-        return None
-    return rows[0]
-
-
-def _table(
+def show(
     columns: Mapping[str, Sequence[Any]],
     *,
     alt: str,
@@ -153,8 +122,11 @@ def _table(
     height: int | Literal["auto", "content"] = "auto",
     **options: Any,
 ) -> Any:
-    """``digits`` (decimals), ``about`` (help in the head) and ``width`` are by column; ``config`` holds Streamlit's own
-    column settings where these do not do."""
+    """Draw a table; return what is chosen in it.
+
+    ``digits`` (decimals), ``about`` (help in the head) and ``width`` are by column; ``config`` holds Streamlit's own
+    column settings where these do not do.
+    """
     digits, about, width = digits or {}, about or {}, width or {}
     settings: dict[str, Any] = {}
     for name in {*digits, *about, *width}:
@@ -168,6 +140,29 @@ def _table(
         dict(columns), hide_index=True, placeholder=MISSING, column_config={**settings, **(config or {})}, alt=alt,
         height=height, **options,
     )  # fmt: skip
+
+
+def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of a table by their titles; every row names all of them."""
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for row in rows:
+        for title, cell in row.items():
+            columns[title].append(cell)
+    return dict(columns)
+
+
+def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
+    """Return the columns that say something in some row, and those of ``always``."""
+    return {title: cells for title, cells in columns.items() if title in always or set(cells) - {"", None}}
+
+
+def pick_row(columns: Mapping[str, Sequence[Any]], **options: Any) -> int | None:
+    """Draw a table of which one row can be chosen; return its position, or None."""
+    event = show(columns, on_select="rerun", selection_mode="single-row", **options)
+    rows = event["selection"]["rows"]
+    if not rows or rows[0] >= len(next(iter(columns.values()), ())):
+        return None
+    return rows[0]
 
 
 def figures(*shown: tuple[str, Any] | tuple[str, Any, str | None] | None) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.base.text import marked
 from cdp.evaluation.calibration import Agreement
 from cdp.ui.shell import forms, frame, tables
-from cdp.ui.shell.tables import MISSING, html_marked, if_known, md
+from cdp.ui.shell.tables import MISSING, html_marked, md, written
 
 # In the session: who decides.
 BY = "workbench_by"
@@ -89,12 +89,11 @@ def agreement(rows: Sequence[Agreement]) -> None:
 
 
 def _agreement(row: Agreement) -> dict[str, Any]:
-    """A row of the table of agreement."""
     return {
         "First": row.first,
         "Second": row.second,
         "Both": row.pairs,
         "Same": f"{row.same:.0%}",
-        "κ": if_known(row.kappa, "{:.2f}".format, MISSING),
-        "κ weighted": if_known(row.weighted, "{:.2f}".format, MISSING),
+        "κ": written(row.kappa, "{:.2f}".format, MISSING),
+        "κ weighted": written(row.weighted, "{:.2f}".format, MISSING),
     }

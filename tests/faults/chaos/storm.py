@@ -82,7 +82,7 @@ class Storm:
         self._until_over(job_id)
         self.seconds = time.monotonic() - began
         self.expected = outputs(self.workspace, job_id)
-        assert jobs.view(self.workspace, job_id).state == "finished", jobs.read_log(self.workspace, job_id)
+        assert jobs.view(self.workspace, job_id).state == "finished", jobs.follow_log(self.workspace, job_id)[0]
         self._discard(job_id)
 
     def deal(self, kills: int) -> None:
