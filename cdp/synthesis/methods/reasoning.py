@@ -37,7 +37,6 @@ METHOD = Method(
     one_per_call=True,
     tokens_per_query=90.0,
     sampling=Sampling(temperature=0.0, max_output_tokens=512),
-    several=Sampling(temperature=0.0, max_output_tokens=512),
     read=parse_passage,
     from_queries=True,
 )
