@@ -39,11 +39,6 @@ ENTRY_BYTES = 200
 Ids = NDArray[np.int32]
 
 
-def tokenizer_hash(tokenizer: Tokenizer) -> str:
-    """Of everything that the tokenizer is made of, as it would be saved."""
-    return hashlib.sha256(tokenizer.to_str().encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
     """The ids of each text, without special tokens."""
     encodings = tokenizer.encode_batch(list(texts), add_special_tokens=False)
@@ -137,7 +132,9 @@ class StaticModel(nn.Sequential):
 
     def remember(self, memo: TokenMemo) -> None:
         """Take token ids from ``memo`` from now on, and leave there what it lacks. Embeddings stay the same."""
-        self._memo, self._tokenizer_hash = memo, tokenizer_hash(self.tokenizer)
+        # Of everything that the tokenizer is made of, as it would be saved.
+        saved = self.tokenizer.to_str().encode("utf-8", "surrogatepass")
+        self._memo, self._tokenizer_hash = memo, hashlib.sha256(saved).hexdigest()
 
     def gradient_checkpointing_enable(self, options: dict[str, Any] | None = None) -> None:
         """There is nothing to recompute."""

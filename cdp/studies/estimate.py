@@ -409,18 +409,15 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         took, n = 0.0, 0
         for e in evaluations:
             took += sum(e["seconds"].values())
-            n += e["n_texts"] - _reused(e.get("counts", {}))
+            n += e["n_texts"]
+            for reused in ("embeddings_reused", "query_embeddings_reused"):  # their vectors were there
+                n -= int(e.get("counts", {}).get(reused, 0))
 
         # Records hold whole milliseconds, of which a tiny study may take none.
         pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
         texts.setdefault(name, []).append(n / max(took, 0.001))
 
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
-
-
-def _reused(counts: Mapping[str, Any]) -> int:
-    """Return how many texts of an evaluation were not encoded: their vectors were there."""
-    return int(counts.get("embeddings_reused", 0)) + int(counts.get("query_embeddings_reused", 0))
 
 
 def _notes(plan: StudyPlan) -> Iterator[str]:

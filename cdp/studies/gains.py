@@ -300,10 +300,6 @@ class Observation:
     covariates: Mapping[str, float]
     corpus: str = ""
 
-    def knows(self, names: Sequence[str]) -> bool:
-        """Return True if these covariates are known, as finite numbers."""
-        return all(np.isfinite(self.covariates.get(name, np.nan)) for name in names)
-
 
 _FACTS = attrgetter("family", "benchmark", "points", "variance")
 
@@ -330,7 +326,9 @@ class Pooled:
 def over_datasets(title: str, observations: Sequence[Observation], names: Sequence[str] = ()) -> Pooled:
     """The mean gain, and its slopes on the covariates ``names``. A covariate that is not known for an observation takes
     the observation out."""
-    known = [o for o in observations if o.knows(names)]
+    known = list(observations)
+    for name in names:
+        known = [o for o in known if np.isfinite(o.covariates.get(name, np.nan))]
     if not known:
         return Pooled(title, problem="there is no observation.")
 
