@@ -18,7 +18,7 @@ from typing import Any
 from cdp.base.config import TrainingConfig
 from cdp.llm.prices import dollars
 from cdp.retrievers import bm25
-from cdp.studies.config import StudyConfig
+from cdp.studies.config import DOUBTFUL, StudyConfig
 from cdp.studies.plan import (
     UNTRAINED,
     Condition,
@@ -65,9 +65,6 @@ def speed_of(key: str, measured: Mapping[str, Speed]) -> Speed:
     # What two of six layers were measured to bring.
     return Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second)
 
-
-# Where so many queries have no content word, the language is probably another one.
-DOUBTFUL = 0.5
 
 # What a design leaves mixed with Q/Doc.
 CONFOUNDS = {

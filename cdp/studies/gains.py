@@ -15,6 +15,7 @@ from cdp.base.errors import InputError
 from cdp.base.statistics import (
     FEWEST_CLUSTERS,
     Coefficient,
+    Floats,
     cluster_regression,
     has_spread,
     holm,
@@ -276,8 +277,6 @@ def _best_on_dev(behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> set[Cell
 # 2010, Res. Synth. Methods 1, 39–65). Errors are robust for two crossed kinds of clusters: benchmarks of one family,
 # which share documents and queries, and all that was trained on one corpus. What seeds do to all datasets at once is
 # added.
-
-Floats = NDArray[np.float64]
 
 MEAN = "mean gain"
 
