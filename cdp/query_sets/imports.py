@@ -16,23 +16,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest
+from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest, some
 from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, altered, option
-from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
-from cdp.corpus import iter_documents, load_documents, load_manifest
+from cdp.base.workspace import Workspace, slug, write_json, write_jsonl
+from cdp.corpus import iter_documents, load_manifest, open_corpus
 from cdp.corpus.checks import (
     GUESSES,
     LONGEST_SHOWN,
     LOOKED_THROUGH,
-    RefusedValueError,
     beginning,
     cell_of,
-    checked_id,
     column_named,
     columns_named,
-    first_of,
+    id_in,
     not_taken,
     storable,
 )
@@ -91,7 +89,7 @@ def import_queries(
     options = options or ImportOptions()
     stated = described(options.origin, options.model, options.prompt, options.licence, {})
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
-    ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
+    ids = open_corpus(workspace, corpus.id).table(columns=["id"]).column("id").to_pylist()
     notes: list[str] = []
 
     file = None
@@ -115,17 +113,13 @@ def import_queries(
                 raise taken.nothing(corpus.id, file)
 
             write_jsonl(files.queries, taken.lines(ids))
-            totals = store.count(files.queries)
+            totals = store.count(files.queries, of_lines=bool(taken.facts()) or taken.has_logprobs)
             parameters: dict[str, Any] = {**stated.pop("parameters"), **taken.facts()}
-            # The hash of a set is over ids and queries; with more than these, over the whole lines.
-            content_hash = totals.content_hash
-            if taken.facts() or taken.has_logprobs:
-                content_hash = sha256_file(files.queries)[:16]
 
             notes += taken.notes()
             query_set = QuerySet(
                 **{**stated, "kind": kind or stated["kind"]},
-                id=f"{slug(label)}-{content_hash[:8]}",
+                id=f"{slug(label)}-{totals.content_hash[:8]}",
                 name=label,
                 corpus_id=corpus.id,
                 corpus_hash=corpus.content_hash,
@@ -138,15 +132,12 @@ def import_queries(
                 n_queries=totals.n_queries,
                 n_shared=totals.n_shared,
                 n_failures=taken.n_rejected,
-                content_hash=content_hash,
+                content_hash=totals.content_hash,
                 parameters=parameters,
             )
             stored = install(workspace, query_set, files.folder)
     except OSError as error:
-        raise WorkspaceError(
-            f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
-            hint="Is the disk full or read-only?",
-        ) from error
+        raise WorkspaceError.refused(workspace.queries, "written to", error) from error
 
     return ImportedQueries(stored, taken.n_rejected, tuple(taken.first_rejected), tuple(notes))
 
@@ -245,7 +236,7 @@ class DocumentFinder:
 
 def finder_of(workspace: Workspace, corpus_id: str, ids: Sequence[str] = ()) -> DocumentFinder:
     """Return the finder of a corpus's documents; ``ids`` are theirs, where they were read."""
-    ids = ids or load_documents(workspace, corpus_id, columns=["id"]).column("id").to_pylist()
+    ids = ids or open_corpus(workspace, corpus_id).table(columns=["id"]).column("id").to_pylist()
     return DocumentFinder({id: at for at, id in enumerate(ids)}, lambda: iter_documents(workspace, corpus_id))
 
 
@@ -588,10 +579,8 @@ def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument | s
     if isinstance(document_id, str):
         return NamedDocument(document_id.strip() if columns.table else document_id)
 
-    try:
-        return NamedDocument(checked_id(document_id, ""))
-    except RefusedValueError:
-        return "the document id is neither text nor a number"
+    name = id_in(document_id)
+    return NamedDocument(name) if name else "the document id is neither text nor a number"
 
 
 def _row(
@@ -628,7 +617,7 @@ def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns
     if chosen is None:
         shown = [beginning(name, LONGEST_SHOWN) for name in itertools.islice(record, LOOKED_THROUGH)]
         header = "; or say that the first row is no header" if columns.headed else ""
-        return f"choose its field among {first_of(shown, 10)}{header}"
+        return f"choose its field among {some(shown, 10)}{header}"
     if chosen in record:
         return f"field {chosen}"
 
