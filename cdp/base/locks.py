@@ -129,6 +129,15 @@ def staging(parent: Path) -> Iterator[Path]:
             os.close(descriptor)
 
 
+def remove(folder: Path) -> None:
+    """Remove a folder, at once for readers: it is renamed first. WorkspaceError where the disk refuses."""
+    try:
+        with staging(folder.parent) as doomed, suppress(FileNotFoundError):  # another process may be faster
+            folder.rename(doomed / "removed")
+    except OSError as error:
+        raise WorkspaceError.refused(folder, "removed", error) from error
+
+
 def clean(parent: Path) -> None:
     """Remove folders of killed processes from ``parent``, as far as possible."""
     with suppress(OSError):

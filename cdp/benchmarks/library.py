@@ -16,7 +16,7 @@ from typing import Any
 
 from cdp.base import permission
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError, some
-from cdp.base.locks import staging
+from cdp.base.locks import remove, staging
 from cdp.base.permission import Action
 from cdp.base.records import Document
 from cdp.base.text import name_and_split, silent, typed_folder, typed_path
@@ -311,11 +311,7 @@ def remove_benchmark(name: str, workspace: Workspace) -> None:
     """Delete a benchmark from the workspace. NotFoundError if it is not there."""
     if name not in list_names(workspace):
         raise NotFoundError("benchmark", name, known=list_names(workspace))
-    try:
-        with staging(workspace.benchmarks) as doomed:  # a rename removes it at once for readers
-            os.rename(workspace.benchmarks / name, doomed / "benchmark")
-    except OSError as error:
-        raise WorkspaceError(f"The benchmark {name!r} could not be removed: {error.strerror or error}.") from error
+    remove(workspace.benchmarks / name)
 
 
 def _copy(folder: Path, target: Path) -> None:
