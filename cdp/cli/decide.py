@@ -178,15 +178,10 @@ def _options(run: Run, answer: Decision, corpus: str) -> str:
     if not options:
         return ""
 
-    rows = []
-    for o in options:
-        row = {"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice (points)": o.over and o.over.figures}
-        rows.append({**row, "price": o.price_text, "training": o.training_text})
-
+    heads = ("option", "ndcg@10", "to the choice (points)", "price", "training")
+    rows = [dict(zip(heads, option.cells, strict=True)) for option in options]
     return f"\n{answers.table(rows)}\nPrices: {writer}."
 
-
-# the published evidence
 
 Datasets = Annotated[Literal["multi-hop", "all"], "the four multi-hop sets (if omitted), or all 31"]
 
@@ -250,8 +245,6 @@ def published_show(
     value = {"name": made.info.name, "title": made.info.title, "rows": made.rows, "notes": list(made.related.values())}
     return run.say(value, "\n".join(lines))
 
-
-# studies
 
 Trying = TypeVar("Trying", bound=TrialConfig)
 Plan = Annotated[str, Reads(".yaml"), "a plan in YAML, or the name of a ready-made one"]

@@ -199,8 +199,6 @@ def _plan(plan: TrainingPlan) -> dict[str, Any]:
     }
 
 
-# models
-
 Trained = Annotated[str, "a training job, by its id, name or a unique prefix of its id"]
 
 

@@ -39,7 +39,6 @@ __all__ = ["changed", "list_active", "list_jobs"]
 
 LONGEST = 400  # characters of a path or address that a message repeats
 
-# The kinds of failure.
 FAILURES = {
     "cuda_out_of_memory": "out of GPU memory",
     "host_out_of_memory": "out of memory",

@@ -96,9 +96,6 @@ def page(workspace: Workspace) -> None:
     frame.link("decide", "Test it with several seeds", icon=":material/experiment:", test="1")
 
 
-# what is compared
-
-
 def _arrived(rows: Sequence[ResultRow], run: str) -> str:
     """The retriever whose run the link names; empty if it names none."""
     for row in rows:
@@ -130,9 +127,6 @@ def _baseline(here: Sequence[ResultRow]) -> str:
         help="All differences are measured against this retriever, on the same queries.",
     )  # fmt: skip
     return chosen or first
-
-
-# the answer and the table
 
 
 def _answer(comparison: Comparison, arrived: str) -> None:
@@ -338,9 +332,6 @@ def _baselines(workspace: Workspace, here: Sequence[ResultRow], baseline: str) -
                 frame.go("jobs", job=started[0])
 
 
-# differences
-
-
 def _differences(comparison: Comparison) -> None:
     rows = [row for row in comparison.rows if row.difference is not None and row.low is not None]
     rows.sort(key=lambda row: (bool(row.marks), -(row.difference or 0.0)))
@@ -375,9 +366,6 @@ def _tested(comparison: Comparison, shown: Sequence[ResultRow]) -> None:
         )
         frame.remarks(paper.noise_notes(comparison), "casino")
         frame.remarks(board.remarks(shown))
-
-
-# the details, in tabs
 
 
 def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arrived: str) -> None:

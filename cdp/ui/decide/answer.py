@@ -396,7 +396,8 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
 
     reference = advice.reference(known)
     against = f"Against {reference.name}" if reference else "Difference"
-    columns = tables.by_title(_cells(row, against) for row in rows)
+    heads = ("Option", "NDCG@10", against, "Price", "Training")
+    columns = tables.by_title(dict(zip(heads, row.cells, strict=True)) for row in rows)
 
     if known.measured or set(columns["Price"]) - PLAIN:
         tables.show(
@@ -414,19 +415,6 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         )
 
     _chart(known, rows, reference)
-
-
-def _cells(row: advice.Option, against: str) -> dict[str, Any]:
-    """An option's row of the table; an option that was not tested has a name and a price."""
-    score = difference = training = None
-    if row.arm:
-        score, training = row.arm.mean, row.training_text
-    if row.over:
-        difference = row.over.figures
-
-    return {
-        "Option": row.name, "NDCG@10": score, against: difference, "Price": row.price_text, "Training": training,
-    }  # fmt: skip
 
 
 def _chart(known: Decision, rows: Sequence[advice.Option], reference: Arm | None) -> None:
