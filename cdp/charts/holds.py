@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from cdp.base.text import SEPARATOR, condition_name, interval, signed
+from cdp.base.text import SEPARATOR, condition_name, interval, signed, written
 from cdp.charts import style
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, by_method, by_sign, figure, plain
@@ -189,16 +189,10 @@ def points(numbers: Numbers, *, x: str, y: str, name: Sequence[str], titles: tup
         colour, symbol, _ = looks[title]
         chart.add_scatter(
             **_values(rows, title, x=x, y=y, title=titles[0]), mode="markers+text", textposition="top center",
-            text=list(map(_times, rows)),
+            text=[written(row.get("per_doc") or None, "×{}".format) for row in rows],
             marker={"size": 10, "symbol": symbol, "color": colour},
         )  # fmt: skip
     return chart
-
-
-def _times(row: Mapping[str, Any]) -> str:
-    if not row.get("per_doc"):
-        return ""
-    return f"×{row['per_doc']}"
 
 
 def matrix(numbers: Numbers, *, column: str = "benchmark", signed_values: bool = False, note: str = "") -> go.Figure:
@@ -336,14 +330,10 @@ def who_is_right(numbers: Numbers) -> go.Figure:
     chart.add_bar(
         x=values, y=["<br>".join(wrap(plain(row["what"], 200), 34)) for row in shown],
         orientation="h", marker={"color": list(map(by_sign, values))},
-        text=[f"{row['value']:,.0f}{_share(row['percent'])}" for row in shown],
+        text=[f"{row['value']:,.0f}{written(row['percent'], ' ({:.1f}%)'.format)}" for row in shown],
         textposition="auto", hovertemplate="%{y}: %{x:,}<extra></extra>",
     )  # fmt: skip
     return chart.update_yaxes(autorange="reversed")
-
-
-def _share(percent: float | None) -> str:
-    return "" if percent is None else f" ({percent:.1f}%)"
 
 
 TEST, MEASURE = "A test with diverse and paraphrase queries at several Q/Doc", "Model-based measures of the query sets"

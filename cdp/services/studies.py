@@ -111,8 +111,15 @@ def list_studies(workspace: Workspace) -> list[JobView]:
 
 def report(workspace: Workspace, study: str) -> StudyReport:
     """What a study has found so far, by its id, the beginning of its id, or its name."""
-    view = _study(workspace, study)
-    about = _about(view)
+    view = jobs.show(workspace, study, with_size=False)
+    if view.kind not in STUDIES:
+        raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
+
+    about = read_about(view.folder)
+    if about is None:
+        why = view.failure["message"] if view.failure else f"it is {view.state}"
+        raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
+
     leaks = [f"Leaked: {leakage.Leak(**leak).sentence}" for leak in view.inputs.get(leakage.LEAKAGE, ())]
     found = list(records.list_records(view.folder))
 
@@ -127,23 +134,6 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     found = [records.judged_now(workspace, record, about["benchmarks"]) for record in found]
     stated = advice.stated(workspace, view, about)
     return build_report(view.id, view.name, str(view.state), about, found, leaks, stated)
-
-
-def _study(workspace: Workspace, name: str) -> JobView:
-    view = jobs.show(workspace, name, with_size=False)
-    if view.kind not in STUDIES:
-        raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
-    return view
-
-
-def _about(view: JobView) -> dict[str, Any]:
-    about = read_about(view.folder)
-    if about is None:
-        why = f"it is {view.state}"
-        if view.failure:
-            why = view.failure["message"]
-        raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
-    return about
 
 
 def kept(workspace: Workspace, study: str) -> dict[str, Any] | None:

@@ -256,7 +256,11 @@ def _cells(row: ResultRow, baseline: str, common: Collection[str]) -> dict[str, 
 def _difference(row: ResultRow) -> str:
     if row.difference is None:
         return MISSING
-    return points(row.difference) + _star(row)
+
+    star = ""  # significance in a form that does not rely on colour
+    if row.significant:
+        star = " **" if (row.p_holm or 0.0) < 0.01 else " *"
+    return points(row.difference) + star
 
 
 def _interval(row: ResultRow) -> str:
@@ -264,13 +268,6 @@ def _interval(row: ResultRow) -> str:
     if row.if_relevant is not None:
         return f"{points(row.if_relevant)} if top-grade"
     return interval((row.low, row.high), sign=True)
-
-
-def _star(row: ResultRow) -> str:
-    """Significance in a form that does not rely on colour."""
-    if not row.significant:
-        return ""
-    return " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
 def _corrected(row: ResultRow) -> str:
