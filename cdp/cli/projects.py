@@ -31,9 +31,7 @@ def add(
     options: AddOptions,
     reading: ReadOptions,
     *,
-    queries: Annotated[
-        str, Reads(".csv"), "a file of queries, each with its document's id, maybe split and grade"
-    ] = "",
+    queries: Annotated[str, Reads(".csv"), "a file as queries import takes it, maybe with splits"] = "",
     name: Name = "",
     project: Annotated[str, "add to this project instead of a new one"] = "",
     password: Password = "",

@@ -146,10 +146,13 @@ def _hub_base(retriever: ResolvedRetriever, workspace: Workspace) -> str:
 
 def licence_in(path: Path) -> str:
     """Return the licence in a card's metadata; empty where there is none that can be read."""
-    from huggingface_hub import ModelCard
-    from yaml import YAMLError
+    import yaml
 
     try:
-        return str(ModelCard(path.read_text(encoding="utf-8")).data.license or "")
-    except (OSError, ValueError, YAMLError):
+        _, metadata, _ = re.split(r"^---\s*$", path.read_text(encoding="utf-8-sig"), maxsplit=2, flags=re.MULTILINE)
+        declared = yaml.BaseLoader(metadata).get_single_data()  # texts only: another field's value may be an error
+    except (OSError, ValueError, yaml.YAMLError, RecursionError):
         return ""
+
+    licence = declared.get("license", "") if isinstance(declared, dict) else ""
+    return ", ".join(map(str, licence)) if isinstance(licence, list) else str(licence)

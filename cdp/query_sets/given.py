@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.records import place_of
 from cdp.base.settings import Config, altered, option
+from cdp.base.text import capital
 from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
-from cdp.corpus.checks import RefusedValueError, checked_id, not_taken, queries_of
-from cdp.corpus.grades import Grades, grade_columns
-from cdp.corpus.looking import FilePreview, iter_rows, look
-from cdp.corpus.readers import Row
-from cdp.query_sets.imports import ImportOptions
+from cdp.corpus.checks import storable
+from cdp.corpus.options import AUTO
+from cdp.query_sets.imports import LOOKED_AT, DocumentFinder, ImportOptions, QueryRow, read_path
 from cdp.query_sets.origins import ORIGINS
 
 TEST, DEV, TRAIN = "test", "dev", "train"
@@ -40,7 +40,9 @@ class AddOptions(Config):
     title_field: str | None = altered(ReadOptions, "title_field", help="The column with the title; - leaves it out.")
     text_field: str | None = altered(ReadOptions, "text_field", help="The column with a document's text.")
     query_field: str | None = altered(ReadOptions, "query_field", help="The column with queries, in either file.")
-    document_field: str | None = altered(ImportOptions, "document_field", help="Of a file of queries: documents' ids.")
+    document_field: str | None = altered(
+        ImportOptions, "document_field", help="In a file of queries: the column with the ids or texts of documents."
+    )
     split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
     grade_field: str | None = option(
         None, "The column with the grade of the judgment: numbers, yes/no, true/false, relevant/not relevant. 0, below "
@@ -73,66 +75,55 @@ class GivenQueries:
         self.splits.setdefault(split, {}).setdefault(" ".join(text.split()), {})[document] = grade
 
 
-def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[FilePreview, str, str, str | None]:
-    """Return a look at a file of queries, and its columns of queries, documents' ids and splits. InputError where a
-    needed one is unknown."""
-    seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
-    text_field, document_field = options.query_field or seen.asked, options.document_field or seen.document_id
-    for content, column in (("the queries", text_field), ("their documents' ids", document_field)):
-        if column is None or (seen.columns and column not in seen.columns):
-            raise InputError(
-                f"No column of queries is called {column!r}."
-                if column
-                else f"No column is known by its name to hold {content}.",
-                hint=f"Choose the column with {content} among {', '.join(seen.columns[:20])}.",
-                file=path,
-            )
-    return seen, str(text_field), str(document_field), options.split_field or seen.split
+def check_file(path: Path, options: AddOptions, encoding: str) -> None:
+    """Raise InputError for a file of queries of whose first rows none can be taken."""
+    rows = list(islice(_rows(path, options, encoding), LOOKED_AT))
+    if all(row.reason for row in rows):
+        why, _, how = (rows[0].reason if rows else "the file is empty").partition(" (")
+        # Whether there is a header is asked of the documents alone.
+        how = how.removesuffix(")").partition("; or say")[0]
+        hint = capital(how or "choose the columns of the queries and of their documents")
+        raise InputError(f"No row of queries can be taken: {why}.", hint=f"{hint}.", file=path)
 
 
-def read_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> GivenQueries:
-    """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
-    seen, text_field, document_field, split_field = columns_of(path, options, encoding)
-    used = (text_field, document_field, split_field)
-
-    grades = Grades(grade_columns(seen.rows, options.grade_field, used))
-    judged = GivenQueries(named=split_field is not None)
-    files = {place_of(id)[0] for id in known if "#" in id}
-    for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
-        if not isinstance(row, Row):
-            judged.left_out["rows of queries that cannot be read"] += 1
+def read_file(path: Path, documents: DocumentFinder, options: AddOptions, encoding: str) -> GivenQueries:
+    """Read a file of queries as ``queries import`` does, with the split that a column names."""
+    judged = GivenQueries()
+    notes: list[str] = []
+    files = {place_of(id)[0] for id in documents.positions if "#" in id}
+    for row in _rows(path, options, encoding, notes):
+        if row.reason:
+            reason = row.reason.partition(" (")[0].partition(": ")[0]
+            judged.left_out[f"rows of queries not taken ({reason})"] += 1
             continue
 
-        texts, unusable, _ = queries_of(row.values.get(text_field))
-        value = row.values.get(document_field)
-        document = value if isinstance(value, str) and value in known else _id(value)
-        grade = grades.of(row.values)
-        split = slug(str(row.values.get(split_field) or ""), fallback=TRAIN) if split_field else ""
-        judged.left_out["rows without a query"] += not texts
-        judged.left_out["entries among queries that are no text"] += unusable if texts else 0
-
-        if document not in known:
-            cut = document in files
+        document = documents.find(row.document)
+        texts = list(filter(str.strip, row.queries))
+        judged.left_out["queries without a text"] += len(row.queries) - len(texts)
+        judged.left_out["hard negatives, which queries import takes"] += sum(map(len, row.negatives))
+        if document is None:
+            cut = row.document.id in files
             reason = "that was cut into passages (keep files whole for them)" if cut else "that is not here"
             judged.left_out[f"queries for a document {reason}"] += len(texts)
-        elif grade is None:
-            judged.left_out["judgments without a grade"] += len(texts)
-        else:
-            for text in texts:
-                judged.add(SPLIT_NAMES.get(split, split), text, document, grade)
+            continue
 
-    unused = [name for name in seen.columns if name not in (*used, *grades.columns)]
-    judged.notes += [f"{path.name}: {note}" for note in (grades.sentence(), not_taken(unused)) if note]
+        split = slug(row.split, fallback="")
+        for text in texts:
+            judged.add(SPLIT_NAMES.get(split, split), storable(text)[0], document, row.grade)
 
+    judged.named = bool(judged.splits.keys() - {""})
+    if judged.named and "" in judged.splits:
+        for text, grades in judged.splits.pop("").items():
+            judged.splits.setdefault(TRAIN, {}).setdefault(text, {}).update(grades)
+
+    judged.notes += [f"{path.name}: {note}" for note in (*notes, documents.note) if note]
     return judged
 
 
-def _id(value: Any) -> str:
-    """Return an id as the reader of documents makes it; empty for what is none."""
-    try:
-        return checked_id(value.strip() if isinstance(value, str) else value, "")
-    except RefusedValueError:
-        return ""
+def _rows(path: Path, options: AddOptions, encoding: str, notes: list[str] | None = None) -> Iterator[QueryRow]:
+    columns = {name: getattr(options, name) for name in ("query_field", "document_field", "grade_field")}
+    how = ImportOptions.from_dict({**columns, "encoding": encoding})
+    return read_path(path, how, notes, split=options.split_field or AUTO)
 
 
 def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:

@@ -30,6 +30,7 @@ from cdp.corpus.checks import (
     beginning,
     cell_of,
     checked_id,
+    column_named,
     columns_named,
     first_of,
     not_taken,
@@ -106,8 +107,7 @@ def import_queries(
             files.folder.mkdir()
 
             with open(files.failures, "w", encoding="utf-8") as log:
-                positions = {document_id: at for at, document_id in enumerate(ids)}
-                taken = _Taken(positions, lambda: iter_documents(workspace, corpus.id), log)
+                taken = _Taken(finder_of(workspace, corpus.id, ids), log)
                 for row in rows:
                     taken.add(row)
 
@@ -200,14 +200,63 @@ class _Query:
         return [] if None in scores or not self.negatives else scores
 
 
+class DocumentFinder:
+    """Finds the documents of a corpus that files name by id or text. ``positions`` are those of the ids in it."""
+
+    def __init__(self, positions: Mapping[str, int], documents: Callable[[], Iterable[Document]]) -> None:
+        self.positions, self.documents = positions, documents
+        self.n_other_text = 0
+
+    def find(self, passage: NamedDocument) -> str | None:
+        """Return the id of the document that has this text, or else this id; None where there is none."""
+        named = passage.id if passage.id in self.positions else None
+        if not passage.text or (named is not None and passage.id == passage.text):
+            return named
+
+        by_text, text_of = self._texts
+        texts = [_text_hash(f"{passage.title} {passage.text}"), _text_hash(passage.text)]
+        if named is not None and set(texts) & set(text_of[self.positions[named]]):
+            return named
+
+        # An id of one collection may be that of another document in this one: the text says which is meant.
+        found = next((by_text[text] for text in texts if text in by_text), None)
+        self.n_other_text += named is not None and found is None
+        return found or named
+
+    @property
+    def note(self) -> str:
+        """How many documents were found by an id alone; empty for none."""
+        n = self.n_other_text
+        return f"{n:,} documents were found by their ids; their texts here are others." if n else ""
+
+    @cached_property
+    def _texts(self) -> tuple[dict[int, str], list[tuple[int, int]]]:
+        """The first document with each text, its title before it or not, and the texts of each; by their hashes."""
+        by_text: dict[int, str] = {}
+        text_of = []
+        for document in self.documents():
+            texts = _text_hash(document.content), _text_hash(document.text)
+            text_of.append(texts)
+            for text in texts:
+                by_text.setdefault(text, document.id)
+
+        return by_text, text_of
+
+
+def finder_of(workspace: Workspace, corpus_id: str, ids: Sequence[str] = ()) -> DocumentFinder:
+    """Return the finder of a corpus's documents; ``ids`` are theirs, where they were read."""
+    ids = ids or load_documents(workspace, corpus_id, columns=["id"]).column("id").to_pylist()
+    return DocumentFinder({id: at for at, id in enumerate(ids)}, lambda: iter_documents(workspace, corpus_id))
+
+
 class _Taken:
     """The usable queries of an import; rows and queries that cannot be used are written to ``log``."""
 
-    def __init__(self, positions: Mapping[str, int], documents: Callable[[], Iterable[Document]], log: TextIO) -> None:
-        self.positions, self.documents, self.log = positions, documents, log
+    def __init__(self, finder: DocumentFinder, log: TextIO) -> None:
+        self.finder, self.positions, self.log = finder, finder.positions, log
         # By the document's position in the corpus.
         self.queries: dict[int, dict[str, _Query]] = {}
-        self.n_unknown = self.n_rejected = self.n_not_relevant = self.n_other_text = self.n_of_lines = 0
+        self.n_unknown = self.n_rejected = self.n_not_relevant = self.n_of_lines = 0
         # The first 20, in words.
         self.first_rejected: list[str] = []
 
@@ -216,11 +265,11 @@ class _Taken:
         if row.reason:
             return self._reject(row, row.reason)
 
-        if not row.relevant:
+        if row.grade <= 0:
             self.n_not_relevant += 1
             return None
 
-        document_id = self.find(row.document)
+        document_id = self.finder.find(row.document)
         if document_id is None:
             self.n_unknown += 1
             return self._reject(row, f"there is no document {row.document.shown}")
@@ -244,7 +293,7 @@ class _Taken:
             before = len(found.negatives)
 
             for passage in passages:
-                name = self.find(passage)
+                name = self.finder.find(passage)
                 if name is None:
                     self._reject(row, f"there is no document {passage.shown}, named as a negative")
                 elif name == document_id:
@@ -259,35 +308,6 @@ class _Taken:
             self.queries[self.positions[document_id]] = of_document
 
         return None
-
-    def find(self, passage: NamedDocument) -> str | None:
-        """Return the id of the document that has this text, or else this id; None where there is none."""
-        named = passage.id if passage.id in self.positions else None
-        if not passage.text or (named is not None and passage.id == passage.text):
-            return named
-
-        by_text, text_of = self._texts
-        texts = [_text_hash(f"{passage.title} {passage.text}"), _text_hash(passage.text)]
-        if named is not None and set(texts) & set(text_of[self.positions[named]]):
-            return named
-
-        # An id of one collection may be that of another document in this one: the text says which is meant.
-        found = next((by_text[text] for text in texts if text in by_text), None)
-        self.n_other_text += named is not None and found is None
-        return found or named
-
-    @cached_property
-    def _texts(self) -> tuple[dict[int, str], list[tuple[int, int]]]:
-        """The first document with each text, its title before it or not, and the texts of each; by their hashes."""
-        by_text: dict[int, str] = {}
-        text_of = []
-        for document in self.documents():
-            texts = _text_hash(document.content), _text_hash(document.text)
-            text_of.append(texts)
-            for text in texts:
-                by_text.setdefault(text, document.id)
-
-        return by_text, text_of
 
     def _each(self) -> Iterator[_Query]:
         """Every query of every document."""
@@ -313,8 +333,8 @@ class _Taken:
     def notes(self) -> list[str]:
         """Say how many documents were found by an id alone, and how many queries may be lists of them."""
         said = []
-        if self.n_other_text:
-            said.append(f"{self.n_other_text:,} documents were found by their ids; their texts here are others.")
+        if self.finder.note:
+            said.append(self.finder.note)
         if self.n_of_lines:
             said.append(f"Each taken as one query, though of several lines: {self.n_of_lines:,}.")
 
@@ -428,7 +448,7 @@ class QueryRow:
     """The queries that one line of a source has for one document, or the reason why it has none.
 
     ``negatives`` holds, for each query, its hard negatives; it is empty where the line names none, as ``logprobs`` is.
-    A document that is not ``relevant`` was judged to be no answer.
+    A document of grade 0 was judged to be no answer. ``split`` is empty where no column names splits.
     """
 
     line: int
@@ -436,18 +456,22 @@ class QueryRow:
     queries: tuple[str, ...] = ()
     reason: str = ""
     negatives: tuple[Sequence[NamedDocument], ...] = ()
-    relevant: bool = True
+    grade: int = 1
     logprobs: tuple[float | None, ...] = ()
+    split: str = ""
 
 
 class _Columns:
     """Which fields of a file's rows hold what, by the names in each row: JSON objects need not have the same."""
 
-    def __init__(self, head: Sequence[Mapping[str, Any]], options: ImportOptions, reader: str) -> None:
+    def __init__(
+        self, head: Sequence[Mapping[str, Any]], options: ImportOptions, reader: str, split: str | None
+    ) -> None:
         self.options, self.table = options, reader != "jsonl"
         self.headed = self.table and reader != parquet.NAME
         self.grades = Grades(grade_columns(head, options.grade_field, (options.query_field, options.document_field)))
         self.names = list(dict.fromkeys(name for row in head for name in row))
+        self.split = column_named(self.names, GUESSES["split"]) if split == AUTO else split
         self.scores = {name for name in SCORES for row in head if isinstance(row.get(name), list)}
         self._known: dict[tuple[str, ...], tuple[list[str], list[str], str | None]] = {}
 
@@ -486,7 +510,7 @@ class _Columns:
     def notes(self) -> list[str]:
         """How grades were read, and the columns that were not."""
         document, query, text = self.of(dict.fromkeys(self.names))
-        used = {*document[:1], *query[:1], text, *self.grades.columns, NEGATIVES, *LOG_PROBS, *self.scores}
+        used = {*document[:1], *query[:1], text, self.split, *self.grades.columns, NEGATIVES, *LOG_PROBS, *self.scores}
         unused = [name for name in self.names if name not in used and not holds_passages(name)]
         said = [self.grades.sentence(), not_taken(unused)]
 
@@ -499,8 +523,11 @@ class _Columns:
         return list(filter(None, said))
 
 
-def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = None) -> Iterator[QueryRow]:
-    """The rows of a file, streamed; at the end what is said of them goes to ``notes``."""
+def file_rows(
+    source: Source, options: ImportOptions, notes: list[str] | None = None, split: str | None = None
+) -> Iterator[QueryRow]:
+    """The rows of a file, streamed; at the end what is said of them goes to ``notes``. ``split`` is the column that
+    names splits (auto: by its name), None where there are none to read."""
     given = {"id_field": options.document_field, "text_field": options.query_field, "encoding": options.encoding}
     read = ReadOptions.from_dict({**given, "header": options.header})
     reader = format_of(source, read)
@@ -514,7 +541,7 @@ def file_rows(source: Source, options: ImportOptions, notes: list[str] | None = 
 
     rows = itertools.chain.from_iterable(map(unfolded, given_rows))
     head = list(itertools.islice(rows, LOOKED_AT))
-    columns = _Columns([row.values for row in head if isinstance(row, Row)], options, reader.name)
+    columns = _Columns([row.values for row in head if isinstance(row, Row)], options, reader.name, split)
     for row in itertools.chain(head, rows):
         if isinstance(row, BadRow):
             yield QueryRow(row.line or 0, reason=f"{row.kind} ({row.reason})")
@@ -592,7 +619,8 @@ def _row(
         own = negatives or ((),) * len(queries)
         negatives = tuple((*held.negatives, *each) for each in own)
 
-    return dataclasses.replace(row, negatives=negatives, relevant=grade > 0)
+    split = str(record.get(columns.split) or "") if columns.split else ""
+    return dataclasses.replace(row, negatives=negatives, grade=grade, split=split)
 
 
 def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns) -> str:
@@ -639,8 +667,10 @@ def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Que
         yield QueryRow(number, NamedDocument(document_id), tuple(queries))
 
 
-def read_path(path: Path, options: ImportOptions, notes: list[str] | None = None) -> Iterator[QueryRow]:
-    """The rows of a file, streamed. InputError where it cannot be read at all."""
+def read_path(
+    path: Path, options: ImportOptions, notes: list[str] | None = None, split: str | None = None
+) -> Iterator[QueryRow]:
+    """The rows of a file, streamed; see ``file_rows``. InputError where it cannot be read at all."""
     source = Source.of_file(existing(path), path.name, Budget.of(path))
     if path.is_dir() or source.suffix not in SUFFIXES:
         raise InputError(
@@ -649,4 +679,4 @@ def read_path(path: Path, options: ImportOptions, notes: list[str] | None = None
             "datasets wrote, save the split to a file: .to_parquet(FILE).",
             file=path,
         )
-    return file_rows(source, options, notes)
+    return file_rows(source, options, notes, split)

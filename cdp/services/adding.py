@@ -28,7 +28,8 @@ from cdp.corpus.reading import REPEATED
 from cdp.corpus.storage import CorpusUpdate, delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.query_sets.given import TEST, TRAIN, AddOptions, Answers, GivenQueries, columns_of, divided, read_file
+from cdp.query_sets.given import TEST, TRAIN, AddOptions, Answers, GivenQueries, check_file, divided, read_file
+from cdp.query_sets.imports import finder_of
 from cdp.services import access, corpora, projects, queries
 
 # Folders below the given one in which a BEIR layout is looked for.
@@ -183,7 +184,7 @@ def add(
         options = _completed(options, reading, source, queries_file)
         reading = (options.replace(query_field=None, grade_field=None) if queries_file else options).reading(reading)
         if queries_file:
-            columns_of(queries_file, options, reading.encoding)  # before anything is stored
+            check_file(queries_file, options, reading.encoding)  # before anything is stored
 
     imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
     with imported as (corpus, existed, written, growth):
@@ -198,8 +199,7 @@ def add(
                 judged = GivenQueries()
 
                 if queries_file:
-                    known = {document.id for document in iter_documents(workspace, corpus.id)}
-                    judged = read_file(queries_file, known, options, reading.encoding)
+                    judged = read_file(queries_file, finder_of(workspace, corpus.id), options, reading.encoding)
                     taken.stated += judged.notes
                 elif options.with_queries:
                     for document, texts in written.items():

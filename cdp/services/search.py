@@ -6,7 +6,7 @@ The dashboard loads neither torch nor indexes. A search process does (``cdp.serv
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +31,8 @@ MAX_RETRIEVERS = 3  # side by side
 
 @dataclass(frozen=True)
 class Hit:
-    """A retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query."""
+    """A retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query,
+    ``shares`` how much of the score each is, where late interaction matched them."""
 
     rank: int
     id: str
@@ -39,6 +40,7 @@ class Hit:
     text: str
     score: float
     words: tuple[str, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
     # Of a passage: its file, and its pages in words, empty where the format has none.
     file: str = ""
     pages: str = ""

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -189,20 +189,27 @@ class TokenIndex:
             embedded = embed(self.encoder.model, [query], self.encoder.encoding("query", "fp32"))
         return embedded.parts[0]
 
-    def matching_words(self, query: str, number: int, content: str, language: str) -> list[str] | None:
-        """Return the words of a document whose tokens the query's content words matched best, in lower case; None where
-        tokens cannot be told from the text, as with a list of skipped ones."""
+    def matching_words(self, query: str, number: int, content: str, language: str) -> dict[str, float] | None:
+        """Return the words of a document, in lower case, whose tokens the query's content words matched best, each with
+        the share of the score that these matches are; None where tokens cannot be told from the text, as with a list of
+        skipped ones."""
         of_query, of_document = self._spans("query", query), self._spans("document", content)
         vectors, tokens = self.vectors_of(query), self.tokens.of(number, number + 1)
         if len(of_query) != len(vectors) or len(of_document) != len(tokens):
             return None
 
         wanted = content_words(query, language)
-        positions, _ = matches(vectors, tokens)
-        pairs = zip(of_query, positions.tolist(), strict=True)
-        found = (of_document[at] for word, at in pairs if word and word.lower() in wanted)
-        # A letter alone, as in "it's", would be marked wherever it stands.
-        return sorted({word.lower() for word in found if len(word) > 1 or (word and not word.isascii())})
+        positions, similarities = matches(vectors, tokens)
+        score = float(similarities.sum()) or 1.0
+        shares: dict[str, float] = defaultdict(float)
+
+        for asked, at, similarity in zip(of_query, positions.tolist(), similarities.tolist(), strict=True):
+            word = of_document[at].lower()
+            # A letter alone, as in "it's", would be marked wherever it stands.
+            if asked.lower() in wanted and word and (len(word) > 1 or not word.isascii()):
+                shares[word] += similarity / score
+
+        return dict(sorted(shares.items()))
 
     def _spans(self, role: str, text: str) -> list[str]:
         """The word of ``text`` that each token is of, "" for those of the prompt and special ones."""
@@ -371,22 +378,18 @@ class SearchEngine:
         self.cache = Cache(limit)
 
     def search(self, retriever: str, corpus: str, query: str, k: int) -> dict[str, Any]:
-        """Return the ``k`` best documents as ``hits`` (id, title, text, score, matching words), the retriever's
-        ``title``, and the ``seconds`` of searching. Raises CdpError."""
+        """Return the ``k`` best documents as ``hits`` (id, title, text, score, matching words and, of late interaction,
+        their shares of the score), the retriever's ``title``, and the ``seconds`` of searching. Raises CdpError."""
         opened = self.open(retriever, corpus)
         began = time.perf_counter()
         scores, numbers = opened.index.rank([query], k)[0]
         seconds = time.perf_counter() - began
         documents = opened.documents.take(numbers)
-        hits = [
-            {
-                **asdict(document),
-                "text": document.text[:SHOWN_CHARACTERS],
-                "score": score,
-                "words": _words(opened, query, number, document.content),
-            }
-            for number, document, score in zip(numbers, documents, scores, strict=True)
-        ]
+        hits = []
+        for number, document, score in zip(numbers, documents, scores, strict=True):
+            words, shares = _words(opened, query, number, document.content)
+            hit = {**asdict(document), "text": document.text[:SHOWN_CHARACTERS], "score": score}
+            hits.append({**hit, "words": words, "shares": shares})
 
         return {"title": opened.title, "hits": hits, "seconds": seconds}
 
@@ -554,15 +557,16 @@ def _state(resolved: ResolvedRetriever) -> Hashable:
     return (str(folder), *((e.name, e.stat().st_mtime_ns, e.stat().st_size) for e in files))
 
 
-def _words(opened: Opened, query: str, number: int, content: str) -> list[str]:
-    """Return the words of a retrieved document to mark: those that late interaction matched, else equal ones."""
+def _words(opened: Opened, query: str, number: int, content: str) -> tuple[list[str], dict[str, float]]:
+    """Return the words of a retrieved document to mark: those that late interaction matched, with their shares of the
+    score; else equal ones, without."""
     language = opened.corpus.counted_language
     index = opened.index.tokens if isinstance(opened.index, CandidateIndex) else opened.index
     if isinstance(index, TokenIndex):
         matched = index.matching_words(query, number, content, language)
         if matched is not None:
-            return matched
-    return matching_words(query, content, language)
+            return list(matched), matched
+    return matching_words(query, content, language), {}
 
 
 def matching_words(query: str, text: str, language: str) -> list[str]:

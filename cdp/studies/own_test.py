@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
 from cdp.studies.estimate import StudyPlan, only, sum_if_known
-from cdp.studies.plan import alike
+from cdp.studies.plan import alike, coincide
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
@@ -48,6 +49,9 @@ TO_JUDGE = "judged"
 
 # The stages from documents to the answer, each with what it was promised to take in its job's inputs.
 JUDGING, WRITING, TESTING, CLOSING = "judging", "writing queries", "testing", "judging what is new"
+
+# Documents whose template queries tell, before a test, whether those of the two methods differ.
+TRIED = 50
 
 # Of larger benchmarks a sample judges: every training of a test encodes all of its texts.
 MAX_DOCUMENTS = 2_000
@@ -403,7 +407,10 @@ def plan_test(
 
     if study.choose:
         study_plan = only(study_plan, _allowed(study_plan, config.minutes))
-    if same := alike(workspace, study_plan.sources, max(study.per_doc)):
+    same = alike(workspace, study_plan.sources, max(study.per_doc))
+    if not same and len(study_plan.generations) > 1 and config.endpoint.generator == TEMPLATE:
+        same = _alike_by_templates(workspace, manifest, max(study.per_doc))
+    if same:
         raise ConfigError(same, hint="Have an LLM write them (generator openai), or import sets that differ.")
 
     study = study_plan.config
@@ -426,6 +433,17 @@ def plan_test(
         problem=_problem(config, study_plan.seconds, cost, "queries and vectors" if sent else "queries"),
         fitting=_fitting(config, study_plan, cost, documents),
     )
+
+
+def _alike_by_templates(workspace: Workspace, manifest: CorpusManifest, per_doc: int) -> str:
+    """Return why the queries that templates would write cannot be compared, by some documents; empty where they can."""
+    generator = TemplateGenerator(SEED)
+    written: dict[str, dict[str, frozenset[str]]] = {"diverse": {}, "paraphrase": {}}
+    for document in islice(iter_documents(workspace, manifest.id), TRIED):
+        for method, queries in written.items():
+            queries[document.id] = frozenset(map(str.casefold, generator.queries(document, method, per_doc)))
+
+    return coincide(written["diverse"], written["paraphrase"])
 
 
 def _of_generator(config: TrialConfig, study_plan: StudyPlan) -> Iterator[str]:

@@ -416,16 +416,23 @@ def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) ->
             kept[source.kind][source.corpus] = _first_queries(workspace, source.query_set, per_doc)
 
     for corpus, diverse in kept["diverse"].items():
-        paraphrase = kept["paraphrase"].get(corpus, {})
-        both = [document for document in diverse if paraphrase.get(document)]
-        same = sum(diverse[document] == paraphrase[document] for document in both)
-        if same > MAX_ALIKE * len(both):
-            return (
-                f"Of {len(both):,} documents {same:,} have the same queries in both sets, diverse and paraphrase: a "
-                "test of one against the other would show nothing."
-            )
+        if why := coincide(diverse, kept["paraphrase"].get(corpus, {})):
+            return why
 
     return ""
+
+
+def coincide(diverse: Mapping[str, frozenset[str]], paraphrase: Mapping[str, frozenset[str]]) -> str:
+    """The same of two sets, each {document: its queries, without regard to case}."""
+    both = [document for document in diverse if paraphrase.get(document)]
+    same = sum(diverse[document] == paraphrase[document] for document in both)
+    if same <= MAX_ALIKE * len(both):
+        return ""
+
+    return (
+        f"Of {len(both):,} documents {same:,} have the same queries in both sets, diverse and paraphrase: a test of "
+        "one against the other would show nothing."
+    )
 
 
 def _first_queries(workspace: Workspace, query_set: str, per_doc: int) -> dict[str, frozenset[str]]:

@@ -112,7 +112,10 @@ def _answer(workspace: Workspace, corpus: str, answer: SearchAnswer) -> None:
     if answer.problem is not None:
         _problem(workspace, corpus, answer)
         return
-    st.caption(f"{1000 * answer.seconds:.0f} ms")
+    facts = [f"{1000 * answer.seconds:.0f} ms"]
+    if any(hit.shares for hit in answer.hits):
+        facts.append("The stronger a word is marked, the larger its share of the score.")
+    st.caption(text.SEPARATOR.join(facts))
     if not answer.hits:
         st.markdown("No document shares a word with the query.")
     for hit in answer.hits:
@@ -125,7 +128,7 @@ def _hit(hit: Hit, corpus: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{hit.rank}**", width="content")
         frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
-    st.html(f"<p class='snippet' dir='auto'>{html_marked(text.snippet(hit.text, hit.words))}</p>")
+    st.html(f"<p class='snippet' dir='auto'>{html_marked(text.snippet(hit.text, hit.words), hit.shares)}</p>")
 
     facts = [f"score {hit.score:.3f}"]
     if hit.file:

@@ -199,6 +199,8 @@ IDLE = """
 
 # What a click does comes to be sent: React handles it within a frame or two.
 SETTLE_MS = 50
+# How long a page may take to come. What is looked at is what it shows: on a machine with other work, 30 s were too few.
+LOAD_MS = 120_000
 # Playwright would ask at each frame, and have the browser draw all of them.
 POLL_MS = 50
 
@@ -223,18 +225,18 @@ class Looker:
 
     def open(self, path: str = "") -> Looker:
         self.page.goto(f"{self.base}/{path}")
-        self.page.wait_for_selector("h1", timeout=60_000)
+        self.page.wait_for_selector("h1", timeout=LOAD_MS)
         return self.idle()
 
     def idle(self) -> Looker:
         """Wait until the script has run and what it drew is there."""
         self.page.wait_for_timeout(SETTLE_MS)
-        self.page.wait_for_function(IDLE, timeout=60_000, polling=POLL_MS)
+        self.page.wait_for_function(IDLE, timeout=LOAD_MS, polling=POLL_MS)
         return self
 
     def drawn(self) -> Looker:
         """Wait until what the script sent is on screen."""
-        self.page.wait_for_function(DRAWN, timeout=60_000, polling=POLL_MS)
+        self.page.wait_for_function(DRAWN, timeout=LOAD_MS, polling=POLL_MS)
         self.page.evaluate(TWO_FRAMES)
         return self
 
@@ -310,6 +312,7 @@ class Looker:
 def new_profile(browser: Browser) -> BrowserContext:
     profile = browser.new_context(reduced_motion="reduce")
     profile.add_init_script(OBSERVE)
+    profile.set_default_navigation_timeout(LOAD_MS)
     return profile
 
 

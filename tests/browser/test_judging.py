@@ -135,7 +135,7 @@ def test_from_files_and_a_log_to_a_corrected_answer(
         ended(tab, workspace, "study")
         # All labels are of reported queries; trainings found documents that nobody graded.
         tab.see("Judged by a model, 10 queries in part by people").see("queries judged by test-model")
-        tab.see("have no judgment and count 0").shot("24-answer")
+        tab.see("of the first ten documents have no judgment").shot("24-answer")
 
         tab.press("Judge the missing documents")
         tab.page.get_by_test_id("stPopoverBody").get_by_label("API key", exact=True).fill(KEY)

@@ -20,7 +20,7 @@ from cdp.base.workspace import Workspace
 from cdp.results.board import list_evaluations
 from cdp.services import benchmarks, corpora, jobs, projects, queries
 from cdp.ui.shell.frame import PAGES
-from tests.browser.conftest import Looker, Server
+from tests.browser.conftest import LOAD_MS, Looker, Server
 from tests.pages.support import evaluated, trained
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -133,7 +133,7 @@ class Walk:
 
     def settle(self) -> None:
         """Wait for the page; what is chosen can make it run once more."""
-        self.tab.page.wait_for_selector("h1", timeout=60_000)
+        self.tab.page.wait_for_selector("h1", timeout=LOAD_MS)
         for _ in range(2):
             self.tab.idle()
             self.tab.page.wait_for_timeout(150)

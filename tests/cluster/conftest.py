@@ -15,8 +15,6 @@ import pytest
 
 from tests.support import REPOSITORY
 
-"""What the workers of Ray Train are called."""
-
 # How often the cluster is started: Ray gives a node 30 seconds to come up, however busy the machine is.
 STARTS = 3
 

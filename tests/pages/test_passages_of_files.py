@@ -80,10 +80,10 @@ def test_a_finished_evaluation_shows_what_the_terminal_does(
     assert not at.exception
     table = next(d.value for d in at.dataframe if "Result" in d.value.columns)
     shown = dict(zip(table["Result"], table["Value"], strict=True))
-    assert (shown["NDCG@10 per file (%)"], shown["Judged per"]) == ("70.0000", "passage")
+    assert (shown["NDCG@10 per file (%)"], shown["Judged per"]) == ("70.00", "passage")
     assert {"NDCG@10 (%)", "MRR@10 (%)", "MAP@100 (%)"} <= shown.keys()
-    assert "ndcg@10_of_files: 70.0000" in out
-    assert "judged_per: passage" in out
+    assert "NDCG@10 per file (%): 70.00" in out
+    assert "judged per: passage" in out
     assert board.PER_PASSAGE in out
     assert board.PER_PASSAGE in plain(at)
     assert jobs.outcome(judged, "evaluation-3-whole")["judged_per"] == "document"

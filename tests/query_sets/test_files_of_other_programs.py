@@ -127,6 +127,20 @@ def test_each_query_comes_with_its_document(
     assert "teacher" not in done.query_set.parameters
 
 
+@pytest.mark.parametrize("name", [*ROWS, *WITHOUT_NEGATIVES])
+def test_a_project_takes_the_same_files_as_queries(
+    workspace: Workspace, corpus: str, tmp_path: Path, name: str
+) -> None:
+    write_jsonl(tmp_path / "theirs.jsonl", ROWS.get(name) or WITHOUT_NEGATIVES[name])
+    added = adding.add(workspace, tmp_path / "documents.jsonl", tmp_path / "theirs.jsonl", name="numbered")
+    assert added.corpus.id == corpus
+    (training,) = added.query_sets
+    found = query_sets.read_queries(workspace, training.id)
+    assert {query: line.document_id for line in found for query in line.queries} == dict(zip(QUERIES, IDS, strict=True))
+    left = {"hard negatives, which queries import takes": N} if name in ROWS else {}
+    assert added.left_out == left
+
+
 @pytest.mark.parametrize("column", ["label", "scores"])
 def test_scores_beside_negatives_are_a_teachers(workspace: Workspace, corpus: str, tmp_path: Path, column: str) -> None:
     rows = _rows(
@@ -212,7 +226,7 @@ def test_the_ids_of_queries_are_not_taken_for_those_of_documents(
     with pytest.raises(InputError) as refused:
         _imported(workspace, corpus, path)
     assert "projects add reads a BEIR folder" in str(refused.value.hint)
-    with pytest.raises(InputError, match="hold their documents' ids"):
+    with pytest.raises(InputError, match="No row of queries can be taken: there is no document id"):
         adding.add(workspace, tmp_path / "documents.jsonl", path)
 
     # Nothing in the file tells which ids these are.

@@ -216,16 +216,16 @@ def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace
     assert {split: len(judged(workspace, added, split)) for split in ("dev", "test")} == {"dev": 10, "test": 10}
     assert added.left_out == {
         "queries for a document that is not here": 1,
-        "rows without a query": 1,
-        "judgments without a grade": 1,
+        "queries without a text": 1,
+        "rows of queries not taken (no grade in grade)": 1,
         "training queries that the benchmark asks too": 1,
     }
-    with pytest.raises(InputError, match="No column of queries is called 'frage'"):
+    with pytest.raises(InputError, match=r"there is no query, a text or a list of texts\. Field frage"):
         adding.add(workspace, documents, asked, options=AddOptions.from_dict({"query_field": "frage"}))
     unnamed = table(tmp_path / "unnamed.csv", ["question", "answered by"], [("where did ship 1 sail?", 1)])
-    with pytest.raises(InputError, match="No column is known by its name to hold their documents' ids") as refused:
+    with pytest.raises(InputError, match="there is no document id") as refused:
         adding.add(workspace, documents, unnamed)
-    assert refused.value.hint == "Choose the column with their documents' ids among question, answered by."
+    assert refused.value.hint == "Choose its field among question, answered by."
 
 
 def test_documents_alone_say_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:

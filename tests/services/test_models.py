@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.evaluation.card import FOLDER, NO_SCORES
+from cdp.evaluation.card import FOLDER, NO_SCORES, licence_in
 from cdp.retrievers import load, model_hash, resolve, spelling
 from cdp.training.plan import INCOMPLETE
 from tests.cli.support import answer, refusal, run
@@ -172,6 +172,32 @@ def test_a_model_is_listed_with_the_licence_on_its_card(workspace: Workspace) ->
     (listed,) = answer("models", "list")
     assert (listed["id"], listed["licence"], listed["faults"]) == ("t4", "cc-by-4.0", [])
     assert "model.safetensors" in run("models", "show", "t4").stdout
+
+
+@pytest.mark.parametrize(
+    ("metadata", "licence"),
+    [
+        ("license: mit", "mit"),
+        ("license: [mit, gpl-3.0]", "mit, gpl-3.0"),
+        ("tags: 3\nlicense: mit", "mit"),
+        ("1: x\nself: y\nlicense: mit", "mit"),
+        ("date: 2024-02-30\nlicense: mit", "mit"),
+        ("license:", ""),
+        ("- license", ""),
+        ("license: " + 3000 * "[", ""),
+        ("license: [", ""),
+    ],
+)
+def test_a_card_that_was_edited_costs_no_more_than_its_licence(metadata: str, licence: str, tmp_path: Path) -> None:
+    card = tmp_path / "README.md"
+    card.write_text(f"---\n{metadata}\n---\n\n# A model\n\n---\n", encoding="utf-8")
+    assert licence_in(card) == licence
+
+
+@pytest.mark.parametrize("text", ["", "# A model", "---\nlicense: mit"])
+def test_a_card_without_metadata_has_no_licence(text: str, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    assert licence_in(tmp_path / "README.md") == ""
 
 
 @pytest.mark.parametrize("make", [tiny_multi_vector, partial(tiny_multi_vector, dim=8), tiny_sparse])

@@ -39,6 +39,7 @@ READING = {
         "curve",
         "failed",
         "follow",
+        "in_words",
         "latest",
         "log",
         "missing_secrets",

@@ -36,7 +36,9 @@ def documents(n: int) -> list[dict[str, str]]:
             "_id": f"d{i}",
             "title": f"The {WORDS[i % 12]} {WORDS[i // 12 % 12]}",
             "text": f"The {WORDS[i % 12]} of the {WORDS[i // 12 % 12]} was found in {1700 + i} by the crew of the "
-            f"{WORDS[(i + 5) % 12]}. It was kept in the hall of the {WORDS[(i + 3) % 12]} because the winter was long.",
+            f"{WORDS[(i + 5) % 12]}. It was kept in the hall of the {WORDS[(i + 3) % 12]} because the winter was long. "
+            f"The hall of the {WORDS[(i + 3) % 12]} burned down in {1800 + i}. "
+            f"The {WORDS[i % 12]} is shown in the museum of the {WORDS[(i + 7) % 12]} today.",
         }
         for i in range(n)
     ]
@@ -119,11 +121,12 @@ def test_the_price_stands_first_and_a_test_over_the_budget_is_not_started(worksp
 
 def test_a_retriever_that_does_not_know_the_language_is_said_to(workspace: Workspace, tmp_path: Path) -> None:
     source = tmp_path / "ru.jsonl"
-    texts = (f"Маяк номер {i} построен в {1800 + i} году и стоит на северном берегу моря." for i in range(40))
-    lines = (json.dumps({"_id": str(i), "text": text}) + "\n" for i, text in enumerate(texts))
+    texts = (f"Маяк номер {i} построен в {1800 + i} году и стоит на северном берегу моря." for i in range(60))
+    lines = (json.dumps({"_id": f"d{i}", "text": text}) + "\n" for i, text in enumerate(texts))
     source.write_text("".join(lines), encoding="utf-8")
     with read_documents(source) as result:
         russian = store(result, "маяки", workspace)
+    two_sets(workspace, russian)
     first = trial.plan(workspace, TrialConfig(corpus=russian.id)).notes[0]
     assert "English text alone and these documents are Russian" in first
     english = corpus(workspace, tmp_path)

@@ -8,7 +8,7 @@ import pytest
 
 from cdp.base.config import ServingConfig
 from cdp.base.errors import CdpError, ConfigError
-from cdp.base.text import silent
+from cdp.base.text import silent, snippet
 from cdp.base.workspace import Workspace
 from cdp.corpus import read_documents, store
 from cdp.metrics.scorers import load_encoder
@@ -17,6 +17,7 @@ from cdp.services import search
 from cdp.serving.engine import SearchEngine
 from cdp.serving.public import Serving
 from cdp.training.mining import Miner
+from cdp.ui.shell.tables import html_marked
 from tests.support_models import tiny_sparse
 
 pytestmark = pytest.mark.slow
@@ -46,6 +47,20 @@ def test_the_words_that_matched_are_marked_though_they_are_others(searched: tupl
     assert {"vessel", "ocean"} <= set(best["words"])
     assert "storm" not in best["words"]
     assert engine.search("minilm-multi", corpus, "a ship on the sea", 3)["hits"][0]["words"] == best["words"]
+
+
+def test_a_match_is_marked_by_its_share_of_the_score(searched: tuple[SearchEngine, str]) -> None:
+    engine, corpus = searched
+    query = "a vessel that eats bread"
+    hits = {hit["id"]: hit for hit in engine.search("minilm-multi", corpus, query, 3)["hits"]}
+    shares = hits["first.txt"]["shares"]
+    assert sorted(shares) == hits["first.txt"]["words"]
+    assert max(shares, key=shares.__getitem__) == "vessel"
+    assert 0 < sum(shares.values()) < 1, "special tokens and words of no content have the rest"
+    assert min(shares.values()) < shares["vessel"] / 2
+    shown = html_marked(snippet(TEXTS["first"], list(shares)), shares)
+    assert "<mark style='--share: 1.00'>vessel</mark>" in shown
+    assert engine.search("bm25", corpus, query, 3)["hits"][0]["shares"] == {}
 
 
 def test_late_interaction_orders_the_candidates_of_another(searched: tuple[SearchEngine, str]) -> None:

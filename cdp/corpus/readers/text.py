@@ -6,6 +6,7 @@ import itertools
 import re
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
@@ -23,6 +24,7 @@ LINES_COUNTED = 500
 _CELL_END = re.compile(r"(?<!\\)\|")
 _DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 LONGEST_TITLE = 1_000
+NO_TITLE = ("~", "null", "Null", "NULL")
 
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -167,11 +169,13 @@ def _declared_title(lines: list[str]) -> str:
         return ""
     import yaml
 
-    try:
-        title = yaml.safe_load(entry)["title"]
-    except (yaml.YAMLError, RecursionError):  # a colon in it without quotation marks, as many write
-        title = entry.removeprefix("title:")
-    return " ".join(str(title).split()) if isinstance(title, str | int | float) else ""
+    title = entry.removeprefix("title:")  # with a colon in it and no quotation marks, or no space before it
+    with suppress(yaml.YAMLError, RecursionError):
+        # Texts only: as values, 2024-01-01 would be a date, 2024-02-30 an error and 1:30 the number 90.
+        declared = yaml.BaseLoader(entry).get_single_data()
+        title = declared.get("title", title) if isinstance(declared, dict) else title
+
+    return " ".join(title.split()) if isinstance(title, str) and title not in NO_TITLE else ""
 
 
 def heading_of(line: str) -> tuple[int, str] | None:
