@@ -95,7 +95,7 @@ class JobSpec:
     sequence: int = 0
     module: str
     launcher: str = "python"
-    device: DeviceRequest = field(default_factory=DeviceRequest.cpu)
+    device: DeviceRequest = field(default_factory=DeviceRequest)
     config: dict[str, Any]
     inputs: dict[str, Any] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
