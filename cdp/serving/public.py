@@ -264,7 +264,9 @@ class Serving:
 
     def __init__(self, workspace: Workspace, config: ServingConfig, token: str) -> None:
         token = check_token(config, token)
-        if not config.corpus and _searches_only(workspace, config.retriever):
+        # BM25, and the kinds that give a text more or other than one vector.
+        lexical = bm25.language_in(config.retriever) is not None
+        if not config.corpus and (lexical or resolve(config.retriever, workspace).kind != DENSE):
             raise ConfigError(
                 f"{config.retriever} searches, and gives no embeddings: a text has no single vector there.",
                 hint="Name a corpus: --corpus ID.",
@@ -311,11 +313,6 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
     loaded = Loaded(encoder, opened)
     loaded.embed(["a"], QUERY)  # the first call is slow
     return name, loaded
-
-
-def _searches_only(workspace: Workspace, retriever: str) -> bool:
-    """Whether a retriever gives no embeddings: BM25, and the kinds that give a text more or other than one vector."""
-    return bm25.language_in(retriever) is not None or resolve(retriever, workspace).kind != DENSE
 
 
 def check_token(config: ServingConfig, token: str) -> str:

@@ -57,7 +57,8 @@ def page(workspace: Workspace) -> None:
         frame.link("launch", "Or evaluate an existing retriever", tab="evaluation")
         return
 
-    arrived = _arrived(rows, st.query_params.get("run", ""))
+    linked = st.query_params.get("run", "")
+    arrived = next((row.retriever_id for row in rows if linked in row.runs), "")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = _place(rows, arrived)
         here = [row for row in rows if row.place == place]
@@ -94,14 +95,6 @@ def page(workspace: Workspace) -> None:
     _tested(on_place, shown)
     _details(workspace, on_place, comparison, arrived)
     frame.link("decide", "Test it with several seeds", icon=":material/experiment:", test="1")
-
-
-def _arrived(rows: Sequence[ResultRow], run: str) -> str:
-    """The retriever whose run the link names; empty if it names none."""
-    for row in rows:
-        if run in row.runs:
-            return row.retriever_id
-    return ""
 
 
 def _place(rows: Sequence[ResultRow], arrived: str) -> str:

@@ -20,7 +20,6 @@ from cdp.ui.shell.tables import count, cut, md
 
 FILE, SET, MODEL, BEFORE = "Query log", "Query set", "A model writes them", "Given before"
 TYPES = ("txt", "csv", "tsv", "jsonl")
-SHOWN = 5
 
 
 def page(workspace: Workspace) -> None:

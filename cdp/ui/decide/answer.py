@@ -170,7 +170,8 @@ def choose_sizes(kind: type[TrialConfig], key: str, *, costs: bool) -> dict[str,
 def _costs(planned: Trial) -> None:
     frame.remarks(filter(None, [planned.judged.splits.shared_note]), "warning")
 
-    plan = planned.plan
+    plan, judged = planned.plan, planned.judged
+    by = judged.judge or JUDGES.get(judged.kind) or judged.splits.of or judged.benchmark
     requests = ("LLM requests", f"{plan.requests:,}") if plan.requests else None
     tables.figures(
         ("Time", f"about {duration(plan.seconds)}"),
@@ -183,17 +184,12 @@ def _costs(planned: Trial) -> None:
             f"Of {planned.trained}. {planned.config.numbers.capitalize()} diverse queries and paraphrases per "
             f"{planned.unit}, {count(planned.config.seeds, 'seed')}: on the same documents, and on as many pairs.",
         ),
-        ("Judged by", md(_judges(planned.judged), 40)),
+        ("Judged by", md(by, 40)),
     )
 
     if not plan.measured:
         frame.remarks(["The time is a guess until something was trained on this machine."])
     frame.remarks(planned.notes)
-
-
-def _judges(judged: own_test.JudgedBy) -> str:
-    """``test-model``, ``human queries``, or the benchmark that people judged."""
-    return judged.judge or JUDGES.get(judged.kind) or judged.splits.of or judged.benchmark
 
 
 def _choice(planned: Trial) -> TrialConfig:
