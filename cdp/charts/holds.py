@@ -25,6 +25,7 @@ from cdp.principle.evidence import DIVERSE, EQUAL_PAIRS
 from cdp.results import numbers as of
 from cdp.results.arms import AXES, FigureData
 from cdp.results.numbers import Numbers
+from cdp.studies.report import StudyReport
 
 PER_ROW, PANEL_HEIGHT = 2, 260
 
@@ -75,6 +76,7 @@ def lines(
     panels: dict[str, Numbers] = {}
     for row in numbers:
         panels.setdefault(str(row.get(panel, "")), []).append(row)
+    panels = panels or {"": []}
 
     columns = min(PER_ROW, len(panels))
     deep = -(-len(panels) // columns)
@@ -316,6 +318,30 @@ def diverse_against_paraphrase(numbers: Numbers) -> go.Figure:
             details.append(EQUAL_PAIRS)
         shown.append({**row, "arm": condition_name(row["retriever"], DIVERSE, row["per_doc"], *details)})
     return matrix(shown, signed_values=True)
+
+
+def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.Figure:
+    """A study's NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds; a
+    dashed line, with its name, for each way without a training."""
+    kinds = {source.label: source.kind for source in report.sources}
+    measured = [row for row in report.rows if benchmark in row.scores]
+    numbers = []
+    for row in sorted(measured, key=lambda row: row.cell.per_doc):
+        if row.cell.per_doc:
+            way = row.cell._replace(per_doc=0, rate=None)
+            numbers.append({
+                "way": way.name, "method": kinds.get(way.source, ""), "per_doc": str(row.cell.per_doc),
+                "ndcg": row.scores[benchmark], "sd": row.spread.get(benchmark), "pairs": row.pairs,
+                "seeds": row.n_seeds,
+            })  # fmt: skip
+
+    chart = lines(numbers, x="per_doc", y="ndcg", line=("way",), titles=(f"queries per {unit} (Q/Doc)", NDCG))
+    for row in measured:
+        if not row.cell.per_doc:
+            name = {"text": plain(row.name, 40), "font": {"color": MUTED}}
+            chart.add_hline(y=row.scores[benchmark], line={"color": MUTED, "dash": "dash", "width": 1}, annotation=name)
+
+    return chart.update_xaxes(type="category")
 
 
 def learning_rates(numbers: Numbers) -> go.Figure:
