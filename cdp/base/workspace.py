@@ -16,6 +16,7 @@ import secrets
 import stat
 import threading
 import time
+import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -35,6 +36,12 @@ INSTALLED = (CODE / "cdp" / "shipped").is_dir()
 # The folder of `app.py`, `pages/` and `data/`.
 REPOSITORY = CODE / "cdp" / "shipped" if INSTALLED else CODE
 SHIPPED_DATA = REPOSITORY / "data"
+
+
+def shipped_table(name: str) -> dict[str, Any]:
+    """Return ``data/<name>.toml``."""
+    return tomllib.loads((SHIPPED_DATA / f"{name}.toml").read_text("utf-8"))
+
 
 FORMAT, FORMAT_FILE = 1, "workspace.json"
 _NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)

@@ -18,15 +18,6 @@ from cdp.benchmarks.library import (
 )
 
 __all__ = [
-    "Benchmark",
-    "BenchmarkInfo",
-    "add_benchmark",
-    "choose_split",
-    "describe",
-    "judged_on",
-    "list_benchmarks",
-    "list_splits",
-    "load_benchmark",
-    "remove_benchmark",
-    "resolve_benchmark",
-]
+    "Benchmark", "BenchmarkInfo", "add_benchmark", "choose_split", "describe", "judged_on", "list_benchmarks",
+    "list_splits", "load_benchmark", "remove_benchmark", "resolve_benchmark",
+]  # fmt: skip

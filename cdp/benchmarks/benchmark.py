@@ -16,13 +16,12 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 
-from cdp.base.errors import InputError
+from cdp.base.errors import InputError, some
 from cdp.base.text import counted, silent, typed_path
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of_qrels, iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.manifests import Manifest
 from cdp.corpus import guess_language
-from cdp.corpus.checks import first_of
 
 UNKNOWN = "unknown"
 
@@ -195,7 +194,7 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] = silent, *, 
     read = {path.name for path in qrels.values()}
     others = [path.name for path in (folder / "qrels").iterdir() if path.name not in read and path.name[0] != "."]
     if others:
-        warnings.append(f"Not read in qrels: {first_of(sorted(others), _NAMED)}. Splits are .tsv or .txt files.")
+        warnings.append(f"Not read in qrels: {some(sorted(others), _NAMED)}. Splits are .tsv or .txt files.")
 
     hash_of_ids, hash_of_texts, characters = hashlib.sha256(), hashlib.sha256(), 0
     for n, document in enumerate(iter_corpus(part(folder, "corpus"), warnings), 1):

@@ -16,7 +16,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from http.client import HTTPException
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -32,7 +31,7 @@ from cdp.benchmarks import library, manifests
 from cdp.benchmarks.beir_files import write_beir
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Manifest
-from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of, tables
+from cdp.benchmarks.schemas import SCHEMAS, Contents, Entry, Part, tables
 from cdp.corpus.checks import storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.extraction import reading_process
@@ -353,21 +352,8 @@ def _bar(received: Callable[[int], None] | None) -> type[Any]:
     return Bar
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A benchmark in the workspace; ``existed`` if it was stored before."""
-
-    info: BenchmarkInfo
-    existed: bool
-
-
-@dataclass(frozen=True)
-class Downloaded:
-    """Files by role, and the manifest's facts about their origin."""
-
-    files: Mapping[str, Sequence[Path]]
-    about: Mapping[str, Any]
-    schema: Schema
+# Files by role, and the manifest's facts about their origin.
+Downloaded = tuple[Mapping[str, Sequence[Path]], Mapping[str, Any]]
 
 
 def download_benchmark(
@@ -377,8 +363,8 @@ def download_benchmark(
     revision: str = "",
     folder: Path | None = None,
     progress: Progress = silent,
-) -> Stored:
-    """Store a benchmark of the registry under its name.
+) -> tuple[BenchmarkInfo, bool]:
+    """Store a benchmark of the registry under its name: (what it is, whether it was there already).
 
     From ``folder`` if one is given, else from the hub at the ``revision`` of its first repository. A benchmark that is
     there already from the same entry and revision is left as it is. Raises DownloadError without a network, InputError
@@ -398,9 +384,7 @@ def download_benchmark(
             with reading_process():  # one for all tables: to start it takes 0.15 s
                 info = _convert(entry, source, converted, target, workspace, progress)
         except OSError as error:
-            raise WorkspaceError(
-                f"The benchmark could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"
-            ) from error
+            raise WorkspaceError.refused(target, "written", error) from error
         finally:
             shutil.rmtree(converted, ignore_errors=True)
             with suppress(OSError):
@@ -408,16 +392,16 @@ def download_benchmark(
 
         shutil.rmtree(fetched, ignore_errors=True)
 
-    return Stored(info, False)
+    return info, False
 
 
-def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str) -> Stored:
+def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str) -> tuple[BenchmarkInfo, bool]:
     """Return the benchmark that has the name already, if it is what was asked for; else ConfigError."""
     manifest = manifests.read(target)
     commit = manifest.commits.get(entry.repos[0], "")
     same = not revision or manifest.source.get("asked") == revision or commit.startswith(revision)
     if manifest.entry == entry.name and manifest.subset is None and same:
-        return Stored(library.describe(target, workspace), True)
+        return library.describe(target, workspace), True
 
     other = repr(target.name)
     if commit:
@@ -429,8 +413,7 @@ def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str) -
 def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> Downloaded:
     """Fetch an entry's files into ``target``: at the ``revision`` of its first repository, the main branches of
     others."""
-    schema = schema_of(entry)
-    parts = schema.parts(entry)
+    parts = SCHEMAS.named(entry.schema).parts(entry)
     addresses = [part.url for part in parts if part.url]
     repositories: dict[str, tuple[str, dict[str, int]]] = {}
     try:
@@ -452,7 +435,7 @@ def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> 
     commits = {name: commit for name, (commit, _) in repositories.items()}
     about = {"kind": "hub", "commits": commits, "asked": revision or "main", "addresses": addresses}
 
-    return Downloaded(files, about, schema)
+    return files, about
 
 
 def _fetch(
@@ -500,9 +483,7 @@ def in_folder(entry: Entry, folder: Path) -> Downloaded:
             hint="Give the folder that the benchmark was downloaded to; a zip is taken by `benchmarks add`.",
         )
 
-    schema = schema_of(entry)
-
-    files, missing = _look(schema.parts(entry), folder)
+    files, missing = _look(SCHEMAS.named(entry.schema).parts(entry), folder)
     if missing:
         listed = "; ".join(f"no {part.role} ({part.wanted})" for part in missing)
         raise InputError(
@@ -510,7 +491,7 @@ def in_folder(entry: Entry, folder: Path) -> Downloaded:
             hint="Give the folder that holds the repositories " + " and ".join(entry.repos) + ".",
         )
 
-    return Downloaded(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
+    return files, {"kind": "folder", "folder": str(folder.resolve())}
 
 
 def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], list[Part]]:
@@ -548,21 +529,23 @@ def _convert(
     def written(n: int) -> None:
         progress("writing documents", n, max(entry.documents or 0, n))
 
-    counts = write_layout(converted, {entry.split: source.schema.read(entry, source.files)}, written)
+    found, about = source
+    contents = SCHEMAS.named(entry.schema).read(entry, found)
+    counts = write_layout(converted, {entry.split: contents}, written)
 
     def checked(n: int) -> None:
         progress("checking", n, counts["documents"])
 
     checked(0)
     files = []
-    for role, paths in source.files.items():
+    for role, paths in found.items():
         for path in paths:
             size = path.stat().st_size
             files.append({"role": role, "file": path.name, "bytes": size, "sha256": sha256_file(path)})
 
     manifest = manifests.of_entry(
         entry,
-        source=source.about,
+        source=about,
         files=tuple(files),
         counts=counts,
         allow_unknown=bool(counts["unknown_documents"] or counts["unknown_queries"]),

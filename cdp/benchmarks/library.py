@@ -9,13 +9,13 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cdp.base import permission
-from cdp.base.errors import InputError, NotFoundError, WorkspaceError
+from cdp.base.errors import InputError, NotFoundError, WorkspaceError, some
 from cdp.base.locks import staging
 from cdp.base.permission import Action
 from cdp.base.records import Document
@@ -33,7 +33,6 @@ from cdp.base.workspace import (
 from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.beir_files import SplitJudgments, write_beir
 from cdp.benchmarks.benchmark import load_benchmark, part, pick_split, qrels_files, read_parts, split_of
-from cdp.corpus.checks import first_of
 from cdp.corpus.folders import hidden
 from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 
@@ -328,13 +327,21 @@ def _copy(folder: Path, target: Path) -> None:
         shutil.copyfile(path, target / "qrels" / path.name)
 
 
-def export_beir(folder: Path, target: Path) -> None:
-    """Copy a benchmark to a new folder in BEIR layout, with its manifest. InputError if the folder is there."""
+@contextlib.contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Yield a place for a folder, which takes its name at the end. InputError if one of that name is there."""
     if target.exists():
         raise InputError(f"{target} is there already.", hint="Name a new folder.")
+
     with staging(target.parent) as incoming:
-        _copy(folder, incoming / "copy")
+        yield incoming / "copy"
         os.rename(incoming / "copy", target)
+
+
+def export_beir(folder: Path, target: Path) -> None:
+    """Copy a benchmark to a new folder in BEIR layout, with its manifest. InputError if the folder is there."""
+    with new_folder(target) as made:
+        _copy(folder, made)
 
 
 def export_trec(folder: Path, split: str, target: Path) -> int:
@@ -383,7 +390,7 @@ def check_single(source: Path, benchmarks: Sequence[str]) -> None:
     """Raise InputError where there are several ``benchmarks``: equal ids in two of them would be one document."""
     if len(benchmarks) > 1:
         raise InputError(
-            f"{source.name} holds {len(benchmarks)} benchmarks ({first_of(sorted(benchmarks), _NAMED)}).",
+            f"{source.name} holds {len(benchmarks)} benchmarks ({some(sorted(benchmarks), _NAMED)}).",
             hint="Add each by itself, as a folder with corpus, queries and qrels.",
         )
 

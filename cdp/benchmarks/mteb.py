@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
-from cdp.base.locks import staging
 from cdp.benchmarks.beir_files import iter_corpus, json_line, write_beir
-from cdp.benchmarks.benchmark import Benchmark, Parts, part, read_parts, split_of
+from cdp.benchmarks.benchmark import Benchmark, part, read_parts, split_of
+from cdp.benchmarks.library import new_folder
 
 # MTEB names a language by ISO 639-3 and its script (BCP 47).
 _LANGUAGES = dict(
@@ -70,9 +69,6 @@ def export_mteb(folder: Path, target: Path) -> list[str]:
     InputError if the folder is there, or a split's name is a pattern. Judgments stand in ``qrels/<split>.jsonl`` as
     well, which MTEB reads.
     """
-    if target.exists():
-        raise InputError(f"{target} is there already.", hint="Name a new folder.")
-
     parts = read_parts(folder)
     for split in parts.qrels:
         if re.search(r"[\[\]*?{}]", split):
@@ -83,21 +79,16 @@ def export_mteb(folder: Path, target: Path) -> list[str]:
     judged = {benchmark.split: benchmark.qrels for benchmark in splits}
     notes = _notes(splits)
 
-    with staging(target.parent) as incoming:
-        made = incoming / "task"
-        write_beir(made, iter_corpus(part(folder, "corpus")), _query_lines(parts), judged)
+    lines = ({"_id": query, "text": line.text} for query, line in parts.queries.items())
+    with new_folder(target) as made:
+        write_beir(made, iter_corpus(part(folder, "corpus")), lines, judged)
         for split, qrels in judged.items():
             with open(made / "qrels" / f"{split}.jsonl", "x", encoding="utf-8") as file:
                 file.writelines(map(json_line, _rows(qrels)))
 
         (made / "README.md").write_text(_card(list(judged), notes), encoding="utf-8")
         (made / "mteb_task.py").write_text(_task(splits, notes), encoding="utf-8")
-        os.rename(made, target)
     return notes
-
-
-def _query_lines(parts: Parts) -> Iterator[dict[str, str]]:
-    return ({"_id": query, "text": line.text} for query, line in parts.queries.items())
 
 
 def _rows(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[dict[str, Any]]:
@@ -109,18 +100,14 @@ def _rows(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[dict[str, Any]]:
 def _notes(splits: Sequence[Benchmark]) -> list[str]:
     """Return what makes MTEB's figures differ from those measured here."""
     notes = []
-    if any(_other_exclusions(benchmark) for benchmark in splits):
+    excluded = chain.from_iterable(benchmark.excluded.items() for benchmark in splits)
+    if any(documents != (query,) for query, documents in excluded):  # others than the document with the query's own id
         notes.append("MTEB does not leave out the documents that some queries exclude; scores may be lower there.")
     if any(benchmark.relevant_from > 1 for benchmark in splits):
         notes.append("MTEB counts every grade above 0 as relevant in MRR, MAP, recall and precision.")
     if splits[0].counted_language not in _LANGUAGES:
         notes.append(f"The task's language stands as English: correct {splits[0].language!r} in mteb_task.py.")
     return notes
-
-
-def _other_exclusions(benchmark: Benchmark) -> bool:
-    """Return True where queries exclude other documents than the one with their own id."""
-    return any(documents != (query,) for query, documents in benchmark.excluded.items())
 
 
 def _task(splits: Sequence[Benchmark], notes: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ Japanese and Korean are loaded when they are first used.
 from __future__ import annotations
 
 from cdp.base.statistics import bootstrap_interval
-from cdp.complexity.beside import lengths, rarity
 from cdp.complexity.content_words import (
     QUESTION_WORDS_KEPT,
     STANDARD,
@@ -17,7 +16,9 @@ from cdp.complexity.content_words import (
     count_content_words,
     cw_interval,
     cw_weights,
+    lengths,
     profile,
+    rarity,
     stopword_list,
     stopword_variants,
 )

@@ -7,7 +7,8 @@ tokenizers and lists of the six other languages give the CW ranges that the pape
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -43,11 +44,6 @@ def content_words(text: str, language: str = "en", *, stopwords: str = STANDARD)
     return next(_content_words([text], language, stopwords))
 
 
-def content_words_of(texts: Iterable[str], language: str = "en") -> list[set[str]]:
-    """The content words of each text. Errors as in ``content_words``."""
-    return list(_content_words(texts, language, STANDARD))
-
-
 def count_content_words(texts: Iterable[str], language: str = "en", *, stopwords: str = STANDARD) -> NDArray[np.int64]:
     """CW of each text: int64, shape (n_texts,). Arguments and errors as in ``content_words``."""
     if isinstance(texts, str):
@@ -67,19 +63,43 @@ def _content_words(texts: Iterable[str], language: str, stopwords: str) -> Itera
             yield {word for word in distinct if len(word) > 1}
 
 
+# Beside CW: the length of a query and the rarity of its words among the others. Whether a gain goes with content words
+# or with length alone is asked by weighting, or laying the axis, by these.
+def lengths(texts: Sequence[str], language: str = "en") -> NDArray[np.float64]:
+    """The number of words of each text in its language, stopwords and repetitions among them: shape (n_texts,)."""
+    counts: list[int] = []
+    for written_in, group in itertools.groupby(texts, partial(language_written, language)):
+        counts += map(len, language_of(written_in).words(group))
+    return np.array(counts, dtype=np.float64)
+
+
+def rarity(texts: Sequence[str], language: str = "en") -> NDArray[np.float64]:
+    """The mean of log2(n / n_w) over the content words w of each text, in bits: shape (n_texts,).
+
+    n_w of the n texts have w (inverse document frequency, Spärck Jones 1972). 0 for a text without content words. It
+    is a mean, so that longer queries have no more of it.
+    """
+    words = list(_content_words(texts, language, STANDARD))
+    having = Counter(itertools.chain.from_iterable(words))
+    bits = {word: np.log2(len(words) / n) for word, n in having.items()}
+
+    means = np.zeros(len(words))
+    for i, of_text in enumerate(words):
+        if of_text:
+            means[i] = np.mean([bits[word] for word in of_text])
+
+    return means
+
+
 def cw_weights(cw: ArrayLike, kappa: float = 100.0) -> NDArray[np.float64]:
     """w = min(CW, κ) / Σ min(CW, κ) · n over one batch: float64, shape (n,), mean 1.
 
     A batch without any content word gets equal weights. InputError for negative or non-finite CW, κ not
     above 0, or a sum too large for a number.
     """
-    values = np.asarray(cw, dtype=np.float64)
-    if values.ndim != 1:
-        raise InputError(f"CW must be one number per query, not an array of shape {values.shape}.")
+    values = _values(cw, least=0)
     if not kappa > 0:
         raise InputError(f"κ must be above 0, not {kappa}.")
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise InputError("CW must be finite and not negative.")
     capped = np.minimum(values, kappa)
     with np.errstate(over="ignore"):
         total = capped.sum()
@@ -217,9 +237,11 @@ def cw_interval(cw: ArrayLike, *, seed: int = 0) -> tuple[float, float]:
     return bootstrap_interval(_values(cw), seed=seed)
 
 
-def _values(cw: ArrayLike) -> NDArray[np.float64]:
+def _values(cw: ArrayLike, least: int = 1) -> NDArray[np.float64]:
     values = np.asarray(cw, dtype=np.float64)
-    if values.ndim != 1 or len(values) == 0:
+    if values.ndim != 1:
+        raise InputError(f"CW must be one number per query, not an array of shape {values.shape}.")
+    if len(values) < least:
         raise InputError("There are no queries to profile.")
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise InputError("CW must be finite and not negative.")

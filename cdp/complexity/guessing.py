@@ -6,16 +6,15 @@ A guess for orientation, made without a model; it says ``unknown`` rather than g
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 
 FUNCTION_WORDS: Mapping[str, Mapping[str, frozenset[str]]] = {
     script: {language: frozenset(words.split()) for language, words in languages.items()}
-    for script, languages in tomllib.loads((SHIPPED_DATA / "words" / "languages.toml").read_text("utf-8")).items()
+    for script, languages in shipped_table("words/languages").items()
 }
 
 UNKNOWN = "unknown"

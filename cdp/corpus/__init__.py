@@ -21,10 +21,8 @@ from cdp.corpus.reading import ReadResult, read_documents
 from cdp.corpus.storage import (
     CorpusManifest,
     delete_corpus,
-    get_documents,
     iter_documents,
     list_corpora,
-    load_documents,
     load_manifest,
     open_corpus,
     resolve_corpus,
@@ -33,7 +31,7 @@ from cdp.corpus.storage import (
 
 __all__ = [
     "READERS", "CorpusManifest", "Distribution", "DocumentFile", "ReadOptions", "ReadResult",
-    "Rejected", "count_words", "delete_corpus", "get_documents", "guess_language", "iter_documents",
-    "language_shares", "list_corpora", "load_documents", "load_manifest", "open_corpus", "read_documents",
+    "Rejected", "count_words", "delete_corpus", "guess_language", "iter_documents",
+    "language_shares", "list_corpora", "load_manifest", "open_corpus", "read_documents",
     "resolve_corpus", "store",
 ]  # fmt: skip

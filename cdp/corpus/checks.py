@@ -6,7 +6,6 @@ import ast
 import html
 import json
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,9 +15,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from cdp.base.errors import InputError, offer
+from cdp.base.errors import InputError, offer, some
 from cdp.base.text import counted
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 from cdp.corpus.options import (
     KEPT_REJECTIONS,
     MAX_DOCUMENT_CHARACTERS,
@@ -79,12 +78,6 @@ def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
     line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split()).replace("\0", "\ufffd")
     return beginning(line.encode("utf-8", "replace").decode("utf-8"), EXCERPT_CHARACTERS)
-
-
-def first_of(names: Sequence[str], most: int) -> str:
-    """``a, b and 3 more``: the first names, and how many there are besides."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 class Rejections:
@@ -192,6 +185,14 @@ def checked_id(value: Any, field: str) -> str:
     return value
 
 
+def id_in(value: Any) -> str:
+    """Return a value as an id, as ``checked_id``; empty for what is none."""
+    with suppress(RefusedValueError):
+        return "" if value is None else checked_id(value, "")
+
+    return ""
+
+
 def checked_text(value: Any, field: str) -> str:
     """The text of a document, not blank; RefusedValueError otherwise."""
     if value is None:
@@ -291,7 +292,7 @@ def queries_of(value: Any) -> tuple[list[str], int, int]:
 
 
 # The names of columns by what they hold, in many languages; the first that is there is taken.
-_NAMED = tomllib.loads((SHIPPED_DATA / "words" / "columns.toml").read_text("utf-8"))
+_NAMED = shipped_table("words/columns")
 GUESSES = {
     role: tuple(name for names in by_language.values() for name in names) for role, by_language in _NAMED.items()
 }
@@ -334,12 +335,12 @@ LONGEST_SHOWN = 60
 
 def listed(names: Sequence[str]) -> str:
     """The first twenty names in quotes, long ones cut."""
-    return first_of([repr(beginning(name, LONGEST_SHOWN)) for name in names], 20)
+    return some([repr(beginning(name, LONGEST_SHOWN)) for name in names])
 
 
 def not_taken(columns: Sequence[str]) -> str:
     """``Columns that were not taken: a, b.``, of many the first ten; empty where there are none."""
-    return f"Columns that were not taken: {first_of(columns, 10)}." if columns else ""
+    return f"Columns that were not taken: {some(columns, 10)}." if columns else ""
 
 
 def _field_of(role: str, names: Sequence[str], options: ReadOptions, file: str) -> str | None:

@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from cdp.base.errors import InputError
+from cdp.base.errors import InputError, some
 from cdp.base.text import counted
-from cdp.corpus.checks import UNREADABLE, Rejected, first_of
+from cdp.corpus.checks import UNREADABLE, Rejected
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, file_suffixes
 from cdp.corpus.sources import Budget, Source, existing, open_zip, shown_name, zip_member
@@ -137,7 +137,7 @@ def _suffix(name: str) -> str:
 def _left_out(names: Sequence[str], why: str) -> list[str]:
     if not names:
         return []
-    return [f"{counted(len(names), 'file')} left out, {why}: {first_of([*map(shown_name, names)], _SHOWN)}."]
+    return [f"{counted(len(names), 'file')} left out, {why}: {some([*map(shown_name, names)], _SHOWN)}."]
 
 
 def _of_folder(path: Path, options: ReadOptions, budget: Budget, opened: ExitStack) -> FileList:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from cdp.base.errors import some
 from cdp.base.text import counted
-from cdp.base.workspace import SHIPPED_DATA
-from cdp.corpus.checks import GUESSES, columns_named, excerpt, first_of
+from cdp.base.workspace import shipped_table
+from cdp.corpus.checks import GUESSES, columns_named, excerpt
 
 LARGEST_GRADE = 10**9
 A_GRADE = "a whole number, yes or no, true or false, relevant or not relevant"
 # Values of a column that a sentence names.
 SHOWN_VALUES = 8
 
-_BY_MEANING = tomllib.loads((SHIPPED_DATA / "words" / "grades.toml").read_text("utf-8"))
+_BY_MEANING = shipped_table("words/grades")
 WORDS = {
     **dict.fromkeys(chain.from_iterable(_BY_MEANING["relevant"].values()), 1),
     **dict.fromkeys(chain.from_iterable(_BY_MEANING["not_relevant"].values()), 0),
@@ -88,15 +88,9 @@ class Grades:
             values.append(f"{value} is {grade} ({counted(n, 'row')})")
             n_not_relevant += n * (grade <= 0)
 
-        said = f"Grades in the column {' or '.join(self.columns)}: {first_of(values, SHOWN_VALUES)}."
+        said = f"Grades in the column {' or '.join(self.columns)}: {some(values, SHOWN_VALUES)}."
         if n_not_relevant:
             said += f" {counted(n_not_relevant, 'row')} judged not relevant: no training pairs."
         if self.missing:
             said += f" {counted(self.missing, 'row')} without a grade left out."
         return said
-
-
-def mapping(values: Iterable[Any]) -> dict[str, int | None]:
-    """Return {value: its grade, None for no grade} of the first values of a column, as a form shows it."""
-    found = {excerpt(value): grade_of(value) for value in values if value not in (None, "")}
-    return dict(list(found.items())[:SHOWN_VALUES])

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import InputError, NotFoundError
+from cdp.base.errors import InputError, NotFoundError, some
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.records import Document
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.corpus import CorpusManifest, get_documents, iter_documents, open_corpus, resolve_corpus
+from cdp.corpus import CorpusManifest, iter_documents, open_corpus, resolve_corpus
 from cdp.corpus.checks import (
     GUESSES,
     LONGEST_SHOWN,
@@ -24,13 +24,13 @@ from cdp.corpus.checks import (
     Rejected,
     beginning,
     column_named,
-    first_of,
+    excerpt,
     html_columns,
     without_tags,
 )
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
-from cdp.corpus.grades import grade_columns, mapping
+from cdp.corpus.grades import SHOWN_VALUES, grade_columns, grade_of
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
 from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, file_suffixes, format_of
@@ -80,14 +80,14 @@ class FilePreview:
         """How the document is cut into passages of about ``words`` words, as far as it was looked at."""
         return list(cut(self.blocks, words, self.apart))
 
-    def guess(self, names: Sequence[str]) -> str | None:
-        """The first column that is called one of ``names``, upper and lower case alike."""
-        return column_named(self.columns, names)
+    def guess(self, role: str) -> str | None:
+        """The first column that is called as columns of this role (``GUESSES``), upper and lower case alike."""
+        return column_named(self.columns, GUESSES[role])
 
     @property
     def text(self) -> str | None:
         """The column that seems to hold the text: by its name, else the one with the longest values by far."""
-        named = self.guess(GUESSES["text"])
+        named = self.guess("text")
         if named is not None:
             return named
 
@@ -99,7 +99,7 @@ class FilePreview:
         lengths: Counter[str] = Counter()
         for row in self.rows:
             lengths.update({column: len(value) for column, value in row.items()})
-        for column in (self.id, self.title, self.queries):
+        for column in map(self.guess, ("id", "title", "question")):
             lengths.pop(column or "", None)
 
         longest = max(lengths, key=lengths.__getitem__, default=None)
@@ -109,36 +109,21 @@ class FilePreview:
         return None if len(longest) > LONGEST_SHOWN or longest.endswith(".") else longest
 
     @property
-    def id(self) -> str | None:
-        """The column with the id."""
-        return self.guess(GUESSES["id"])
-
-    @property
-    def title(self) -> str | None:
-        """The column with the title."""
-        return self.guess(GUESSES["title"])
-
-    @property
     def queries(self) -> str | None:
         """The column with queries."""
-        return self.guess(GUESSES["question"])
+        return self.guess("question")
 
     @property
     def asked(self) -> str | None:
         """In a file of queries: the column with them."""
-        return self.queries or self.guess(("text",))
+        return self.queries or column_named(self.columns, ("text",))
 
     @property
     def document_id(self) -> str | None:
         """In a file of queries: the column with the id of each one's document."""
         # Beside a text alone, as in BEIR's queries, an id is the query's own.
         own = ("_id", "id") if self.queries else ()
-        return self.guess((*GUESSES["document"], *own))
-
-    @property
-    def split(self) -> str | None:
-        """In a file of queries: the column that names the split of each."""
-        return self.guess(GUESSES["split"])
+        return column_named(self.columns, (*GUESSES["document"], *own))
 
     @property
     def grade(self) -> str | None:
@@ -147,16 +132,13 @@ class FilePreview:
 
     def grades(self, column: str) -> dict[str, int | None]:
         """{value of a column in the first rows: the grade that it is read as, None for no grade}."""
-        return mapping(row.get(column) for row in self.rows)
+        found = {excerpt(row[column]): grade_of(row[column]) for row in self.rows if row.get(column)}
+        return dict(list(found.items())[:SHOWN_VALUES])
 
     @property
     def of_queries(self) -> bool:
         """Return True if the rows are queries for documents that stand elsewhere."""
-        return (
-            self.guess(GUESSES["document"]) is not None
-            and self.queries is not None
-            and self.guess(GUESSES["text"]) is None
-        )
+        return self.guess("document") is not None and self.queries is not None and self.guess("text") is None
 
 
 def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str] = ()) -> FilePreview:
@@ -210,7 +192,7 @@ def by_reason(rejected: Iterable[Rejected], *, all_kept: bool = True) -> list[st
 
     lines = []
     for reason, names in named.items():
-        shown = first_of(names, SHOWN)
+        shown = some(names, SHOWN)
         if len(names) > SHOWN and not all_kept:
             shown = ", ".join(names[:SHOWN]) + " and more"
         lines.append(f"{shown}: {reason}")
@@ -343,7 +325,7 @@ def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, se
 def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
     """Return one document. NotFoundError if the corpus has none of that id."""
     manifest = resolve_corpus(workspace, corpus)
-    documents = get_documents(workspace, manifest.id, [document_id])
+    documents = open_corpus(workspace, manifest.id).get([document_id])
     if document_id not in documents:
         first = [item.id for item in iter_documents(workspace, manifest.id, limit=5)]
         raise NotFoundError("document", document_id, hint=f"The first ids are: {', '.join(first)}.")

@@ -6,13 +6,11 @@ import dataclasses
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-import pyarrow as pa
 
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
@@ -20,7 +18,7 @@ from cdp.base.locks import locked, staging
 from cdp.base.records import Document, checked, pages_of, place_of
 from cdp.base.text import counted, pick
 from cdp.base.workspace import RECORDS, Workspace, now, read_json, slug, write_json
-from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
+from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.passages import neighbours
 from cdp.corpus.readers import READERS, DocumentFormat
 from cdp.corpus.reading import Imported, ReadResult
@@ -112,10 +110,7 @@ def store(
                     return _licensed(workspace, manifest, licence)
             return _write(result, name, workspace, source or result.source, licence, previous)
     except OSError as error:
-        raise WorkspaceError(
-            f"The corpus could not be stored in {workspace.corpora}: {error.strerror or error}.",
-            hint="Is the disk full or read-only?",
-        ) from error
+        raise WorkspaceError.refused(workspace.corpora, "written to", error) from error
 
 
 def _write(
@@ -217,23 +212,11 @@ def open_corpus(workspace: Workspace, corpus_id: str) -> DocumentFile:
     return DocumentFile(path)
 
 
-def load_documents(
-    workspace: Workspace, corpus_id: str, *, columns: Sequence[str] = tuple(SCHEMA.names), limit: int | None = None
-) -> pa.Table:
-    """The first ``limit`` documents (all by default) as one table; ``columns`` among id, title, text."""
-    return open_corpus(workspace, corpus_id).table(0, limit, columns)
-
-
 def iter_documents(
     workspace: Workspace, corpus_id: str, *, start: int = 0, limit: int | None = None
 ) -> Iterator[Document]:
     """The documents in order from number ``start`` (from 0), one row group in memory at a time."""
     return open_corpus(workspace, corpus_id).iter(start, limit)
-
-
-def get_documents(workspace: Workspace, corpus_id: str, ids: Sequence[str]) -> dict[str, Document]:
-    """The documents with these ids, in the order asked; ids that the corpus does not have are absent."""
-    return open_corpus(workspace, corpus_id).get(ids)
 
 
 # Documents of the earlier version that must be in the new one: with fewer it is another collection of the same name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,22 +115,10 @@ def model_card(
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n{body}"))
 
 
-def save_model(
-    model: SentenceTransformer,
-    folder: Path,
-    *,
-    result: Mapping[str, Any],
-    retriever: ResolvedRetriever,
-    queries: str,
-    languages: Sequence[str],
-    licences: Mapping[str, str],
-    workspace: Workspace,
-    title: str,
-) -> None:
-    """Fill a folder with a trained model and its card; arguments as of ``model_card``."""
+def save_model(model: SentenceTransformer, folder: Path, card: Callable[[Sequence[str]], str]) -> None:
+    """Fill a folder with a trained model and its card: ``model_card`` but for its ``readers``."""
     readers = spelling.TESTED if spelling.save(model, folder) else ()
-    card = model_card(result, retriever, queries, languages, licences, workspace, title, readers)
-    card_file(folder).write_text(card, encoding="utf-8")
+    card_file(folder).write_text(card(readers), encoding="utf-8")
 
 
 def _hub_base(retriever: ResolvedRetriever, workspace: Workspace) -> str:

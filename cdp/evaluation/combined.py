@@ -50,7 +50,7 @@ def reranked_parts(named: str) -> tuple[str, str] | None:
 
 
 def reranked_title(first: str, second: str) -> str:
-    """The titles of both as one: ``BM25, its first 100 by MiniLM, late interaction``."""
+    """The titles of both as one: ``BM25, its first 100 by minilm-multi (late interaction)``."""
     return f"{first}, its first {MAXSIM_DEPTH} by {second}"
 
 
@@ -71,8 +71,8 @@ def settings_of(settings: Mapping[str, Any]) -> tuple[bool, str]:
     return bool(settings.get("hybrid")), str(settings.get("rerank") or "")
 
 
-def fuse(rankings: Sequence[np.ndarray], document_ids: Sequence[str], top_k: int, k: int = FUSION_K) -> Ranking:
-    """Reciprocal rank fusion: each document scores Σ 1 / (k + rank), ranks from 1, over the rankings that hold it.
+def fuse(rankings: Sequence[np.ndarray], document_ids: Sequence[str], top_k: int) -> Ranking:
+    """Reciprocal rank fusion: each document scores Σ 1 / (60 + rank), ranks from 1, over the rankings that hold it.
 
     Each ranking is (n_queries, depth) int64 of document numbers, the best first, -1 where there is none; a document
     below the depth adds nothing. Equal scores go by descending document id, as trec_eval orders a run.
@@ -85,7 +85,7 @@ def fuse(rankings: Sequence[np.ndarray], document_ids: Sequence[str], top_k: int
         for ranking in rankings:
             for rank, number in enumerate(ranking[row].tolist(), start=1):
                 if number >= 0:
-                    sums[number] = sums.get(number, 0.0) + 1 / (k + rank)
+                    sums[number] = sums.get(number, 0.0) + 1 / (FUSION_K + rank)
 
         # In single precision, as a run is kept and trec_eval reads it: what is equal there is a tie here.
         single = dict(zip(sums, np.fromiter(sums.values(), np.float32, len(sums)).tolist(), strict=True))
@@ -104,7 +104,11 @@ def best_weight(dev: Benchmark, dense: Evaluation, lexical: Evaluation) -> tuple
 
     Of equal ones the share nearest to a half is taken.
     """
-    scored = [(_score(dev, mixed), weight) for weight, mixed in _mixed(dev, dense, lexical, WEIGHTS)]
+    scored = []
+    for weight, mixed in _mixed(dev, dense, lexical, WEIGHTS):
+        means, _, _ = judge(dev, mixed)
+        scored.append((means["ndcg@10"], weight))
+
     score, weight = max(scored, key=lambda pair: (round(pair[0], 9), -abs(pair[1] - 0.5)))
     return weight, score
 
@@ -112,10 +116,7 @@ def best_weight(dev: Benchmark, dense: Evaluation, lexical: Evaluation) -> tuple
 def weighted(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation, weight: float) -> Evaluation:
     """Fuse a retriever's evaluation with BM25's by their scores; ``weight`` is the dense scores' share."""
     ((_, ranking),) = _mixed(benchmark, dense, lexical, [weight])
-    depth = ranking.documents.shape[1]
-    settings = {"fusion_weight": weight, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
-    seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
-    return _judged(benchmark, _of_both(dense, lexical), ranking, settings, seconds)
+    return _of_both(benchmark, dense, lexical, ranking, {"fusion_weight": weight})
 
 
 def _mixed(
@@ -160,26 +161,24 @@ def _scaled(ranking: Ranking, row: int, least: float | None) -> tuple[np.ndarray
     return numbers, (scores - low) / width if width > 0 else np.ones(len(scores))
 
 
-def _score(benchmark: Benchmark, ranking: Ranking) -> float:
-    means, _, _ = judge(benchmark, ranking)
-    return means["ndcg@10"]
-
-
 def hybrid(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation) -> Evaluation:
     """Fuse a retriever's evaluation with BM25's on the same benchmark, each as deep as it was searched."""
     rankings = dense.ranking.documents, lexical.ranking.documents
-    depth = rankings[0].shape[1]
-    settings = {"fusion_k": FUSION_K, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
-    seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
-    fused = fuse(rankings, benchmark.document_ids, depth)
-
-    return _judged(benchmark, _of_both(dense, lexical), fused, settings, seconds)
+    fused = fuse(rankings, benchmark.document_ids, rankings[0].shape[1])
+    return _of_both(benchmark, dense, lexical, fused, {"fusion_k": FUSION_K})
 
 
-def _of_both(dense: Evaluation, lexical: Evaluation) -> Evaluation:
-    """The evaluation with what both indexes cost."""
+def _of_both(
+    benchmark: Benchmark, dense: Evaluation, lexical: Evaluation, fused: Ranking, settings: Mapping[str, Any]
+) -> Evaluation:
+    """The retriever's evaluation with the fused ranking, and with what both indexes cost."""
     cost = {name: dense.counts.get(name, 0) + lexical.counts.get(name, 0) for name in (INDEX_BYTES, QUERY_MS)}
-    return replace(dense, counts={**dense.counts, **cost})
+    first = replace(dense, counts={**dense.counts, **cost})
+
+    depth = fused.documents.shape[1]
+    settings = {**settings, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
+    seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
+    return _judged(benchmark, first, fused, settings, seconds)
 
 
 def rerank(

@@ -50,17 +50,12 @@ class RelevantRanks:
         return len(self.query_ids)
 
 
-def judged(qrels: Qrels) -> list[str]:
-    """The queries that count: those with at least one judgment, in the order of ``qrels``."""
-    return [query for query, grades in qrels.items() if grades]
-
-
 def from_run(run: TrecRun, qrels: Qrels) -> RelevantRanks:
     """Ranks from dictionaries {query: {document: score}} and {query: {document: grade}}.
 
     Queries of the run without judgments are left out. InputError for a score that is not a number.
     """
-    query_ids = judged(qrels)
+    query_ids = [query for query, grades in qrels.items() if grades]
     present: list[tuple[str, Mapping[str, float]]] = []
     retrieved: list[tuple[int, float, int, float, str]] = []
     missing: list[tuple[int, float]] = []

@@ -1,7 +1,5 @@
-"""What an evaluation leaves in its job: ``evaluation.json`` (scores) and ``run.parquet`` (what was retrieved).
-
-``results/evaluation.json`` holds means and the score of every query, ``results/run.parquet`` what was retrieved.
-"""
+"""What an evaluation leaves in its job: ``evaluation.json`` (means and the score of every query) and ``run.parquet``
+(what was retrieved)."""
 
 from __future__ import annotations
 
@@ -122,6 +120,7 @@ def write_result(
     if result.ranking.documents.shape[1]:  # scores that were imported have no run
         write_run(run_file(job.folder), benchmark, result.ranking)
 
+    halved = [HALF_PRECISION] if result.settings.get("precision") == "fp16" else []
     job.result(
         "evaluation",
         {
@@ -144,10 +143,7 @@ def write_result(
                 **{name: values.tolist() for name, values in result.per_query.items()},
             },
             "counts": result.counts,
-            "warnings": [
-                *benchmark.warnings,
-                *([HALF_PRECISION] if result.settings.get("precision") == "fp16" else []),
-            ],
+            "warnings": [*benchmark.warnings, *halved],
             "seconds": round(seconds, 3),
             "seconds_by_phase": result.seconds,
             "created": now(),

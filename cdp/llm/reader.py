@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Family:
     found: str = ""
 
 
-_TABLE = tomllib.loads((SHIPPED_DATA / "words" / "answers.toml").read_text("utf-8"))
+_TABLE = shipped_table("words/answers")
 FAMILIES = [Family(*row) for row in _TABLE["family"]]
 ENDS, TURNS, TOOLS = (tuple(_TABLE[name]) for name in ("ends", "turns", "tools"))
 ENDED, LENGTH, FILTER = (frozenset(_TABLE[name]) for name in ("ended", "length", "filter"))
@@ -121,7 +120,7 @@ def read(text: str, finish_reason: str = "stop") -> Reading:
     bare = _without_ends(text)
     answer, thought, closed = bare, "", True
     if not _is_json(bare):
-        answer, thought, closed = _divided(bare)
+        answer, thought, closed = _by_answer_mark(bare) or _by_closing_marks(bare)
 
     answer = _unwrapped(_one_turn(answer.strip()))
     reason = finish_reason.lower()
@@ -138,14 +137,9 @@ def until(text: str, stop: Sequence[str]) -> tuple[str, bool]:
     return (text[: min(places)], True) if places else (text, False)
 
 
-def _divided(text: str) -> tuple[str, str, bool]:
-    """Return answer, thought, and whether every thought ends."""
-    return _by_answer_mark(text) or _by_closing_marks(text)
-
-
 def _by_answer_mark(text: str) -> tuple[str, str, bool] | None:
-    """Divide a text at the last mark of an answer; None where it holds none, and begins with no thought that needs
-    one."""
+    """Divide a text at the last mark of an answer: (answer, thought, whether every thought ends); None where it holds
+    none, and begins with no thought that needs one."""
     lower = text.lower()
     for row, begins, splits in _SPLITS:
         begun = begins.match(text) if row.opening else None

@@ -147,15 +147,13 @@ def measure_query_set(
     *,
     language: str = "en",
     human: Mapping[str, Sequence[str]] | None = None,
-    sampled_from: int | None = None,
-    seed: int = 0,
     failures: Failures | None = None,
 ) -> QuerySetMeasures:
     """Measure a query set given as (document id, queries) pairs.
 
-    ``human`` maps document ids to human queries; ``sampled_from`` is recorded where ``documents`` is a sample. The
-    values are Self-BLEU at each M of ``DEPTHS`` below the full number (for a document with fewer queries, of all it
-    has), and every measure at the full number. A document that cannot be measured goes to ``failures``.
+    ``human`` maps document ids to human queries. The values are Self-BLEU at each M of ``DEPTHS`` below the full number
+    (for a document with fewer queries, of all it has), and every measure at the full number. A document that cannot be
+    measured goes to ``failures``.
     """
     failures, human_of = failures or Failures(), human or {}
     functions = _functions()
@@ -185,15 +183,14 @@ def measure_query_set(
     sums = np.fromiter(map(np.sum, counts), dtype=np.float64)
     most = int(sizes.max(initial=0))
     columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(DEPTHS) + 1 + len(functions)).T
-    facts: dict[str, Any] = {"seed": seed, "sampled_from": sampled_from}
-    whole = {"n_queries": int(sizes.sum()), "per_doc": most, **facts}
+    whole = {"n_queries": int(sizes.sum()), "per_doc": most}
     reason = ONE_QUERY if most else NO_QUERY
 
     values = []
     for depth, column in zip(DEPTHS, columns, strict=False):
         if depth < most:
             n = int(np.minimum(sizes, depth).sum())
-            values.append(aggregate("self_bleu", column, n_queries=n, per_doc=depth, reason=reason, **facts))
+            values.append(aggregate("self_bleu", column, n_queries=n, per_doc=depth, reason=reason))
 
     per_document = dict(zip(("self_bleu", *functions), columns[len(DEPTHS) :], strict=True))
     reasons = {"self_bleu": reason, "len_sim": "No document has human queries."}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cdp.principle.decide import ArmDifference, Decision
-from cdp.principle.evidence import DIVERSE, PARAPHRASE, Arm
+from cdp.principle.decide import Decision
+from cdp.principle.evidence import DIVERSE, PARAPHRASE
 
 
 def lines(known: Decision) -> list[tuple[str, str]]:
@@ -14,30 +14,23 @@ def lines(known: Decision) -> list[tuple[str, str]]:
         return []
 
     most = max(different, key=lambda arm: arm.per_doc)
-    found = []
-    over_paraphrase = _against(known, most, PARAPHRASE, most.per_doc)
-    if over_paraphrase is not None:
-        found.append(("Different queries or paraphrases?", over_paraphrase.sentence))
+    asked = {"Different queries or paraphrases?": (PARAPHRASE, most.per_doc)}
+    if most.per_doc > 1:
+        asked["How many?"] = (DIVERSE, 1)
 
-    over_one = _against(known, most, DIVERSE, 1)
-    if over_one is not None and most.per_doc > 1:
-        found.append(("How many?", over_one.sentence))
+    found = []
+    for question, (kind, per_doc) in asked.items():
+        for c in known.comparisons:
+            other = (c.against.kind, c.against.per_doc, c.against.fused, c.against.held)
+            if c.option is most and other == (kind, per_doc, False, ""):
+                found.append((question, c.sentence))
+                break
 
     for c in known.equal_pairs:
         if c.option.kind == DIVERSE and c.option.per_doc > 1:
-            found.append(("Where to spend: more queries per document, or more documents?", c.sentence))
+            found.append(
+                ("Where to spend: more queries per document, or more documents?", f"At equal pairs, {c.sentence}")
+            )
             break
 
     return found
-
-
-def _against(known: Decision, most: Arm, kind: str, per_doc: int) -> ArmDifference | None:
-    for c in known.comparisons:
-        if c.option is most and _is(c.against, kind, per_doc):
-            return c
-
-    return None
-
-
-def _is(arm: Arm, kind: str, per_doc: int) -> bool:
-    return (arm.kind, arm.per_doc, arm.fused, arm.held) == (kind, per_doc, False, "")

@@ -92,8 +92,12 @@ class Threshold:
 def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlation]:
     """One row per retriever, comparison and Q/Doc (tab:content_words). Conditions with fewer than 3 datasets are left
     out, and so are those whose CW or differences are all equal: there is nothing to correlate."""
+    by_condition: dict[tuple[str, str, int], list[Difference]] = defaultdict(list)
+    for d in _or_published(data):
+        by_condition[d.retriever, d.comparison, d.per_doc].append(d)
+
     table = []
-    for (retriever, comparison, per_doc), points in _by_condition(data).items():
+    for (retriever, comparison, per_doc), points in by_condition.items():
         cw, gain = _arrays(points)
         correlation, of_ranks = pearson(cw, gain), spearman(cw, gain)
         if correlation is None or of_ranks is None:
@@ -193,14 +197,6 @@ def dataset_means(data: Sequence[Difference]) -> tuple[Floats, Floats]:
         gains[d.dataset].append(d.points)
 
     return np.array(list(cw.values())), np.array(list(map(np.mean, gains.values())))
-
-
-def _by_condition(data: Sequence[Difference] | None) -> dict[tuple[str, str, int], list[Difference]]:
-    """The differences of each (retriever, comparison, Q/Doc)."""
-    grouped: dict[tuple[str, str, int], list[Difference]] = defaultdict(list)
-    for d in _or_published(data):
-        grouped[d.retriever, d.comparison, d.per_doc].append(d)
-    return dict(grouped)
 
 
 def _exact_p(x: Floats, y: Floats) -> float:

@@ -106,7 +106,6 @@ def recommend(
     language: str = "en",
     domain: str = "ood",
     task: str = "",
-    seed: int = 0,
 ) -> Recommendation:
     """What to do for queries with these content-word counts.
 
@@ -118,10 +117,12 @@ def recommend(
     if domain not in ("ood", "in-domain"):
         raise ConfigError(f"The domain must be ood or in-domain, not {domain!r}.")
 
-    check_kind(task)
+    if task and task not in KINDS:
+        raise ConfigError(f"There is no kind of task called {task!r}.", hint=f"Choose one of: {', '.join(KINDS)}.")
+
     cw = _counts(cw_values)
     mean = float(cw.mean())
-    low, high = cw_interval(cw, seed=seed)
+    low, high = cw_interval(cw)
     level = level_of(mean)
     possible: tuple[str, ...] = LEVELS
     if cw.size > 1:
@@ -306,15 +307,10 @@ class Scope:
         return " ".join(self.unknown)
 
 
-def evidence_range() -> tuple[float, float]:
-    """The smallest and the largest mean CW among the datasets of the published line."""
-    cw = [d.cw for d in differences()]
-    return min(cw), max(cw)
-
-
 def scope_of(mean_cw: float, *, language: str, domain: str, task: str) -> Scope:
     """How a task relates to the evidence behind the line."""
-    low, high = evidence_range()
+    published = [d.cw for d in differences()]
+    low, high = min(published), max(published)
     outside, unknown = [], []
 
     if domain == "in-domain":
@@ -373,10 +369,3 @@ def kinds_of_datasets() -> dict[str, str]:
     """{published dataset: its kind}; HotpotQA, printed in two groups, is multi-hop."""
     rows = sorted(read("datasets"), key=lambda row: row["group"] == "Multi-hop")
     return {row["dataset"]: _GROUPS.get(row["group"]) or _BEIR.get(row["dataset"], MULTI_HOP_QA) for row in rows}
-
-
-def check_kind(task: str) -> str:
-    """``task`` if it is a kind or empty (not known); ConfigError names the kinds."""
-    if task and task not in KINDS:
-        raise ConfigError(f"There is no kind of task called {task!r}.", hint=f"Choose one of: {', '.join(KINDS)}.")
-    return task

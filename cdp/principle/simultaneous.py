@@ -1,4 +1,4 @@
-"""Differences between all options of one study at once, and how far each may lie below the best.
+"""Differences between all options of one study at once, how far each may lie below the best, and what would settle it.
 
 Queries and seeds are crossed sources of variance (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat. 29, 238–249): all
 trainings are scored on the same queries, and one seed draws documents and order for all of them. Queries come in
@@ -302,3 +302,56 @@ def _balanced(statistics: Floats) -> Floats:
         return bool(np.count_nonzero((statistics <= ordered[:, rank, None]).all(axis=0)) >= wanted)
 
     return np.asarray(ordered[:, bisect_left(range(draws), True, key=kept)])
+
+
+# How many times the queries or seeds settle an answer in 80% of tests: the rule is applied to bootstrap draws. True
+# means are drawn about those of the study, then the means of a larger study about these, with every option that could
+# win among them.
+
+POWER = 0.8
+
+# So many times the queries or the seeds; beyond, to have more is no advice. Coarse, so the advice errs upwards.
+STEPS = (1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+POWER_DRAWS = 1_000
+
+
+def needed(estimates: Estimates, within: float, draws: int = POWER_DRAWS) -> tuple[str, float] | None:
+    """Return ("queries" or "seeds", how many times as many) settle an answer with ``POWER``; None where neither does.
+
+    Settled is that an option is shown to lie at most ``within`` below the best. The smaller remedy comes first.
+    """
+    found = [("queries", _smallest(estimates, "queries", within, draws))]
+    if estimates.free:
+        found.append(("seeds", _smallest(estimates, "seeds", within, draws)))
+
+    settling = [(way, factor) for way, factor in found if factor]
+    return min(settling, key=lambda item: item[1], default=None)
+
+
+def _smallest(estimates: Estimates, way: str, within: float, draws: int) -> float:
+    """The smallest of ``STEPS`` that settles it; 0 where none does."""
+    low, high = 0, len(STEPS)
+    while low < high:
+        middle = (low + high) // 2
+        grown = estimates.grown(**{way: STEPS[middle]})
+        if power(estimates, grown, within, draws) >= POWER:
+            high = middle
+        else:
+            low = middle + 1
+    return STEPS[low] if low < len(STEPS) else 0.0
+
+
+def power(pilot: Estimates, grown: Estimates, within: float, draws: int = POWER_DRAWS) -> float:
+    """The share of studies as ``grown`` that settle what the ``pilot`` leaves open."""
+    random = np.random.default_rng(0)
+    means = pilot.means + pilot.errors(random, draws) + grown.errors(random, draws)
+    d = differences(grown, draws)
+    reach = d.above * d.error
+    np.fill_diagonal(reach, -np.inf)
+    bounds = means[:, :, None] - means[:, None, :] + reach
+
+    behind = bounds.max(axis=1)
+    near = behind.min(axis=1) <= within
+    chances = grown.chances(means[near], behind[near].argmin(axis=1), within)
+    return float((chances.max(axis=1) <= MAX_WRONG).sum() / draws)

@@ -244,16 +244,12 @@ class Note:
 
     def concerns(self, row: Mapping[str, Any]) -> bool:
         """Whether the note is about this row: every field of one of its patterns fits."""
-        return any(_matches(row, pattern) for pattern in self.where)
+        for pattern in self.where:
+            options = {column: value if isinstance(value, list) else [value] for column, value in pattern.items()}
+            if all(row.get(column) in wanted for column, wanted in options.items()):
+                return True
 
-
-def _matches(row: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
-    for column, wanted in pattern.items():
-        options = wanted if isinstance(wanted, list) else [wanted]
-        if row.get(column) not in options:
-            return False
-
-    return True
+        return False
 
 
 @lru_cache(maxsize=1)

@@ -24,7 +24,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.locks import staging
 from cdp.base.records import fields, lines
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace, append_jsonl, now, sha256_file, slug, write_jsonl
+from cdp.base.workspace import Workspace, append_jsonl, now, slug, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.checks import storable
 from cdp.corpus.storage import CorpusUpdate
@@ -116,14 +116,9 @@ def derive(
 
         write_jsonl(copied.queries, changed())
 
-        totals = store.count(copied.queries)
+        totals = store.count(copied.queries, of_lines=bool(query_set.hard_negatives or facts.get("hard_negatives")))
         if not totals.n_queries:
             raise InputError(f"Nothing of {query_set.name} would stay.", hint="Use other queries.")
-
-        # As for an import: the hash is over ids and queries; with negatives, over the whole lines.
-        content_hash = totals.content_hash
-        if query_set.hard_negatives or facts.get("hard_negatives"):
-            content_hash = sha256_file(copied.queries)[:16]
 
         if source.failures.exists():
             shutil.copyfile(source.failures, copied.failures)
@@ -133,23 +128,25 @@ def derive(
             append_jsonl(copied.rankings, rows)
 
         made_from = {"made_from": query_set.id, "made_from_hash": parent_hash}
+        parameters = {**query_set.parameters, **made_from, **facts}
+        corpus_id, corpus_hash = query_set.corpus_id, query_set.corpus_hash
+        if moved is not None:
+            parameters.pop("hard_negatives", None)
+            corpus_id, corpus_hash = moved[0].id, moved[0].content_hash
+
         copy = dataclasses.replace(
             query_set,
-            id=f"{slug(name)}-{content_hash[:8]}",
+            id=f"{slug(name)}-{totals.content_hash[:8]}",
             name=name,
             created=now(),
             n_documents=totals.n_documents,
             n_queries=totals.n_queries,
             n_shared=totals.n_shared,
-            content_hash=content_hash if query_set.complete else "",
-            parameters={**query_set.parameters, **made_from, **facts},
+            content_hash=totals.content_hash if query_set.complete else "",
+            corpus_id=corpus_id,
+            corpus_hash=corpus_hash,
+            parameters=parameters,
         )
-
-        if moved is not None:
-            parameters = dict(copy.parameters)
-            parameters.pop("hard_negatives", None)
-            corpus_id, corpus_hash = moved[0].id, moved[0].content_hash
-            copy = dataclasses.replace(copy, corpus_id=corpus_id, corpus_hash=corpus_hash, parameters=parameters)
 
         return Derived(install(workspace, copy, copied.folder), n["dropped"], n["rewritten"])
 

@@ -16,23 +16,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest
+from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest, some
 from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, altered, option
-from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
-from cdp.corpus import iter_documents, load_documents, load_manifest
+from cdp.base.workspace import Workspace, slug, write_json, write_jsonl
+from cdp.corpus import iter_documents, load_manifest, open_corpus
 from cdp.corpus.checks import (
     GUESSES,
     LONGEST_SHOWN,
     LOOKED_THROUGH,
-    RefusedValueError,
     beginning,
     cell_of,
-    checked_id,
     column_named,
     columns_named,
-    first_of,
+    id_in,
     not_taken,
     storable,
 )
@@ -91,7 +89,7 @@ def import_queries(
     options = options or ImportOptions()
     stated = described(options.origin, options.model, options.prompt, options.licence, {})
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
-    ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
+    finder = finder_of(workspace, corpus.id)
     notes: list[str] = []
 
     file = None
@@ -107,25 +105,21 @@ def import_queries(
             files.folder.mkdir()
 
             with open(files.failures, "w", encoding="utf-8") as log:
-                taken = _Taken(finder_of(workspace, corpus.id, ids), log)
+                taken = _Taken(finder, log)
                 for row in rows:
                     taken.add(row)
 
             if not taken.queries:
                 raise taken.nothing(corpus.id, file)
 
-            write_jsonl(files.queries, taken.lines(ids))
-            totals = store.count(files.queries)
+            write_jsonl(files.queries, taken.lines(list(finder.positions)))
+            totals = store.count(files.queries, of_lines=bool(taken.facts()) or taken.has_logprobs)
             parameters: dict[str, Any] = {**stated.pop("parameters"), **taken.facts()}
-            # The hash of a set is over ids and queries; with more than these, over the whole lines.
-            content_hash = totals.content_hash
-            if taken.facts() or taken.has_logprobs:
-                content_hash = sha256_file(files.queries)[:16]
 
             notes += taken.notes()
             query_set = QuerySet(
                 **{**stated, "kind": kind or stated["kind"]},
-                id=f"{slug(label)}-{content_hash[:8]}",
+                id=f"{slug(label)}-{totals.content_hash[:8]}",
                 name=label,
                 corpus_id=corpus.id,
                 corpus_hash=corpus.content_hash,
@@ -138,15 +132,12 @@ def import_queries(
                 n_queries=totals.n_queries,
                 n_shared=totals.n_shared,
                 n_failures=taken.n_rejected,
-                content_hash=content_hash,
+                content_hash=totals.content_hash,
                 parameters=parameters,
             )
             stored = install(workspace, query_set, files.folder)
     except OSError as error:
-        raise WorkspaceError(
-            f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
-            hint="Is the disk full or read-only?",
-        ) from error
+        raise WorkspaceError.refused(workspace.queries, "written to", error) from error
 
     return ImportedQueries(stored, taken.n_rejected, tuple(taken.first_rejected), tuple(notes))
 
@@ -204,8 +195,7 @@ class DocumentFinder:
     """Finds the documents of a corpus that files name by id or text. ``positions`` are those of the ids in it."""
 
     def __init__(self, positions: Mapping[str, int], documents: Callable[[], Iterable[Document]]) -> None:
-        self.positions, self.documents = positions, documents
-        self.n_other_text = 0
+        self.positions, self.documents, self.n_other_text = positions, documents, 0
 
     def find(self, passage: NamedDocument) -> str | None:
         """Return the id of the document that has this text, or else this id; None where there is none."""
@@ -243,9 +233,9 @@ class DocumentFinder:
         return by_text, text_of
 
 
-def finder_of(workspace: Workspace, corpus_id: str, ids: Sequence[str] = ()) -> DocumentFinder:
-    """Return the finder of a corpus's documents; ``ids`` are theirs, where they were read."""
-    ids = ids or load_documents(workspace, corpus_id, columns=["id"]).column("id").to_pylist()
+def finder_of(workspace: Workspace, corpus_id: str) -> DocumentFinder:
+    """Return the finder of a corpus's documents."""
+    ids = open_corpus(workspace, corpus_id).table(columns=["id"]).column("id").to_pylist()
     return DocumentFinder({id: at for at, id in enumerate(ids)}, lambda: iter_documents(workspace, corpus_id))
 
 
@@ -332,13 +322,9 @@ class _Taken:
 
     def notes(self) -> list[str]:
         """Say how many documents were found by an id alone, and how many queries may be lists of them."""
-        said = []
-        if self.finder.note:
-            said.append(self.finder.note)
-        if self.n_of_lines:
-            said.append(f"Each taken as one query, though of several lines: {self.n_of_lines:,}.")
-
-        return said
+        n = self.n_of_lines
+        several = f"Each taken as one query, though of several lines: {n:,}." if n else ""
+        return list(filter(None, (self.finder.note, several)))
 
     def lines(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield one line per document, in the order of the corpus."""
@@ -409,10 +395,7 @@ class ImportOptions(Config):
         "The field or column with the grade of the judgment: numbers, yes/no, true/false, relevant/not relevant. Rows "
         "of 0, below, or no are no pairs. auto tries grade, score, relevance, label, judgment, rating ….",
     )  # fmt: skip
-    encoding: str = option(
-        AUTO, "The text encoding: auto takes UTF-8, else what the file seems to be in. Or utf-8, utf-16, cp1252 …",
-        reason="Nearly all data sets are UTF-8; of others the encoding shows.",
-    )  # fmt: skip
+    encoding: str = altered(ReadOptions, "encoding")
     origin: str = option(
         UNKNOWN, "Who wrote the queries: human, llm (a language model), or unknown.",
         reason="A file does not say; nothing is claimed until the origin is known.", choices=ORIGINS,
@@ -523,11 +506,20 @@ class _Columns:
         return list(filter(None, said))
 
 
-def file_rows(
-    source: Source, options: ImportOptions, notes: list[str] | None = None, split: str | None = None
+def read_path(
+    path: Path, options: ImportOptions, notes: list[str] | None = None, split: str | None = None
 ) -> Iterator[QueryRow]:
-    """The rows of a file, streamed; at the end what is said of them goes to ``notes``. ``split`` is the column that
-    names splits (auto: by its name), None where there are none to read."""
+    """Yield the rows of a file; at the end what is said of them goes to ``notes``. ``split`` is the column that names
+    splits (auto: by its name), None where there are none to read. InputError where the file cannot be read at all."""
+    source = Source.of_file(existing(path), path.name, Budget.of(path))
+    if path.is_dir() or source.suffix not in SUFFIXES:
+        raise InputError(
+            "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz), and from .parquet.",
+            hint="A folder in BEIR layout is added with its documents: projects add PATH. Of one that save_to_disk of "
+            "datasets wrote, save the split to a file: .to_parquet(FILE).",
+            file=path,
+        )
+
     given = {"id_field": options.document_field, "text_field": options.query_field, "encoding": options.encoding}
     read = ReadOptions.from_dict({**given, "header": options.header})
     reader = format_of(source, read)
@@ -588,10 +580,8 @@ def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument | s
     if isinstance(document_id, str):
         return NamedDocument(document_id.strip() if columns.table else document_id)
 
-    try:
-        return NamedDocument(checked_id(document_id, ""))
-    except RefusedValueError:
-        return "the document id is neither text nor a number"
+    name = id_in(document_id)
+    return NamedDocument(name) if name else "the document id is neither text nor a number"
 
 
 def _row(
@@ -628,7 +618,7 @@ def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns
     if chosen is None:
         shown = [beginning(name, LONGEST_SHOWN) for name in itertools.islice(record, LOOKED_THROUGH)]
         header = "; or say that the first row is no header" if columns.headed else ""
-        return f"choose its field among {first_of(shown, 10)}{header}"
+        return f"choose its field among {some(shown, 10)}{header}"
     if chosen in record:
         return f"field {chosen}"
 
@@ -665,18 +655,3 @@ def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Que
         if isinstance(queries, str):
             queries = (queries,)
         yield QueryRow(number, NamedDocument(document_id), tuple(queries))
-
-
-def read_path(
-    path: Path, options: ImportOptions, notes: list[str] | None = None, split: str | None = None
-) -> Iterator[QueryRow]:
-    """The rows of a file, streamed; see ``file_rows``. InputError where it cannot be read at all."""
-    source = Source.of_file(existing(path), path.name, Budget.of(path))
-    if path.is_dir() or source.suffix not in SUFFIXES:
-        raise InputError(
-            "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz), and from .parquet.",
-            hint="A folder in BEIR layout is added with its documents: projects add PATH. Of one that save_to_disk of "
-            "datasets wrote, save the split to a file: .to_parquet(FILE).",
-            file=path,
-        )
-    return file_rows(source, options, notes, split)

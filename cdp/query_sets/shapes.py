@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdp.corpus.checks import RefusedValueError, checked_id
+from cdp.corpus.checks import id_in
 from cdp.corpus.grades import grade_of
 from cdp.corpus.readers import BadRow, Row
 
@@ -95,7 +95,7 @@ def _of_trainers(record: Mapping[str, Any]) -> RowDocuments | None:
     if _TEVATRON[0] in record:
         positives, negatives = _passages(record, _TEVATRON[0]), _passages(record, _TEVATRON[1])
     elif _TEVATRON_IDS[0] in record:
-        positives, negatives = ([NamedDocument(_id(id)) for id in _list(record, name)] for name in _TEVATRON_IDS)
+        positives, negatives = ([NamedDocument(id_in(id)) for id in _list(record, name)] for name in _TEVATRON_IDS)
     elif _DPR[0] in record:
         # Their scores are those of a first search, and no teacher's.
         positives, negatives = ([one._replace(score=None) for one in _passages(record, name)] for name in _DPR)
@@ -163,9 +163,9 @@ def _by_text(value: Any) -> NamedDocument:
 def id_or_text(value: Any) -> NamedDocument:
     """Return a document that one value names, by its id or its text. ValueError for what is neither."""
     if not isinstance(value, str):
-        if not _id(value):
+        if not (name := id_in(value)):
             raise ValueError("the document id is neither text nor a number")
-        return NamedDocument(_id(value))
+        return NamedDocument(name)
 
     text = _HOP.sub("", value)
     return NamedDocument(value if text == value else "", text)
@@ -203,12 +203,8 @@ def unfolded(row: Row | BadRow) -> Iterator[Row | BadRow]:
         yield from (Row(number, values) for number, values in enumerate(_inner(row.values), start=1))
     elif isinstance(row.values.get("relevant_docs"), dict) and isinstance(row.values.get("queries"), dict):
         yield from _question_set(row.values)
-    elif isinstance(row.values.get("fields"), dict):
-        yield _argilla(
-            row, {"id": row.values.get("id"), **_mapping(row.values.get("metadata")), **row.values["fields"]}
-        )
-    elif any(name.endswith(_RESPONSES) for name in row.values):
-        yield _argilla(row, row.values)
+    elif isinstance(row.values.get("fields"), dict) or any(name.endswith(_RESPONSES) for name in row.values):
+        yield _argilla(row)
     else:
         yield row
 
@@ -255,15 +251,18 @@ def _question_set(values: Mapping[str, Any]) -> Iterator[Row]:
         yield Row(number, {"query": query, _TEVATRON[0]: passages})
 
 
-def _argilla(row: Row, fields: Mapping[str, Any]) -> Row | BadRow:
-    """Return a record's fields with the answer to each question, which people gave as one."""
+def _argilla(row: Row) -> Row | BadRow:
+    """Return a record, or a row of its table, with the answer to each question, which people gave as one."""
     values = row.values
     if values.get("status") == "discarded":
         return BadRow(row.line, "discarded", "a record that was discarded in Argilla")
 
-    flat = dict(fields)
-    responses = _mapping(values.get("responses"))
-    responses = {**responses, **{n.removesuffix(_RESPONSES): values[n] for n in values if n.endswith(_RESPONSES)}}
+    flat = dict(values)
+    if isinstance(values.get("fields"), dict):
+        flat = {"id": values.get("id"), **_mapping(values.get("metadata")), **values["fields"]}
+
+    columns = {n.removesuffix(_RESPONSES): values[n] for n in values if n.endswith(_RESPONSES)}
+    responses = _mapping(values.get("responses")) | columns
     for question, answers in responses.items():
         given = [answer.get("value") if isinstance(answer, dict) else answer for answer in answers or ()]
         if not given:
@@ -296,7 +295,7 @@ def _passage(value: Any) -> NamedDocument:
         raise ValueError("a passage is no object with docid and text")
     title, text = (_text(value.get(name) or "").strip() for name in ("title", "text"))
     id = first_value(value, ("docid", "passage_id", "psg_id"), missing=(None, ""))
-    return NamedDocument(_id(id), text, _number(value.get("score")), title)
+    return NamedDocument(id_in(id), text, _number(value.get("score")), title)
 
 
 def _texts(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
@@ -312,23 +311,13 @@ def _in_parallel(texts: list[Any], ids: list[Any], scores: list[Any]) -> list[Na
     if len(scores) != len(texts):
         scores = unknown
 
-    return list(map(NamedDocument, map(_id, ids), map(_text, texts), map(_number, scores)))
+    return list(map(NamedDocument, map(id_in, ids), map(_text, texts), map(_number, scores)))
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a document is no text")
     return value
-
-
-def _id(value: Any) -> str:
-    if value is None:
-        return ""
-
-    try:
-        return checked_id(value, "")
-    except RefusedValueError:
-        return ""
 
 
 def _number(value: Any) -> float | None:

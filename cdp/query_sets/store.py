@@ -26,7 +26,7 @@ from cdp.base import failures
 from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.locks import staging
-from cdp.base.records import Count, Real, checked, fields, lines
+from cdp.base.records import Count, Document, Real, checked, fields, lines
 from cdp.base.redaction import cleaned
 from cdp.base.text import pick
 from cdp.base.workspace import (
@@ -36,12 +36,13 @@ from cdp.base.workspace import (
     numbered_jsonl,
     parse_json,
     read_json,
+    sha256_file,
     sha256_text,
     write_bytes,
     write_json,
     write_jsonl,
 )
-from cdp.corpus import CorpusManifest
+from cdp.corpus import CorpusManifest, iter_documents
 from cdp.query_sets.origins import written_by
 
 
@@ -284,6 +285,20 @@ def iter_lines(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, An
     return lines(PLACED_LINE, path)
 
 
+def beside_documents(
+    workspace: Workspace, query_set_id: str, *, start: int = 0
+) -> Iterator[tuple[dict[str, Any], Document]]:
+    """Yield each line of a set from position ``start`` on with its document; streams over both, in corpus order."""
+    documents = iter_documents(workspace, load(workspace, query_set_id).corpus_id, start=start)
+    numbered = enumerate(documents, start)
+
+    for line in iter_lines(workspace, query_set_id):
+        for position, document in numbered if line["position"] >= start else ():
+            if position == line["position"]:
+                yield line, document
+                break
+
+
 def read_queries(
     workspace: Workspace, query_set_id: str, failures: Failures | None = None
 ) -> Iterator[DocumentQueries]:
@@ -383,8 +398,11 @@ class Totals:
     content_hash: str
 
 
-def count(path: Path) -> Totals:
-    """Read a file of queries once: its totals, and the hash over ids and queries. Damaged lines do not count."""
+def count(path: Path, *, of_lines: bool = False) -> Totals:
+    """Read a file of queries once: its totals, and the hash over ids and queries. Damaged lines do not count.
+
+    ``of_lines``: a set with more than these, as hard negatives, is hashed by its whole lines.
+    """
     digest = hashlib.sha256()
     n_documents = n_queries = most = 0
     # Hashes, because the texts of millions of queries would not fit in memory.
@@ -397,7 +415,9 @@ def count(path: Path) -> Totals:
         n_documents += 1
         n_queries += len(line.queries)
         most = max(most, len(line.queries))
-    return Totals(n_documents, n_queries, len(shared), most, digest.hexdigest()[:16])
+
+    content_hash = sha256_file(path) if of_lines else digest.hexdigest()
+    return Totals(n_documents, n_queries, len(shared), most, content_hash[:16])
 
 
 _MARKS = " ?!.,;:…\"'`“”‘’«»„()[]¿¡？！。，、；：؟،"

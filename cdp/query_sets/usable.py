@@ -18,7 +18,7 @@ from cdp.base.records import Document
 from cdp.base.text import counted
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.complexity import count_content_words
-from cdp.corpus import get_documents, list_corpora, looking
+from cdp.corpus import list_corpora, looking, open_corpus
 from cdp.query_sets import QuerySet, deriving, store
 from cdp.query_sets.deriving import Decisions
 from cdp.query_sets.nonsense import REASONS, QueryTable, query_table
@@ -144,7 +144,7 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
 
     together: dict[str, Document] = {}
     if content:
-        together = get_documents(workspace, query_set.corpus_id, written.together)
+        together = open_corpus(workspace, query_set.corpus_id).get(written.together)
 
     return ReviewedDocument(name, content, tuple(listed), tuple(together.values()))
 

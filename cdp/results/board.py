@@ -533,6 +533,11 @@ def rows_of(
             badges[by.badge[0]] = Badge(*by.badge)
 
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
+        measures = {}
+        for measure in first["measures"]:
+            percent = [100 * (row["measures"].get(measure) or 0.0) for row in runs]
+            measures[measure] = sum(percent) / len(percent)
+
         newest_version = current[_place(first)[:3]] if info is None else info.content_hash
         rows.append(
             ResultRow(
@@ -542,7 +547,7 @@ def rows_of(
                 evaluation_id="+".join(map(itemgetter("id"), runs)),
                 runs=tuple(map(itemgetter("retriever_id"), runs)), kind=_kind(first),
                 start=first["start"], trained=first["trained"], badges=tuple(badges.values()), warnings=warnings,
-                measures={measure: _mean_percent(runs, measure) for measure in first["measures"]},
+                measures=measures,
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
                 created=max(row["created"] or "" for row in runs),
                 index_bytes=first["counts"].get(INDEX_BYTES), query_ms=first["counts"].get(QUERY_MS),
@@ -551,10 +556,6 @@ def rows_of(
         )  # fmt: skip
 
     return _told_apart(rows)
-
-
-def _mean_percent(runs: Sequence[Mapping[str, Any]], measure: str) -> float:
-    return sum(100 * (row["measures"].get(measure) or 0.0) for row in runs) / len(runs)
 
 
 def _told_apart(rows: Sequence[ResultRow]) -> list[ResultRow]:

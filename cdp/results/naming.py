@@ -12,7 +12,7 @@ from cdp.base.records import checked, fields
 from cdp.base.text import typed_folder
 from cdp.base.workspace import ANSWERS, Workspace, is_name, read_json
 from cdp.jobs import JobView
-from cdp.retrievers.resolve import TRAINING, is_reserved
+from cdp.retrievers.resolve import TRAINING, is_reserved, title_of
 
 # Trainings that are listed where several have one name.
 SHOWN = 8
@@ -58,17 +58,12 @@ def trained(workspace: Workspace) -> list[JobView]:
     return [job for job in jobs.list_jobs(workspace, [TRAINING, *STUDIES]) if job.kind == TRAINING or job.has_model]
 
 
-def title(job: JobView) -> str:
-    """Return what the model of a job is called where a person gave it no name."""
-    return job.name if job.kind == TRAINING else f"Winner of {job.name}"
-
-
 def _trainings(workspace: Workspace) -> _Named:
     given = given_names(workspace)
     found: _Named = []
     for job in trained(workspace):
-        names = (title(job), given[job.id]) if job.id in given else (title(job),)
-        found.append((job, names))
+        own = [given[job.id]] if job.id in given else []
+        found.append((job, (title_of(job.kind, job.name), *own)))
 
     return found
 

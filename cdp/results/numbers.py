@@ -34,6 +34,8 @@ Numbers = list[dict[str, Any]]
 # CE, and what stands in for it where no cross-encoder is there.
 CE = ("CE", "Paraphrase ratio, bi-encoder")
 
+IN_DOMAIN, OUT_OF_DOMAIN = "in-domain", "out of domain mean"
+
 FACTS = ("retriever", "method", "corpus", "per_doc", "weighting", "query_source", "loss", "equal_pairs", "rate")
 ARM = ("arm", *FACTS)
 
@@ -276,7 +278,11 @@ def train_by_evaluate(evidence: FigureData) -> Numbers:
 
     plain: dict[tuple[Any, ...], dict[str, float]] = {}  # by all but the name
     for arm, scores in cells.items():
-        scores |= _by_domain(scores, within[arm])
+        parts: dict[str, list[float]] = defaultdict(list)
+        for name, value in scores.items():
+            parts[IN_DOMAIN if name in within[arm] else OUT_OF_DOMAIN].append(value)
+
+        scores |= {name: float(np.mean(values)) for name, values in parts.items()}
         plain[arm[1:]] = scores
 
     numbers: Numbers = []
@@ -293,16 +299,6 @@ def train_by_evaluate(evidence: FigureData) -> Numbers:
             numbers.append(row)
 
     return numbers
-
-
-IN_DOMAIN, OUT_OF_DOMAIN = "in-domain", "out of domain mean"
-
-
-def _by_domain(scores: dict[str, float], within: set[str]) -> dict[str, float]:
-    parts: dict[str, list[float]] = defaultdict(list)
-    for name, value in scores.items():
-        parts[IN_DOMAIN if name in within else OUT_OF_DOMAIN].append(value)
-    return {name: float(np.mean(values)) for name, values in parts.items()}
 
 
 def learning_rates(evidence: FigureData) -> Numbers:

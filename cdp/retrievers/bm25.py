@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NAME = "bm25"
 TITLE = "BM25"
+
 K1, B = 0.9, 0.4
 
 _LEFT_OUT = (
@@ -46,6 +47,11 @@ _WORD = re.compile(r"\w+")
 
 
 DOCUMENTS_A_LOOK, QUERIES_A_LOOK = 1000, 10
+
+
+def title_in(language: str) -> str:
+    """Return ``BM25``, ``BM25 (fr)`` in the words of another language than English."""
+    return TITLE if language in ("", "en") else f"{TITLE} ({language})"
 
 
 def language_in(retriever: str) -> str | None:
@@ -110,19 +116,16 @@ def _watched(items: Sequence[str], phase: str, interval: int, watch: Progress) -
 
 def index(documents: Sequence[str], language: str = "en", *, watch: Progress = silent) -> BM25:
     """Return a BM25 index of the documents, in their order. Raises InputError if none of them has a word."""
-    return index_terms(terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language))
-
-
-def index_terms(terms: Iterable[Sequence[str]]) -> BM25:
-    """Return a BM25 index of documents that are given by their terms. Raises InputError if none of them has one."""
     from bm25s import BM25
 
     # Ids in place of words: the lists of a large corpus then share one integer per word.
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
+    terms = terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language)
     ids = [[numbers[term] for term in found] for found in terms]
     if not numbers:
         raise InputError("No document has a word that BM25 counts.", hint="Is the language that of the documents?")
+
     made = BM25(k1=K1, b=B, method="lucene")
     made.index((ids, dict(numbers)), show_progress=False)
     return made
@@ -200,23 +203,11 @@ def rank(
 
     A document that shares no term with the query is not retrieved: such places hold -inf and -1.
     """
+    scores = np.full((len(queries), top_k), -np.inf, np.float32)
+    documents = np.full((len(queries), top_k), -1, np.int64)
     terms = terms_of(_watched(queries, "searching", QUERIES_A_LOOK, watch), language)
-    return rank_terms(bm25, terms, len(queries), top_k, exclude=exclude)
-
-
-def rank_terms(
-    bm25: Any,
-    queries: Iterable[Sequence[str]],
-    n_queries: int,
-    top_k: int,
-    *,
-    exclude: Sequence[Sequence[int]] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same as ``rank`` for queries that are given by their terms."""
-    scores = np.full((n_queries, top_k), -np.inf, np.float32)
-    documents = np.full((n_queries, top_k), -1, np.int64)
-    for row, terms in enumerate(queries):
-        known_terms = [term for term in terms if term in bm25.vocab_dict]
+    for row, of_query in enumerate(terms):
+        known_terms = [term for term in of_query if term in bm25.vocab_dict]
         if not known_terms:
             continue
 

@@ -130,7 +130,8 @@ def encode(
     for start in range(0, len(order), step):
         progress(start, len(order))
         part = order[start : start + step]
-        vectors = _embed(model, [texts[i] for i in part], encoding, batch_size)
+        vectors = np.asarray(_made(model, [texts[i] for i in part], encoding, batch_size), np.float32)
+        vectors = unit_length(vectors) if encoding.normalise else vectors
         _check_finite(vectors)
         if start == 0 and vectors.shape[1] != result.shape[1]:
             result = np.empty((len(texts), vectors.shape[1]), encoding.dtype)
@@ -157,21 +158,11 @@ def embed(
     dim = 2 if sparse else model.get_embedding_dimension() or 0
     tokens = [np.empty((0, dim), encoding.dtype)] * len(texts)
     step = batch_size * BATCHES_PER_CALL
-    made_by = model.encode_query if encoding.role == "query" else model.encode_document
-    lower = getattr(model, "lower_layers", None)
-    options: dict[str, Any] = {"batch_size": batch_size, "show_progress_bar": False}
-    options |= {"convert_to_sparse_tensor": False, "save_to_cpu": True} if sparse else {"convert_to_numpy": True}
 
     for start in range(0, len(order), step):
         progress(start, len(order))
         part = order[start : start + step]
-        chosen = [texts[i] for i in part]
-
-        with _explained(), _autocast(model, encoding.precision):
-            if lower is not None:
-                found = lower.embed(chosen, encoding.prompt, batch_size, encoding.role)
-            else:
-                found = made_by(chosen, prompt=encoding.prompt, **options)
+        found = _made(model, [texts[i] for i in part], encoding, batch_size)
 
         for i, vectors in zip(part.tolist(), found, strict=True):
             tokens[i] = _weighted(vectors, encoding) if sparse else vectors.astype(encoding.dtype)
@@ -197,19 +188,19 @@ def _check_finite(vectors: np.ndarray) -> None:
         )
 
 
-def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, batch_size: int) -> np.ndarray:
-    embed = model.encode_query if encoding.role == "query" else model.encode_document
+def _made(model: SentenceTransformer, texts: list[str], encoding: Encoding, batch_size: int) -> Any:
+    """What the model itself gives for texts: an array, or one for each; of a sparse one tensors."""
+    made_by = model.encode_query if encoding.role == "query" else model.encode_document
+    options: dict[str, Any] = {"convert_to_numpy": True}
+    if encoding.kind == SPARSE:
+        options = {"convert_to_sparse_tensor": False, "save_to_cpu": True}
     # Of a model in training whose lower layers are frozen: what these give for a text is kept.
     lower = getattr(model, "lower_layers", None)
+
     with _explained(), _autocast(model, encoding.precision):
         if lower is not None:
-            embeddings = lower.embed(texts, encoding.prompt, batch_size, encoding.role)
-        else:
-            embeddings = embed(
-                texts, prompt=encoding.prompt, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
-            )
-    vectors = np.asarray(embeddings, np.float32)
-    return unit_length(vectors) if encoding.normalise else vectors
+            return lower.embed(texts, encoding.prompt, batch_size, encoding.role)
+        return made_by(texts, prompt=encoding.prompt, batch_size=batch_size, show_progress_bar=False, **options)
 
 
 @contextmanager

@@ -51,6 +51,11 @@ def has_model(job_folder: Path) -> bool:
     return (model_folder(job_folder) / "modules.json").is_file()
 
 
+def title_of(kind: str, name: str) -> str:
+    """What the model of a job of this kind and name is called where a person gave it no name."""
+    return name if kind == TRAINING else f"Winner of {name}"
+
+
 def card_file(model: Path) -> Path:
     """The model card in a model's folder."""
     return model / CARD
@@ -248,8 +253,7 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
 
-    title = str(spec.get("name") or name)
-    title = title if spec.get("kind", TRAINING) == TRAINING else f"Winner of {title}"
+    title = title_of(spec.get("kind", TRAINING), str(spec.get("name") or name))
     resolved = replace(_from_folder(name, model_folder(job), "job"), title=title)
     # However many trainings lie between.
     begun_with = [began_with(*earlier) for earlier in chain(workspace, name)][-1:]

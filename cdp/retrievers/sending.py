@@ -15,7 +15,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, judged_on, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
-from cdp.corpus import get_documents, load_documents, load_manifest
+from cdp.corpus import load_manifest, open_corpus
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, cut, estimate_tokens, price_of, priced
 from cdp.retrievers import api
@@ -99,9 +99,9 @@ def of_corpus(workspace: Workspace, corpus: str, longest: int = api.LONGEST) -> 
 
 def _sampled(workspace: Workspace, corpus: str) -> list[str]:
     """Return some documents of a corpus, evenly spread."""
-    ids = load_documents(workspace, corpus, columns=["id"]).column("id")
+    ids = open_corpus(workspace, corpus).table(columns=["id"]).column("id")
     chosen = [ids[at].as_py() for at in range(0, len(ids), max(1, len(ids) // SAMPLED))]
-    return [document.content for document in get_documents(workspace, corpus, chosen).values()]
+    return [document.content for document in open_corpus(workspace, corpus).get(chosen).values()]
 
 
 def of_benchmark(workspace: Workspace, folder: Path, longest: int = api.LONGEST) -> Texts:

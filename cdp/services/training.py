@@ -15,7 +15,7 @@ from cdp.base.workspace import ANSWERS, Workspace
 from cdp.results import naming
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
-from cdp.retrievers.resolve import ResolvedRetriever, is_reserved, training_result
+from cdp.retrievers.resolve import ResolvedRetriever, is_reserved, title_of, training_result
 from cdp.services import access, completeness, evaluation, jobs, metrics
 from cdp.services.jobs import Started
 from cdp.training import plan as training_plan
@@ -43,7 +43,7 @@ def list_retrievers(workspace: Workspace, *, to_train: bool = False) -> list[Ret
         made = training_result(view.folder) or view.config
         if view.has_model and made:
             base = f"trained from {made.get('retriever', '')}"
-            choices.append(RetrieverChoice(view.id, naming.title(view), "job", base))
+            choices.append(RetrieverChoice(view.id, title_of(view.kind, view.name), "job", base))
 
     return choices
 

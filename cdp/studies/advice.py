@@ -25,7 +25,6 @@ from cdp.benchmarks.units import units_of
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation.calibration import judged_by
 from cdp.evaluation.results import FirstTen, scores_of
-from cdp.llm.prices import dollars
 from cdp.principle import Decision
 from cdp.principle.decide import RETRIEVER, SAME_STEPS, ArmDifference, differences_of
 from cdp.principle.evidence import (
@@ -45,6 +44,7 @@ from cdp.principle.options import name_of
 from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
+from cdp.studies.estimate import price_text
 from cdp.studies.gains import BySeed, read_scores
 from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, loop_of, method_of
 from cdp.studies.report import about_file, latest, plan_of, read_about
@@ -113,7 +113,7 @@ def answer_from(
 def _reads(retriever: str, language: str) -> bool:
     """Whether a retriever reads a language, as far as its preset says."""
     preset = PRESETS.get(retriever)
-    return preset is None or not preset.languages or language in (*preset.languages, "unknown")
+    return preset is None or preset.reads(language)
 
 
 def _own(
@@ -569,14 +569,7 @@ class Option:
     def price_text(self) -> str:
         if self.held:
             return "–"
-        if not self.per_doc:
-            return "none"
-        if self.price is None:
-            return "not known"
-        if not self.price:
-            return "free"
-
-        return dollars(self.price)
+        return price_text(self.price, free=not self.price) if self.per_doc else "none"
 
     @property
     def training_text(self) -> str:

@@ -132,6 +132,13 @@ def sum_if_known(costs: Iterable[float | None]) -> float | None:
     return total
 
 
+def price_text(cost: float | None, *, free: bool) -> str:
+    """Return ``free``, ``$1.20`` or ``not known``."""
+    if cost is None:
+        return "not known"
+    return "free" if free else dollars(cost)
+
+
 @dataclass(frozen=True)
 class StudyPlan:
     """What a study would run. ``seconds`` is a guess where not all retrievers were ``measured`` here.
@@ -186,10 +193,7 @@ class StudyPlan:
 
     @property
     def price(self) -> str:
-        """``free``, ``$1.20`` or ``not known``."""
-        if not self.requests:
-            return "free"
-        return "not known" if self.cost is None else dollars(self.cost)
+        return price_text(self.cost, free=not self.requests)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -233,7 +237,7 @@ def estimate(
         loop = loop_of(config, c.cell.retriever, c.cell.layers)
         keys[c] = speed_key(c.cell.retriever, loop.trained_layers)
 
-    texts = sum(map(_texts, benchmarks))
+    texts = sum(int(b["n_queries"]) + int(b["n_documents"]) for b in benchmarks)
     if config.choose or config.fusion:
         texts += dev_texts
 
@@ -316,10 +320,6 @@ def _documents_of_a_batch(batch_size: int, pairs: int, per_doc: int) -> float:
     if not pairs:
         return 0.0
     return pairs / each * (1 - (1 - batch / pairs) ** each)
-
-
-def _texts(benchmark: Mapping[str, Any]) -> int:
-    return int(benchmark["n_queries"]) + int(benchmark["n_documents"])
 
 
 # Of a training's steps, the share after which its pace alone says how long the whole takes.

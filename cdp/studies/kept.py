@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.records import Count, Real, fields, whole
 from cdp.base.worker import Job
 from cdp.base.workspace import slug, write_json
-from cdp.evaluation.card import save_model
+from cdp.evaluation.card import model_card, save_model
 from cdp.evaluation.evaluate import length_of
 from cdp.principle.evidence import EQUAL_PAIRS, Arm
 from cdp.retrievers import ResolvedRetriever, leakage
-from cdp.retrievers.resolve import model_folder
+from cdp.retrievers.resolve import model_folder, title_of
 from cdp.studies import records
 from cdp.studies.advice import answer_from
 from cdp.studies.config import BEST, StudyConfig
@@ -66,25 +66,20 @@ def offer(
     limit = length_of(model) or made.config.loop.max_length
     result = record_of(job.id, made.config, pairs, documents, made, model, limit=limit)
     result["leakage"] = job.spec.get("inputs", {}).get(leakage.LEAKAGE, [])
-    save = partial(
-        save_model, model, result=result, retriever=retriever, workspace=job.workspace, title=title_of(job),
-        languages=[pairs.language], licences=licence_notes(retriever, query_set, job.workspace),
-        queries=written_of(query_set),
+    title = title_of(str(job.spec.get("kind")), str(job.spec.get("name") or job.id))
+    card = partial(
+        model_card, result, retriever, written_of(query_set), [pairs.language],
+        licence_notes(retriever, query_set, job.workspace), job.workspace, title,
     )  # fmt: skip
 
     def write(folder: Path) -> None:
         model_folder(folder).mkdir()
-        save(model_folder(folder))
+        save_model(model, model_folder(folder), card)
         leakage.write_hashes(folder, pairs.queries, pairs.documents[: pairs.n_documents])
         about = {"query_set": query_set.id, "per_doc": cell.per_doc, "held": cell.held}
         write_json(folder / ABOUT, {**about, "seed": condition.seed, "dev": score, "result": result})
 
     write_folder(target, write)
-
-
-def title_of(job: Job) -> str:
-    """Return the name of the kept model."""
-    return f"Winner of {job.spec.get('name') or job.id}"  # as ``results.naming`` calls it
 
 
 @dataclass(frozen=True)

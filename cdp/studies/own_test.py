@@ -31,8 +31,8 @@ from cdp.retrievers import DENSE, PRESETS, api, in_cache, leakage, sending
 from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
-from cdp.studies.estimate import StudyPlan, only, sum_if_known
-from cdp.studies.plan import alike, coincide
+from cdp.studies.estimate import StudyPlan, only, price_text, sum_if_known
+from cdp.studies.plan import alike, coincide, is_static
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
@@ -282,9 +282,7 @@ class Trial:
     @property
     def price(self) -> str:
         """``free``, ``$1.20`` or ``not known``: of the missing queries and of vectors from an API."""
-        if self.cost is None:
-            return "not known"
-        return dollars(self.cost) if self.cost or self.plan.requests else "free"
+        return price_text(self.cost, free=not (self.cost or self.plan.requests))
 
     @property
     def trained(self) -> str:
@@ -292,7 +290,7 @@ class Trial:
         study = self.plan.config
         named = []
         for name in study.retrievers:
-            layers = 0 if _is_static(name) else study.training.trained_layers
+            layers = 0 if is_static(name) else study.training.trained_layers
             named.append(trained_name(name, layers or 0))
 
         text = " or ".join(named)
@@ -502,7 +500,7 @@ def at_hand(workspace: Workspace, manifest: CorpusManifest) -> list[str]:
             continue
         if preset.embedded:
             embedded.append(preset.name)
-        if not preset.languages or manifest.main_language in (*preset.languages, "unknown"):
+        if preset.reads(manifest.main_language):
             reading.append(preset.name)
 
     own: list[str] = []
@@ -522,12 +520,8 @@ def _allowed(study_plan: StudyPlan, minutes: float) -> list[str]:
     return [name for name in took if took[name] <= room] or [min(took, key=lambda name: took[name])]
 
 
-def _is_static(retriever: str) -> bool:
-    return retriever in PRESETS and PRESETS[retriever].architecture == "static"
-
-
 def _first_look(study: StudyConfig) -> Iterator[str]:
-    if all(map(_is_static, study.retrievers)):
+    if all(map(is_static, study.retrievers)):
         yield f"A first look: {study.retrievers[0]} is made for trying things out, and answers for no other retriever."
 
 
@@ -586,7 +580,7 @@ def _of_queries(
 def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
     """What has to be said of a retriever that never saw the corpus's language: its gains say little of another one."""
     preset = PRESETS.get(retriever)
-    if preset is None or not preset.languages or manifest.main_language in (*preset.languages, "unknown"):
+    if preset is None or preset.reads(manifest.main_language):
         return
 
     yield (

@@ -308,10 +308,13 @@ def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: Trai
 
 def loop_of(config: StudyConfig, retriever: str, layers: int | None = None) -> Loop:
     """The loop of a retriever's trainings. A static one has no layers, so it trains what it has."""
-    preset = PRESETS.get(retriever)
     chosen = config.training.trained_layers if layers is None else layers
-    static = preset is not None and preset.architecture == "static"
-    return config.training.replace(trained_layers=None if static else chosen or None)
+    return config.training.replace(trained_layers=None if is_static(retriever) else chosen or None)
+
+
+def is_static(retriever: str) -> bool:
+    """Return True for a preset without layers."""
+    return retriever in PRESETS and PRESETS[retriever].architecture == "static"
 
 
 def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:

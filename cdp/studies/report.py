@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from cdp.base.errors import some
 from cdp.base.records import Count, Real, fields, whole
 from cdp.base.statistics import has_spread
 from cdp.base.text import counted, signed
@@ -322,10 +323,7 @@ def _limits(report: StudyReport) -> Iterator[str]:
 
 def _without_spread(rows: Sequence[StudyRow]) -> str:
     """Why all seeds of these trainings gave the same scores."""
-    names = ", ".join(row.name for row in rows[:3])
-    if len(rows) > 3:
-        names += f" and {len(rows) - 3} more"
-
+    names = some([row.name for row in rows], 3)
     why = "the seed's choices did not change the result"
     if all(row.steps_per_epoch == 1 for row in rows):
         why = "each step saw all pairs in one batch, so the seed only changes their order"

@@ -8,7 +8,7 @@ import queue
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -31,27 +31,50 @@ MAX_DOCUMENT_TOKENS = 2048
 ROOM_TOKENS = 100
 
 
-@dataclass(frozen=True)
+@dataclass
 class Generation:
-    """What came out for one document.
+    """What came out for one document: its ``answers``, added one by one, and the ``queries`` in them.
 
     ``problems`` are those of the answer that was used (see ``parsing.Parsed``), with ``repaired`` where it is the
-    second attempt and ``prompt_cut`` where the endpoint counted far fewer tokens than were sent. ``usage`` is what was
-    paid now: nothing for an answer from the cache. ``raw`` holds each answer as it came, ``prompt`` the first request.
-    ``notes`` are what the method keeps beside each query (SAP's summaries), ``sources`` the query behind each for a
-    method that works from existing ones, ``logprobs`` the mean token log-probability of each one's answer; empty where
-    the endpoint gave none.
+    second attempt and ``prompt_cut`` where the endpoint counted far fewer tokens than were sent. ``prompt`` is the
+    first request. The lists after ``queries`` have one entry for each of them, or none: ``notes`` are what the method
+    keeps beside a query (SAP's summaries), ``sources`` the query behind it for a method that works from existing ones,
+    ``logprobs`` the mean token log-probability of its answer, where the endpoint gave any.
     """
 
-    queries: tuple[str, ...]
-    problems: Mapping[str, int] = field(default_factory=dict)
-    usage: Usage = field(default_factory=Usage)
-    raw: tuple[str, ...] = ()
+    answers: list[Answer] = field(default_factory=list)
+    problems: Counter[str] = field(default_factory=Counter)
+    queries: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    logprobs: list[float | None] = field(default_factory=list)
     prompt: str = ""
-    model: str = ""
-    notes: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    logprobs: tuple[float | None, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """What was paid now: nothing for an answer from the cache."""
+        return sum((answer.usage for answer in self.answers), Usage())
+
+    @property
+    def raw(self) -> tuple[str, ...]:
+        """Each answer as it came."""
+        return tuple(answer.text for answer in self.answers if answer.text)
+
+    def one_of(self, answer: Answer, method: Method) -> Parsed:
+        """Count what is wrong with an answer that holds one query, and return it parsed."""
+        self.answers.append(answer)
+        parsed = _parsed(answer, method, 1)
+        problems = Counter(parsed.problems)
+        del problems["too_few"]
+        self.problems.update(problems)
+
+        return parsed
+
+    def of(self, m: int) -> Generation:
+        """Count what is missing of ``m`` queries."""
+        if len(self.queries) < m:
+            self.problems["too_few"] = m - len(self.queries)
+        return self
 
 
 def generate_for(
@@ -120,13 +143,13 @@ def generate_for(
 
     if prompts_cut:
         read.problems["prompt_cut"] = prompts_cut
+    if not any(read.notes):
+        read.notes = []
+    if read.logprobs.count(None) == len(read.logprobs):
+        read.logprobs = []
 
-    prompt = requests[0][0] if requests else ""
-    generation = read.generation(prompt)
-    if not generation.model:
-        generation = replace(generation, model=generator.model)
-
-    return generation
+    read.prompt = requests[0][0] if requests else ""
+    return read
 
 
 def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
@@ -138,62 +161,12 @@ def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
     return Usage(math.ceil(1.2 * usual.input_tokens) + ROOM_TOKENS, max(output, usual.output_tokens), 1)
 
 
-@dataclass
-class _Read:
-    """What the answers for one document held so far. The lists after ``queries`` have one entry for each of them, or
-    none."""
-
-    answers: list[Answer] = field(default_factory=list)
-    problems: Counter[str] = field(default_factory=Counter)
-    queries: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    logprobs: list[float | None] = field(default_factory=list)
-
-    def one_of(self, answer: Answer, method: Method) -> Parsed:
-        """Count what is wrong with an answer that holds one query, and return it parsed."""
-        self.answers.append(answer)
-        parsed = _parsed(answer, method, 1)
-        problems = Counter(parsed.problems)
-        del problems["too_few"]
-        self.problems.update(problems)
-        return parsed
-
-    def of(self, m: int) -> _Read:
-        """Count what is missing of ``m`` queries."""
-        if len(self.queries) < m:
-            self.problems["too_few"] = m - len(self.queries)
-        return self
-
-    def generation(self, prompt: str) -> Generation:
-        """Return what came out; ``prompt`` was the first request."""
-        model, notes, logprobs = "", self.notes, self.logprobs
-        if self.answers:
-            model = self.answers[0].model
-        if not any(notes):
-            notes = []
-        if logprobs.count(None) == len(logprobs):
-            logprobs = []
-
-        return Generation(
-            queries=tuple(self.queries),
-            problems=dict(self.problems),
-            usage=sum((answer.usage for answer in self.answers), Usage()),
-            raw=tuple(answer.text for answer in self.answers if answer.text),
-            prompt=prompt,
-            model=model,
-            notes=tuple(notes),
-            sources=tuple(self.sources),
-            logprobs=tuple(logprobs),
-        )
-
-
-def _at_once(ask: Ask, prompt: str, method: Method, m: int, is_llm: bool) -> _Read:
+def _at_once(ask: Ask, prompt: str, method: Method, m: int, is_llm: bool) -> Generation:
     """All M queries from one answer; a malformed one is asked for once more, and the better of the two is used."""
     answers = [ask(prompt)]
     parsed = _parsed(answers[0], method, m)
     problems = Counter(parsed.problems)
-    if is_llm and not parsed.usable and not answers[0].ends_there_again:
+    if is_llm and "too_few" in parsed.problems and not answers[0].ends_there_again:
         try:
             answers.append(ask(repair_prompt(prompt, m)))
         except RequestError:
@@ -201,12 +174,12 @@ def _at_once(ask: Ask, prompt: str, method: Method, m: int, is_llm: bool) -> _Re
         again = _parsed(answers[-1], method, m)
         if len(again.queries) > len(parsed.queries):
             parsed, problems = again, Counter({**again.problems, "repaired": 1})
-    return _Read(answers, problems, list(parsed.queries), list(parsed.notes))
+    return Generation(answers, problems, list(parsed.queries), list(parsed.notes))
 
 
-def _one_by_one(ask: Ask, prompt: str, method: Method, m: int) -> _Read:
+def _one_by_one(ask: Ask, prompt: str, method: Method, m: int) -> Generation:
     """M queries from M answers; for those that repeat one or cannot be read, up to half as many again (at least 2)."""
-    read = _Read()
+    read = Generation()
     for sample in range(m + max(2, m // 2)):
         parsed = read.one_of(ask(prompt, sample), method)
         if not parsed.queries:
@@ -226,12 +199,12 @@ def _one_by_one(ask: Ask, prompt: str, method: Method, m: int) -> _Read:
     return read.of(m)
 
 
-def _for_each(ask: Ask, requests: Sequence[tuple[str, int, str]], method: Method) -> _Read:
+def _for_each(ask: Ask, requests: Sequence[tuple[str, int, str]], method: Method) -> Generation:
     """One query for each request, asked for once more where it cannot be read.
 
     Two of them may well come out alike: they belong to different queries, so both are kept.
     """
-    read = _Read()
+    read = Generation()
     for prompt, _, query in requests:
         for sample, text in enumerate((prompt, f"{prompt.rstrip()} (one paragraph, nothing else)")):
             parsed = read.one_of(ask(text, sample, query), method)
@@ -281,11 +254,11 @@ def to_line(
         "together": [other.id for other in together],
         "problems": dict(generation.problems),
         "usage": generation.usage.to_dict() if generation.usage.requests else {},
-        "notes": list(generation.notes),
-        "logprobs": list(generation.logprobs),
-        "sources": list(generation.sources),
+        "notes": generation.notes,
+        "logprobs": generation.logprobs,
+        "sources": generation.sources,
     }
-    line = {"document_id": document.id, "position": position, "queries": list(generation.queries)}
+    line = {"document_id": document.id, "position": position, "queries": generation.queries}
     return line | {name: value for name, value in found.items() if value}
 
 
@@ -335,7 +308,7 @@ def generate(
         generation = generate_for(
             records[number], chosen, per_doc, source, max_document_tokens=config.endpoint.max_document_tokens
         )
-        return number, list(generation.queries)
+        return number, generation.queries
 
     workers = 0
     if source.is_llm and source.concurrency > 1:

@@ -14,9 +14,10 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -112,11 +113,6 @@ class Parsed:
     problems: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What the model wrote on the way and is kept as provenance (SAP's summary), one per query; mostly empty."""
-
-    @property
-    def usable(self) -> bool:
-        """Return True if all queries that were asked for are there."""
-        return "too_few" not in self.problems
 
 
 def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
@@ -382,8 +378,9 @@ def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
         return tagged
 
     lines = _with_numbers_above(lines)
-    for marked in (_numbered(lines), *_lettered(lines), _bulleted(lines)):
-        if any(number is not None for number, _ in marked):
+    for item, least in _LISTS:
+        marked = _marked(lines, item)
+        if max(number or 0 for number, _ in marked) >= least:
             return _items(marked, problems)
 
     return [line for line in lines if not _is_preamble(line)]
@@ -416,34 +413,33 @@ def _with_numbers_above(lines: list[str]) -> list[str]:
     return joined
 
 
-def _lettered(lines: list[str]) -> list[list[tuple[int | None, str]]]:
-    """(number, rest) of each line that goes on a list "a. … b. …" or "i. … ii. …"; empty where neither has two."""
-    lists = []
-    for alphabet in _ALPHABETS:
-        marked: list[tuple[int | None, str]] = []
-        expected = 0
-        for line in lines:
-            match = _LETTER.match(line)
-            if match and match["letter"].lower() == alphabet[min(expected, len(alphabet) - 1)]:
-                expected += 1
-                marked.append((expected, match["rest"]))
-            else:
-                marked.append((None, line))
-
-        if expected > 1:
-            lists.append(marked)
-
-    return lists
+# Reads a line that is an item of a list: (its number, its text). It is told the number of the item before.
+ReadItem = Callable[[str, int], tuple[int, str] | None]
 
 
-def _bulleted(lines: list[str]) -> list[tuple[int | None, str]]:
-    """(1, rest) of each line with a bullet, (None, line) for the others."""
+def _marked(lines: list[str], item: ReadItem) -> list[tuple[int | None, str]]:
+    """(number, text) of each line that is an item, (None, line) for the others."""
     marked: list[tuple[int | None, str]] = []
+    previous = 0
     for line in lines:
-        match = _BULLET.match(line)
-        marked.append((1, match["rest"]) if match else (None, line))
+        found = item(line, previous)
+        previous = found[0] if found else previous
+        marked.append(found or (None, line))
 
     return marked
+
+
+def _lettered(alphabet: list[str], line: str, previous: int) -> tuple[int, str] | None:
+    """Read a line that goes on a list "a. … b. …" or "i. … ii. …"."""
+    match = _LETTER.match(line)
+    if match and match["letter"].lower() == alphabet[min(previous, len(alphabet) - 1)]:
+        return previous + 1, match["rest"]
+    return None
+
+
+def _bulleted(line: str, _: int) -> tuple[int, str] | None:
+    match = _BULLET.match(line)
+    return (1, match["rest"]) if match else None
 
 
 def _split_inline(line: str) -> list[str]:
@@ -458,27 +454,24 @@ def _split_inline(line: str) -> list[str]:
     return [*pieces, line[start:]]
 
 
-def _numbered(lines: list[str]) -> list[tuple[int | None, str]]:
-    """(number, rest) of each line that is an item of a counted list, (None, line) for the others.
+def _numbered(line: str, previous: int) -> tuple[int, str] | None:
+    """Read a line with a number: "7.", "(7)" or "⑦".
 
-    A number counts only where it continues the list (or restarts it at 1), so "24: the last season" stays a query.
+    It counts only where it continues the list (or restarts it at 1), so "24: the last season" stays a query.
     """
-    marked: list[tuple[int | None, str]] = []
-    previous = 0
-    for line in lines:
-        match = _NUMBER.match(line)
-        number = _value(match) if match else 0
-        if match and (number == 1 or previous <= number <= previous + 5) and number > 0:
-            marked.append((number, match["rest"]))
-            previous = number
-        else:
-            marked.append((None, line))
-    return marked
+    match = _NUMBER.match(line)
+    if match is None:
+        return None
+
+    number = int(match["enclosed"] or match["open"] or unicodedata.numeric(match["ringed"]))
+    follows = number == 1 or previous <= number <= previous + 5
+    return (number, match["rest"]) if follows and number > 0 else None
 
 
-def _value(match: re.Match[str]) -> int:
-    """The number of an item: "7", "(7)" or "⑦"."""
-    return int(match["enclosed"] or match["open"] or unicodedata.numeric(match["ringed"]))
+# What tells the items of a list, and the number that the last of them has at least: one letter is none.
+_LISTS: list[tuple[ReadItem, int]] = [
+    (_numbered, 1), *((partial(_lettered, alphabet), 2) for alphabet in _ALPHABETS), (_bulleted, 1),
+]  # fmt: skip
 
 
 def _items(marked: list[tuple[int | None, str]], problems: Counter[str]) -> list[str]:
@@ -486,16 +479,13 @@ def _items(marked: list[tuple[int | None, str]], problems: Counter[str]) -> list
     first = next(index for index, (number, _) in enumerate(marked) if number is not None)
     queries: list[str] = []
     head = [line for _, line in marked[:first] if not _is_preamble(line)]
-    if head and (marked[first][0] == 2 or (marked[first][0] == 1 and _looks_like_query(head[-1]))):
+    question = bool(head) and head[-1].rstrip("*\"' ").endswith(("?", "？", "؟"))
+    if head and (marked[first][0] == 2 or (marked[first][0] == 1 and question)):
         queries.append(head.pop())
     items = [line for number, line in marked[first:] if number is not None]
     if stray := len(head) + len(marked) - first - len(items):
         problems["stray_line"] += stray
     return [*queries, *items]
-
-
-def _looks_like_query(line: str) -> bool:
-    return line.rstrip("*\"' ").endswith(("?", "？", "؟"))
 
 
 def _is_refusal(line: str) -> bool:

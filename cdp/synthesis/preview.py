@@ -21,7 +21,7 @@ from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.redaction import clean, cleaned
 from cdp.base.workspace import CODE, Workspace
-from cdp.corpus import get_documents, load_manifest
+from cdp.corpus import load_manifest, open_corpus
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import Generator, make_generator
 from cdp.synthesis.methods import METHODS, Method, method_of
@@ -50,7 +50,7 @@ def previews(
     workspace: Workspace, config: SynthesisConfig, methods: Sequence[str], document_id: str, *, api_key: str = ""
 ) -> dict[str, Shown]:
     """What each method gives for one document. Nothing is stored, and nothing comes from the answer cache."""
-    document = get_documents(workspace, config.corpus, [document_id])[document_id]
+    document = open_corpus(workspace, config.corpus).get([document_id])[document_id]
     by_method: dict[str, Shown] = {}
     sources: dict[str, Generator] = {}
     failures = Failures(unit="method")
@@ -91,12 +91,12 @@ def _shown(
     longest = config.endpoint.max_document_tokens
     generation = generate_for(document, method, config.per_doc, source, max_document_tokens=longest, queries=queries)
     return Shown(
-        queries=cleaned(list(generation.queries)),
+        queries=cleaned(generation.queries),
         faults=dict(generation.problems),
         usage=generation.usage.to_dict(),
         prompt=generation.prompt if source.is_llm else "",
-        notes=cleaned(list(generation.notes)),
-        sources=list(generation.sources),
+        notes=cleaned(generation.notes),
+        sources=generation.sources,
         together=[other.id for other in documents_of(document)[1:]],
     )
 

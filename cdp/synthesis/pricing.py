@@ -17,7 +17,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.records import JOB_FACTS, Count, Document, Real, fields, whole
 from cdp.base.text import counted
 from cdp.base.workspace import ANSWERS, Workspace
-from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
+from cdp.corpus import load_manifest, open_corpus, resolve_corpus
 from cdp.llm import address
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, cut, estimate_tokens, load_price
@@ -37,14 +37,14 @@ class Estimate:
     """
 
     n_documents: int
-    requests: int
-    input_tokens: int
-    input_margin: int
-    output_tokens: int
-    sampled: int
-    price: Price | None
-    cost: float | None
-    batch_cost: float | None
+    requests: int = 0
+    input_tokens: int = 0
+    input_margin: int = 0
+    output_tokens: int = 0
+    sampled: int = 0
+    price: Price | None = None
+    cost: float | None = None
+    batch_cost: float | None = None
 
 
 def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
@@ -56,7 +56,7 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     method = method_of(config)
     work = Work.of(workspace, config, method, corpus)
     n = work.documents
-    nothing = Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0)
+    nothing = Estimate(n, cost=0.0, batch_cost=0.0)
 
     generator = GENERATORS[config.endpoint.generator]
     if method.generator or not generator.is_llm:
@@ -88,9 +88,6 @@ def sampled_estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
         input_margin=round(n * _margin(lengths, n)),
         output_tokens=usage.output_tokens,
         sampled=len(chosen),
-        price=None,
-        cost=None,
-        batch_cost=None,
     )
 
     if generator.local:
@@ -119,10 +116,10 @@ def _sample(
     size = min(SAMPLE, work.documents)
 
     if not work.source:
-        ids = load_documents(workspace, work.corpus_id, columns=["id"], limit=work.positions).column("id")
+        ids = open_corpus(workspace, work.corpus_id).table(columns=["id"], limit=work.positions).column("id")
         candidates = range(work.positions) if work.drawn is None else sorted(work.drawn)
         positions = sorted(draw.sample(candidates, size))
-        documents = get_documents(workspace, work.corpus_id, [ids[position].as_py() for position in positions])
+        documents = open_corpus(workspace, work.corpus_id).get([ids[position].as_py() for position in positions])
         return work.documents * config.per_doc, [(document, ()) for document in documents.values()]
 
     n_queries = number = 0
@@ -138,7 +135,7 @@ def _sample(
             queries_of[line["document_id"]] = queries
         number += 1
 
-    documents = get_documents(workspace, work.corpus_id, list(queries_of))
+    documents = open_corpus(workspace, work.corpus_id).get(list(queries_of))
     return n_queries, [(document, queries_of[name]) for name, document in documents.items()]
 
 

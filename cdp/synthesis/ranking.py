@@ -163,14 +163,11 @@ def _ranked(
     return np.concatenate(found)
 
 
-def distinct_sentences(
-    documents: list[Document], failures: Failures | None = None
-) -> tuple[list[tuple[int, str]], int]:
+def distinct_sentences(documents: list[Document], failures: Failures) -> tuple[list[tuple[int, str]], int]:
     """(document's place, sentence) of each distinct sentence, and how many were too long for a query.
 
     A document that cannot be split is recorded in ``failures``.
     """
-    failures = failures or Failures()
     seen: set[str] = set()
     distinct: list[tuple[int, str]] = []
     too_long = 0

@@ -423,7 +423,7 @@ def _lines(item: Item, generation: Generation) -> list[dict[str, Any]]:
     for position, document in item.members:
         together = [other for at, other in item.members if at != position]
         lines.append(to_line(document, position, generation, together))
-        generation = dataclasses.replace(generation, usage=Usage(), problems={})
+        generation = dataclasses.replace(generation, answers=[], problems=Counter())
     return lines
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import lru_cache
 from html import unescape
 
 from cdp.base.records import Document
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 
-DATA = tomllib.loads((SHIPPED_DATA / "words" / "english.toml").read_text(encoding="utf-8"))
+DATA = shipped_table("words/english")
 
 
 def word_list(*names: str) -> frozenset[str]:

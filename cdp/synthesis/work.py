@@ -21,9 +21,9 @@ from cdp.base.text import Progress, silent
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.complexity import content_words
-from cdp.corpus import CorpusManifest, get_documents, iter_documents
+from cdp.corpus import CorpusManifest, iter_documents, open_corpus
 from cdp.corpus.documents import permutation
-from cdp.query_sets.store import Totals, known_language
+from cdp.query_sets.store import Totals, beside_documents, known_language
 from cdp.retrievers import bm25
 from cdp.synthesis.methods import Method
 
@@ -100,27 +100,21 @@ class Work:
             yield from self._grouped(workspace, groups)
             return
 
-        documents = iter_documents(workspace, self.corpus_id, start=start, limit=self.positions - start)
-        numbered = enumerate(documents, start=start)
-
-        if not self.source:
-            for position, document in numbered:
-                if self.takes(position):
-                    yield Item(position, document)
+        if self.source:
+            for line, document in beside_documents(workspace, self.source, start=start):
+                if self.takes(line["position"]):
+                    yield Item(line["position"], document, tuple(line["queries"]))
             return
 
-        for line in query_sets.iter_lines(workspace, self.source):
-            if line["position"] < start or not self.takes(line["position"]):
-                continue
-            for position, document in numbered:
-                if position == line["position"]:
-                    yield Item(position, document, tuple(line["queries"]))
-                    break
+        documents = iter_documents(workspace, self.corpus_id, start=start, limit=self.positions - start)
+        for position, document in enumerate(documents, start=start):
+            if self.takes(position):
+                yield Item(position, document)
 
     def _grouped(self, workspace: Workspace, groups: Groups) -> Iterator[Item]:
         for at in range(0, len(groups), BLOCK):
             block = groups[at : at + BLOCK]
-            found = get_documents(workspace, self.corpus_id, list(map(itemgetter(1), chain.from_iterable(block))))
+            found = open_corpus(workspace, self.corpus_id).get(list(map(itemgetter(1), chain.from_iterable(block))))
             for group in block:
                 positions, names = zip(*group, strict=True)
                 documents = list(map(found.__getitem__, names))

@@ -28,8 +28,7 @@ from torch import Tensor, nn
 
 from cdp.retrievers.load import kind_of
 from cdp.retrievers.static import is_static
-from cdp.training.dropout import FastDropout
-from cdp.training.forward import forward
+from cdp.training.forward import FastDropout, forward
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.lower_layers import StateStore
 from cdp.training.tokens import TokenStore, groups, overhead_on
@@ -75,28 +74,30 @@ class Batches:
 
         return digest.hexdigest()[:16]
 
-    def labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor:
-        """float64, shape (B, 2 + h): weight, document index, the indices of the hard negatives; with RI of swapped
-        pairs, 1 in a last column where the query is q′."""
+    def given(
+        self, rows: NDArray[np.int64], device: torch.device, reasoned: Tensor | None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+        """What the loss takes beside embeddings: labels, ``reasoned`` as it is, soft labels, excluded documents.
+
+        Labels are float64 (B, 2 + h): weight, document index, the indices of the hard negatives; with RI of swapped
+        pairs, 1 in a last column where the query is q′. Soft labels are float64 (B, 1 + h). Excluded documents are
+        int64 (B, k), -2 where there are fewer: -1 is a hard negative that is missing.
+        """
         columns = [self.weights[rows], self.document_of[rows]]
         if self.negatives is not None:
             columns += list(self.negatives[rows].T)
         if self.reasoned is not None and self.swapped is not None:
             columns.append(self.swapped[rows].astype(np.int64))
-        return torch.from_numpy(np.stack(columns, 1, dtype=np.float64)).to(device)
+        labels = torch.from_numpy(np.stack(columns, 1, dtype=np.float64)).to(device)
 
-    def soft_labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor | None:
-        """float64, shape (B, 1 + h); None without any."""
-        return None if self.teacher is None else torch.from_numpy(self.teacher[rows]).to(device)
+        soft = excluded = None
+        if self.teacher is not None:
+            soft = torch.from_numpy(self.teacher[rows]).to(device)
+        if self.excluded_indices is not None:
+            indices = self.excluded_indices[rows]
+            excluded = torch.from_numpy(np.where(indices < 0, -2, indices)).to(device)
 
-    def no_negatives(self, rows: NDArray[np.int64], device: torch.device) -> Tensor | None:
-        """int64, shape (B, k), -2 where there are fewer; None without any."""
-        if self.excluded_indices is None:
-            return None
-        excluded_indices = self.excluded_indices[rows]
-        return torch.from_numpy(np.where(excluded_indices < 0, -2, excluded_indices)).to(
-            device
-        )  # -1 is a hard negative that is missing
+        return labels, reasoned, soft, excluded
 
     def distinct_documents(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor]:
         """The documents of these rows without repeats, and where each row's are among them: (1 + h, B), the positives
@@ -148,23 +149,17 @@ class TransformerEngine:
 
         documents, position = self.batches.distinct_documents(rows)
         columns = [(self.batches.queries, rows), (self.batches.documents, documents)]
-        labels = self.batches.labels(rows, self.device)
         position = position.to(self.device)
         reasoned = None if self.batches.reasoned is None else self._embed_detached(self.batches.reasoned, rows)
-        soft, excluded_indices = (
-            self.batches.soft_labels(rows, self.device),
-            self.batches.no_negatives(rows, self.device),
-        )
+        given = self.batches.given(rows, self.device, reasoned)
 
         if self.mini_batch is None:
             queries, embedded = (self._embed(store, which) for store, which in columns)
-            loss = self.loss.compute_loss_from_embeddings(
-                [queries, *embedded[position]], labels, reasoned, soft, excluded_indices
-            )
+            loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], *given)
             self.propagate(loss)
             return loss.detach()
 
-        return self._backward_cached(columns, position, labels, reasoned, soft, excluded_indices)
+        return self._backward_cached(columns, position, given)
 
     def _groups(self, store: TokenStore | StateStore, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
@@ -201,10 +196,7 @@ class TransformerEngine:
         self,
         columns: list[tuple[TokenStore | StateStore, NDArray[np.int64]]],
         position: Tensor,
-        labels: Tensor,
-        reasoned: Tensor | None,
-        soft: Tensor | None,
-        excluded_indices: Tensor | None,
+        given: tuple[Tensor | None, ...],
     ) -> Tensor:
         """GradCache: embed without gradients, get the embeddings' gradients, then embed each group again with them.
 
@@ -226,9 +218,7 @@ class TransformerEngine:
             leaves.append(leaf)
             cached.append((store, which, members, states))
 
-        loss = self.loss.compute_loss_from_embeddings(
-            [leaves[0], *leaves[1][position]], labels, reasoned, soft, excluded_indices
-        )
+        loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], *given)
         self.propagate(loss)
 
         for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):
@@ -294,11 +284,8 @@ class StaticEngine:
         self.parameters = [self.table]
         self.device = self.table.device
         vocabulary = self.table.shape[0]
-        self.queries, self.documents = (
-            SparseRows(batches.queries, vocabulary),
-            SparseRows(batches.documents, vocabulary),
-        )
-
+        self.queries = SparseRows(batches.queries, vocabulary)
+        self.documents = SparseRows(batches.documents, vocabulary)
         self.reasoned = None if batches.reasoned is None else SparseRows(batches.reasoned, vocabulary)
         self.table.grad = torch.zeros_like(self.table)
         self._written: Tensor | None = None
@@ -322,15 +309,11 @@ class StaticEngine:
         ids, shares, sizes = self._join([self.queries.take(rows), self.documents.take(documents)])
         embedded = self._average(ids, shares, sizes).requires_grad_()
         output = self._rest(embedded)
-        reasoned = None if self.reasoned is None else self._detached(self.reasoned, rows)
-        loss = self.loss.compute_loss_from_embeddings(
-            [output[: len(rows)], *output[len(rows) :][position.to(self.device)]],
-            self.batches.labels(rows, self.device),
-            reasoned,
-            self.batches.soft_labels(rows, self.device),
-            self.batches.no_negatives(rows, self.device),
-        )
 
+        reasoned = None if self.reasoned is None else self._detached(self.reasoned, rows)
+        given = self.batches.given(rows, self.device, reasoned)
+        vectors = [output[: len(rows)], *output[len(rows) :][position.to(self.device)]]
+        loss = self.loss.compute_loss_from_embeddings(vectors, *given)
         self.propagate(loss)
 
         # The transpose: one bag per distinct token, over the texts that hold it.

@@ -45,7 +45,7 @@ from cdp.training.infonce import FLOPS_DOCUMENTS, FLOPS_QUERIES, MaxSimInfoNCE, 
 from cdp.training.lower_layers import LowerLayers, StateStore, freeze_below
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
-from cdp.training.tokens import Stores, TokenStore
+from cdp.training.tokens import Stores
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -489,26 +489,18 @@ def make_retriever(
         add_lora(model, config.loop.lora_rank)
 
     order = order_of(config, len(pairs), processes)
-    queries, documents, reasoned = stores
-    read: list[Any] = [queries, documents, reasoned]
+    read: list[Any] = [*stores]
 
     if config.loop.trained_layers is not None:
         freeze_below(model, config.loop.trained_layers)
         if states is not None and LowerLayers.fits(model):
             read = _with_states(model, config.loop.trained_layers, states, pairs, stores)
 
+    queries, documents, reasoned = read
     batches = Batches(
-        read[0],
-        read[1],
-        pairs.document_of,
-        weights,
-        read[2],
-        pairs.negatives,
-        pairs.swapped,
-        pairs.teacher,
+        queries, documents, pairs.document_of, weights, reasoned, pairs.negatives, pairs.swapped, pairs.teacher,
         pairs.excluded_indices,
-    )
-
+    )  # fmt: skip
     training = Training(model, batches, order, config, hooks, checkpoints, evaluate=evaluate)
     training.run()
 
@@ -531,18 +523,13 @@ def _with_states(
     # The others find what the first has kept.
     with PartialState().main_process_first():
         lower = LowerLayers(model, trained, states.root, states.identity)
-        read = [
-            _states_of(lower, role, texts[role], store, states.report)
-            for role, store in zip(texts, stores, strict=True)
-        ]
+        read: list[StateStore | None] = []
+        for (role, of_role), store in zip(texts.items(), stores, strict=True):
+            if of_role is None or store is None:
+                read.append(None)
+                continue
+            prompt = model.prompts[role.split()[-1]] or ""
+            read.append(lower.states(of_role, prompt, store, partial(states.report, f"lower layers, {role}")))
+
     model.lower_layers = lower
     return read
-
-
-def _states_of(
-    lower: LowerLayers, role: str, texts: list[str] | None, store: TokenStore | None, report: Progress
-) -> StateStore | None:
-    if texts is None or store is None:
-        return None
-    prompt = lower.model.prompts[role.split()[-1]] or ""
-    return lower.states(texts, prompt, store, partial(report, f"lower layers, {role}"))

@@ -12,6 +12,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
+from cdp.base.text import counted
 from cdp.base.workspace import ANSWERS, Workspace, sha256_text
 from cdp.complexity import stopword_list
 from cdp.corpus import load_manifest
@@ -276,13 +277,12 @@ def notes_of(data: TrainingData) -> list[str]:
 
     zero = int((data.weights == 0).sum())
     if zero:
-        noun = "pair has" if zero == 1 else "pairs have"
-        notes.append(f"{zero:,} {noun} weight zero: good as a negative only.")
+        notes.append(f"{counted(zero, 'pair has', 'pairs have')} weight zero: good as a negative only.")
 
     alone = int(pairs.alone.sum())
     if alone:
-        noun = "pair has" if alone == 1 else "pairs have"
-        notes.append(f"{alone:,} {noun} no negative, and teach nothing: their queries are for all documents.")
+        some = counted(alone, "pair has", "pairs have")
+        notes.append(f"{some} no negative, and teach nothing: their queries are for all documents.")
 
     if pairs.unreasoned:
         notes.append(unreasoned_note(pairs.unreasoned, data.settings))
@@ -300,8 +300,8 @@ def order_notes(order: BatchOrder) -> list[str]:
         return [f"The batch is larger than the data: each step sees all {order.pairs:,} pairs."]
     left = order.left_out_per_epoch
     if left:
-        noun = "pair, another one" if left == 1 else "pairs, others"
-        return [f"Each epoch leaves out {left:,} {noun} each time: its last batch."]
+        some = counted(left, "pair, another one", "pairs, others")
+        return [f"Each epoch leaves out {some} each time: its last batch."]
     return []
 
 

@@ -164,7 +164,7 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
 
     if documents.columns:
         columns.rows(documents)
-        roles = dict(zip(COLUMNS, (documents.id, documents.title, documents.text), strict=False))
+        roles = dict(zip(COLUMNS, (documents.guess("id"), documents.guess("title"), documents.text), strict=False))
         if queries is None:
             asked = documents.queries
             roles |= {"query_field": asked, "grade_field": documents.grade if asked else None}
@@ -179,7 +179,7 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
     if queries is not None:
         st.markdown(f"**Queries** in {md(queries.file)}")
         columns.rows(queries)
-        found = (queries.asked, queries.document_id, queries.split, queries.grade)
+        found = (queries.asked, queries.document_id, queries.guess("split"), queries.grade)
         roles = dict(zip(OF_QUERIES, found, strict=True))
         named |= columns.dropdowns(AddOptions, queries, OF_QUERIES, roles, "asked", NAMED)
 

@@ -26,20 +26,20 @@ def main(job: Job) -> None:
         job.advance(phase, finished, total, UNITS.get(phase, ""))
 
     progress("asking for the files", 0, 0)
-    stored = download_benchmark(
+    info, existed = download_benchmark(
         registry.downloadable(config.benchmark),
         job.workspace,
         revision=config.revision,
         folder=Path(config.folder) if config.folder else None,
         progress=progress,
     )
-    info, manifest = stored.info, manifests.read(Path(stored.info.folder))
-    state = "was there already" if stored.existed else "is stored"
+    manifest = manifests.read(Path(info.folder))
+    state = "was there already" if existed else "is stored"
     print(f"{info.name} {state}: {info.n_documents:,} documents, {info.n_queries:,} queries", flush=True)
     for note in (*manifest.notes, *info.warnings):
         print(f"  note: {note}", flush=True)
     job.result("download", {
-        "benchmark": info.name, "existed": stored.existed, "documents": info.n_documents, "queries": info.n_queries,
+        "benchmark": info.name, "existed": existed, "documents": info.n_documents, "queries": info.n_queries,
         "commits": manifest.commits, "licence": manifest.licence, "hash": info.content_hash,
         "notes": list(manifest.notes),
     })  # fmt: skip

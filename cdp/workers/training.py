@@ -22,7 +22,7 @@ from cdp.base.machine import keep_freed_memory
 from cdp.base.text import public
 from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.base.workspace import Workspace
-from cdp.evaluation.card import save_model
+from cdp.evaluation.card import model_card, save_model
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.resolve import model_folder
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare, with_ids
@@ -149,12 +149,9 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         more = licence_notes(retriever, other, job.workspace)
         licences |= {what: f"{licences[what]}; {more[what]}" for what in licences if more[what] != licences[what]}
 
-    save = partial(
-        save_model, model, result=result, retriever=retriever, workspace=job.workspace, title=name, licences=licences,
-        languages=sorted({*pairs.languages} or {pairs.language}), queries="; ".join(map(written_of, sets)),
-    )  # fmt: skip
-
-    write_folder(model_folder(job.folder), save)
+    languages, queries = sorted({*pairs.languages} or {pairs.language}), "; ".join(map(written_of, sets))
+    card = partial(model_card, result, retriever, queries, languages, licences, job.workspace, name)
+    write_folder(model_folder(job.folder), partial(save_model, model, card=card))
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
 

@@ -94,6 +94,7 @@ def test_a_published_file_with_half_a_pair_is_stored_and_said(tmp_path: Path, wo
     repository["corpus.jsonl"] = repository["corpus.jsonl"].replace(b"The moon", b"The \\ud800 moon")
     entry = registry.find("scifact")
     assert entry is not None
-    stored = download.download_benchmark(entry, workspace, folder=published.put(tmp_path / "published", repository))
-    assert "\ufffd moon" in load_benchmark(Path(stored.info.folder)).documents[0]
-    assert any("which became U+FFFD: 1" in note for note in manifests.read(Path(stored.info.folder)).notes)
+    folder = published.put(tmp_path / "published", repository)
+    info, _ = download.download_benchmark(entry, workspace, folder=folder)
+    assert "\ufffd moon" in load_benchmark(Path(info.folder)).documents[0]
+    assert any("which became U+FFFD: 1" in note for note in manifests.read(Path(info.folder)).notes)

@@ -10,15 +10,15 @@ import pytest
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import download, load_benchmark, manifests, remove_benchmark
-from cdp.benchmarks.download import Stored, download_benchmark
+from cdp.benchmarks import BenchmarkInfo, download, load_benchmark, manifests, remove_benchmark
+from cdp.benchmarks.download import download_benchmark
 from cdp.benchmarks.registry import find
 from tests.benchmarks import published
 from tests.benchmarks.hub_server import Hub, Server
 
 pytestmark = pytest.mark.slow
 
-Bring = Callable[..., Stored]
+Bring = Callable[..., tuple[BenchmarkInfo, bool]]
 URLOPEN = download.urlopen
 
 
@@ -39,7 +39,7 @@ def the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 @pytest.fixture
 def fetch(workspace: Workspace) -> Bring:
-    def fetched(wanted: str, /, **options: object) -> Stored:
+    def fetched(wanted: str, /, **options: object) -> tuple[BenchmarkInfo, bool]:
         entry = find(wanted)
         assert entry is not None
         return download_benchmark(entry, workspace, **options)  # type: ignore[arg-type]
@@ -54,8 +54,7 @@ def scifact(the_hub: Hub) -> tuple[str, str]:
 
 def test_main_is_resolved_once_and_its_commits_are_recorded(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
     first, second = scifact(the_hub)
-    found = fetch("scifact")
-    assert not found.existed
+    assert not fetch("scifact")[1]
     manifest = manifests.read(workspace.benchmarks / "scifact")
     assert manifest.commits == {"BeIR/scifact": first, "BeIR/scifact-qrels": second}
     assert load_benchmark(workspace.benchmarks / "scifact").n_queries == 2
@@ -74,11 +73,11 @@ def test_a_later_commit_is_not_taken_unless_it_is_asked_for(the_hub: Hub, fetch:
     changed = dict(published.beir_jsonl()[0])
     changed["corpus.jsonl.gz"] = published.lines([*published.DOCUMENTS, {"_id": "d4", "text": "new"}], packed=True)
     new = the_hub.commit("BeIR/scifact", changed)
-    assert fetch("scifact").existed
+    assert fetch("scifact")[1]
     with pytest.raises(ConfigError, match="another benchmark called 'scifact'"):
         fetch("scifact", revision=new)
     remove_benchmark("scifact", workspace)
-    assert fetch("scifact", revision=new).info.n_documents == 4
+    assert fetch("scifact", revision=new)[0].n_documents == 4
 
 
 def test_a_revision_names_a_commit_of_the_first_repository(the_hub: Hub, fetch: Bring) -> None:
@@ -86,7 +85,7 @@ def test_a_revision_names_a_commit_of_the_first_repository(the_hub: Hub, fetch: 
     the_hub.commit("BeIR/scifact", {"README.md": b"moved away"})
     with pytest.raises(ConfigError, match="no revision 'gone'"):
         fetch("scifact", revision="gone")
-    assert fetch("scifact", revision=old).info.n_documents == 3
+    assert fetch("scifact", revision=old)[0].n_documents == 3
 
 
 def test_a_repository_whose_layout_has_changed_is_told(the_hub: Hub, fetch: Bring) -> None:
@@ -104,7 +103,7 @@ def test_a_broken_connection_is_gone_on_from(the_hub: Hub, fetch: Bring, monkeyp
     the_hub.commit("BeIR/scifact", {**collection, "corpus.jsonl.gz": published.lines(rows, packed=True)})
     the_hub.commit("BeIR/scifact-qrels", qrels)
     the_hub.cut.add("corpus.jsonl.gz")
-    assert fetch("scifact").info.n_documents == 399
+    assert fetch("scifact")[0].n_documents == 399
     ranges = [asked for method, path, asked in the_hub.asked if method == "GET" and path.endswith("corpus.jsonl.gz")]
     assert ranges[0] == ""
     assert ranges[1].startswith("bytes=")
@@ -123,7 +122,7 @@ def test_a_stopped_download_keeps_its_files(the_hub: Hub, fetch: Bring, workspac
         fetch("scifact", progress=progress)
     assert not (workspace.benchmarks / "scifact").exists()
     before = len(the_hub.fetched())
-    assert fetch("scifact").info.n_documents == 3
+    assert fetch("scifact")[0].n_documents == 3
     assert not [path for path in the_hub.fetched()[before:] if path.endswith("corpus.jsonl.gz")]
 
 
@@ -141,7 +140,7 @@ def test_trec_dl_brings_its_files_from_three_places(the_hub: Hub, fetch: Bring, 
     passages, elsewhere = published.trec_dl("2020")
     the_hub.commit("BeIR/msmarco", passages)
     the_hub.plain.update(elsewhere)
-    assert fetch("trec-dl-2020").info.n_queries == 2
+    assert fetch("trec-dl-2020")[0].n_queries == 2
     manifest = manifests.read(workspace.benchmarks / "trec-dl-2020")
     assert manifest.source["addresses"][0] == "https://trec.nist.gov/data/deep/2020qrels-pass.txt"
     assert {file["role"] for file in manifest.files} == {"corpus", "queries", "qrels"}
@@ -164,7 +163,7 @@ def test_every_family_comes_from_its_repositories(
 ) -> None:
     for repository, files in repositories.items():
         the_hub.commit(repository, files)
-    assert fetch(name).info.judged
+    assert fetch(name)[0].judged
     assert load_benchmark(workspace.benchmarks / name).n_documents >= 3
 
 

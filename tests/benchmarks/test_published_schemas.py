@@ -23,8 +23,8 @@ from tests.support import shared
 def stored(workspace: Workspace, name: str, folder: Path) -> Path:
     entry = find(name)
     assert entry is not None
-    found = download_benchmark(entry, workspace, folder=folder)
-    assert not found.existed
+    _, existed = download_benchmark(entry, workspace, folder=folder)
+    assert not existed
     return workspace.benchmarks / name
 
 
@@ -231,7 +231,7 @@ def test_a_name_that_is_taken_is_refused(workspace: Workspace, tmp_path: Path) -
     entry = find("nanoscifact")
     assert entry is not None
     stored(workspace, "nanoscifact", folder)
-    assert download_benchmark(entry, workspace, folder=folder).existed
+    assert download_benchmark(entry, workspace, folder=folder)[1]
     remove_benchmark("nanoscifact", workspace)
     add_benchmark(write_benchmark(tmp_path / "nanoscifact"), workspace)
     with pytest.raises(ConfigError, match="another benchmark called 'nanoscifact'"):

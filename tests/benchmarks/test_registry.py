@@ -9,7 +9,7 @@ import pytest
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.benchmarks.registry import downloadable, entries, find, groups
-from cdp.benchmarks.schemas import SCHEMAS, Entry, schema_of
+from cdp.benchmarks.schemas import SCHEMAS, Entry
 
 
 def test_the_groups_have_their_members() -> None:
@@ -47,7 +47,7 @@ def test_an_entry_is_whole(entry: Entry) -> None:
         assert entry.name == "cqadupstack"
         return
     assert entry.schema in SCHEMAS
-    found = schema_of(entry).parts(entry)
+    found = SCHEMAS.named(entry.schema).parts(entry)
     assert found
     assert all(part.repo in entry.repos or part.url.startswith("https://") for part in found)
     assert entry.split

@@ -17,10 +17,8 @@ from cdp.corpus import (
     CorpusManifest,
     ReadOptions,
     delete_corpus,
-    get_documents,
     iter_documents,
     list_corpora,
-    load_documents,
     load_manifest,
     open_corpus,
     read_documents,
@@ -146,14 +144,14 @@ def test_documents_come_in_order_from_anywhere(large: tuple[Workspace, CorpusMan
         f"d{i}" for i in range(8190, 8194)
     ]
     assert open_corpus(workspace, many.id).table(N, 4).num_rows == 0
-    table = load_documents(workspace, many.id, columns=["text", "id"], limit=2)
+    table = open_corpus(workspace, many.id).table(columns=["text", "id"], limit=2)
     assert table.to_pydict() == {"text": ["Text number 0", "Text number 1"], "id": ["d0", "d1"]}
 
 
 @pytest.mark.slow
 def test_documents_by_id_and_by_content(large: tuple[Workspace, CorpusManifest]) -> None:
     workspace, many = large
-    found = get_documents(workspace, many.id, ["d16499", "d3", "absent", "d3"])
+    found = open_corpus(workspace, many.id).get(["d16499", "d3", "absent", "d3"])
     assert list(found) == ["d16499", "d3"]
     assert found["d3"] == Document("d3", "Text number 3", "Title 3")
     corpus = open_corpus(workspace, many.id)
@@ -195,7 +193,7 @@ def test_deleting(workspace: Workspace, large: tuple[Workspace, CorpusManifest])
     delete_corpus(workspace, many.id)
     assert list_corpora(workspace) == []
     assert sum(1 for _ in reading) == N - 1, "who is reading reads on"
-    for act in (delete_corpus, load_manifest, load_documents):
+    for act in (delete_corpus, load_manifest, open_corpus):
         with pytest.raises(NotFoundError, match="no corpus yet"):
             act(workspace, many.id)
     with pytest.raises(InputError):
@@ -214,4 +212,4 @@ def test_damage_is_named_and_does_not_hide_the_others(workspace: Workspace, tmp_
     with pytest.raises(WorkspaceError, match="damaged"):
         load_manifest(workspace, broken.id)
     with pytest.raises(WorkspaceError, match="cannot be read"):
-        load_documents(workspace, broken.id)
+        open_corpus(workspace, broken.id)

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import query_sets
 from cdp.base.workspace import Workspace, write_json
-from cdp.corpus import load_documents
+from cdp.corpus import open_corpus
 from cdp.query_sets import QuerySet
 from cdp.services import demo, queries
 from cdp.training import plan as training_plan
@@ -167,7 +167,7 @@ def plain(text: str) -> str:
 def test_judged_queries_are_left_out_by_a_click(open_page: Open, filled: Workspace) -> None:
     """A few queries of a set are a benchmark's own by chance: the others are trained on without a mark."""
     corpus = query_sets.list_query_sets(filled)[0].corpus_id
-    ids = load_documents(filled, corpus, columns=["id"]).column("id").to_pylist()
+    ids = open_corpus(filled, corpus).table(columns=["id"]).column("id").to_pylist()
     texts = {name: [f"what is in {name}"] for name in ids}
     texts["fresnel-lens"].append("Who was it that flattened glass for beacons?")
     written = query_sets.import_queries(texts.items(), filled, corpus, "written", kind="synthetic").query_set

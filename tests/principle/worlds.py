@@ -20,8 +20,7 @@ import numpy as np
 from cdp.base.workspace import REPOSITORY
 from cdp.principle.decide import WORTH_POINTS, OptionSet
 from cdp.principle.evidence import BM25, DIVERSE, HYBRID, MODEL, PARAPHRASE, PEOPLE, UNTRAINED, Arm, Basis, Evidence
-from cdp.principle.settling import needed
-from cdp.principle.simultaneous import Floats
+from cdp.principle.simultaneous import Floats, needed
 
 KEPT = REPOSITORY / "docs" / "reproduction" / "recorded-contrast.json.gz"
 

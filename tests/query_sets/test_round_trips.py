@@ -12,7 +12,7 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, write_json, write_jsonl
-from cdp.corpus import get_documents
+from cdp.corpus import open_corpus
 from cdp.query_sets import ImportedQueries, QuerySet, import_queries
 from cdp.query_sets.exports import EXPORTS, export
 from cdp.services import queries
@@ -73,7 +73,7 @@ def test_a_row_of_sentence_transformers_holds_all_negatives_and_scores(
     notes: list[str] = []
     export(workspace, mined.id, "sentence-transformers", tmp_path / "out.parquet", notes=notes)
     rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    texts = {id: document.content for id, document in get_documents(workspace, corpus, ["d1", "d2", "d3"]).items()}
+    texts = {id: document.content for id, document in open_corpus(workspace, corpus).get(["d1", "d2", "d3"]).items()}
     assert rows[0] == {
         "anchor": "one", "positive": texts["d1"], "negative_1": texts["d2"], "negative_2": texts["d3"],
         "label": SCORES[0],
@@ -134,7 +134,7 @@ def test_what_a_format_cannot_hold_is_said(workspace: Workspace, corpus: str, tm
 
 
 def test_tevatrons_passages_come_in(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
-    text = get_documents(workspace, corpus, ["d5"])["d5"].text
+    text = open_corpus(workspace, corpus).get(["d5"])["d5"].text
     passage = {"docid": "d1", "title": "Locks", "text": "another edition of this text"}
     rows = [
         # Of another numbering: the text tells the document, and not the id.
@@ -152,7 +152,7 @@ def test_tevatrons_passages_come_in(workspace: Workspace, corpus: str, tmp_path:
 
 
 def test_anchors_and_positives_are_found_by_text(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
-    documents = get_documents(workspace, corpus, ["d1", "d2", "d3"])
+    documents = open_corpus(workspace, corpus).get(["d1", "d2", "d3"])
     rows = [
         {"anchor": "with its title", "positive": documents["d1"].content, "negative": documents["d2"].text},
         {"anchor": "two of them", "positive": documents["d3"].text, "negative": [documents["d1"].text, "none such"]},
@@ -168,7 +168,7 @@ def test_anchors_and_positives_are_found_by_text(workspace: Workspace, corpus: s
 
 
 def test_a_question_set_of_llamaindex(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
-    texts = {id: document.content for id, document in get_documents(workspace, corpus, ["d1", "d2"]).items()}
+    texts = {id: document.content for id, document in open_corpus(workspace, corpus).get(["d1", "d2"]).items()}
     questions = {
         "queries": {"q1": "the first", "q2": "both", "q3": "neither"},
         "corpus": {"node-1": texts["d1"], "node-2": texts["d2"]},

@@ -220,12 +220,11 @@ def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace
         "rows of queries not taken (no grade in grade)": 1,
         "training queries that the benchmark asks too": 1,
     }
-    with pytest.raises(InputError, match=r"there is no query, a text or a list of texts\. Field frage"):
+    with pytest.raises(InputError, match=r"there is no query, a text or a list of texts \(field frage"):
         adding.add(workspace, documents, asked, options=AddOptions.from_dict({"query_field": "frage"}))
     unnamed = table(tmp_path / "unnamed.csv", ["question", "answered by"], [("where did ship 1 sail?", 1)])
-    with pytest.raises(InputError, match="there is no document id") as refused:
+    with pytest.raises(InputError, match=r"there is no document id .*among question, answered by"):
         adding.add(workspace, documents, unnamed)
-    assert refused.value.hint == "Choose its field among question, answered by."
 
 
 def test_documents_alone_say_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
@@ -245,7 +244,7 @@ def test_a_german_table_of_html_is_understood(workspace: Workspace, tmp_path: Pa
     rows = [(7 + i, f"Regel {i}", cell.format(i), f"Wann endet Frist {i}?") for i in range(5)]
     path = table(tmp_path / "faq.csv", ["Nr.", "Überschrift", "Inhalt", "Frage"], rows)
     seen = adding.examine(workspace, path).documents
-    assert (seen.id, seen.title, seen.text, seen.queries) == ("Nr.", "Überschrift", "Inhalt", "Frage")
+    assert (seen.guess("id"), seen.guess("title"), seen.text, seen.queries) == ("Nr.", "Überschrift", "Inhalt", "Frage")
     added = adding.add(workspace, path)
     first = next(iter_documents(workspace, added.corpus.id))
     assert (first.id, first.title, first.text) == ("7", "Regel 0", "Die Frist endet am 0. Mai.\na < b")
@@ -320,7 +319,7 @@ def test_a_look_shows_the_first_rows_and_stores_nothing(workspace: Workspace, tm
         tmp_path / "faq.csv", ["id", "Inhalt", "question"], [(i, text(i) if i % 2 else "", "?") for i in range(40)]
     )
     seen = adding.examine(workspace, path).documents
-    assert (len(seen.rows), seen.id, seen.text, seen.queries, seen.gaps["Inhalt"]) == (
+    assert (len(seen.rows), seen.guess("id"), seen.text, seen.queries, seen.gaps["Inhalt"]) == (
         40,
         "id",
         "Inhalt",

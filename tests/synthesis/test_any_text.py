@@ -41,7 +41,7 @@ class AnyOrder:
         return np.array([len(sentence) for sentence, _ in pairs])
 
 
-def written(document: Document, method: str, m: int) -> tuple[str, ...]:
+def written(document: Document, method: str, m: int) -> list[str]:
     """What the template generator gives, checked for what every answer promises."""
     source = ("what is it about",) if METHODS[method].from_queries else ()
     generation = generate_for(document, METHODS[method], m, TemplateGenerator(), queries=source)

@@ -25,7 +25,7 @@ def openai(server: ChatServer, **settings: object) -> Generator:
 
 def test_queries_usage_and_provenance_come_from_the_endpoint(server: ChatServer) -> None:
     generation = generate_for(DOCUMENT, METHODS["diverse"], 4, openai(server))
-    assert generation.queries == tuple(f"What is fact {i} about Basalt?" for i in range(1, 5))
+    assert tuple(generation.queries) == tuple(f"What is fact {i} about Basalt?" for i in range(1, 5))
     assert generation.problems == {}
     assert generation.usage.requests == 1
     assert generation.usage.input_tokens == len(server.bodies[0]["messages"][0]["content"]) // 4
@@ -58,7 +58,7 @@ def test_the_better_of_two_bad_answers_is_used(server: ChatServer) -> None:
     answers = iter(["only one\n", "first thing\n2. second thing"])
     server.answer = lambda prompt, m: next(answers)
     generation = generate_for(DOCUMENT, METHODS["diverse"], 4, openai(server))
-    assert generation.queries == ("first thing", "second thing")
+    assert tuple(generation.queries) == ("first thing", "second thing")
     assert generation.problems == {"too_few": 2, "repaired": 1}
 
 
@@ -110,7 +110,7 @@ def test_a_document_that_gives_orders_changes_no_other_prompt(server: ChatServer
     bad = generate_for(hostile, METHODS["diverse"], 2, generator)
     good = generate_for(DOCUMENT, METHODS["diverse"], 2, generator)
     assert bad.problems["too_few"] >= 1
-    assert good.queries == ("fine query", "other query")
+    assert good.queries == ["fine query", "other query"]
     assert "secrets" not in server.bodies[-1]["messages"][0]["content"]
     assert server.bodies[0]["messages"][0]["content"].count("</document>") == 1
 
@@ -149,4 +149,4 @@ def test_two_threads_with_the_same_question_ask_once(server: ChatServer, workspa
         results = [job.result() for job in jobs]
     assert sum(server.asked.values()) == 1
     assert sum(result.usage.requests for result in results) == 1
-    assert len({result.queries for result in results}) == 1
+    assert len({tuple(result.queries) for result in results}) == 1

@@ -11,6 +11,7 @@ import pytest
 
 from cdp import query_sets
 from cdp.base.errors import ConfigError, ModelError
+from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.worker import Job, Stopped
 from cdp.query_sets.exports import export
@@ -162,7 +163,7 @@ def test_sentences_are_taken_once_and_long_ones_counted() -> None:
         Document("a", "It rains here a lot. It rains here a lot! It never snows here."),
         Document("b", "x" * 500 + "."),
     ]
-    found, too_long = distinct_sentences(documents)
+    found, too_long = distinct_sentences(documents, Failures())
     assert [text for _, text in found] == ["It rains here a lot.", "It never snows here."]
     assert too_long == 1
 

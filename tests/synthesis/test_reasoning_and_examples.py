@@ -69,7 +69,7 @@ def test_a_query_without_an_answer_leaves_the_others_with_theirs(server: ChatSer
         make_generator(config, api_key=KEY),
         queries=["first q", "second q", "third q"],
     )
-    assert generation.sources == ("first q", "third q")
+    assert tuple(generation.sources) == ("first q", "third q")
     assert [text.split()[2] for text in generation.queries] == ["first", "third"]
     assert generation.problems["too_few"] == 1
     assert generation.usage.requests == 4
@@ -80,14 +80,14 @@ def test_equal_reasoning_of_two_queries_is_kept_for_both(server: ChatServer) -> 
     config = SynthesisConfig(corpus="c", generator="openai", model=MODEL, base_url=server.url)
     made = make_generator(config, api_key=KEY)
     generation = generate_for(DOCUMENT, METHODS["reasoning"], 2, made, queries=["one", "two"])
-    assert generation.queries == ("Always the same thought.",) * 2
+    assert tuple(generation.queries) == ("Always the same thought.",) * 2
     assert generation.problems == {}
 
 
 def test_the_template_has_a_stand_in(workspace: Workspace) -> None:
     made = make_generator(SynthesisConfig(corpus="c"))
     generation = generate_for(DOCUMENT, METHODS["reasoning"], 2, made, queries=["what is basalt?", "dark rock"])
-    assert generation.sources == ("what is basalt?", "dark rock")
+    assert tuple(generation.sources) == ("what is basalt?", "dark rock")
     assert all(len(q) > len(s) and q.startswith(s) for s, q in zip(generation.sources, generation.queries, strict=True))
 
 
@@ -123,7 +123,7 @@ def test_the_schema_is_asked_for_where_the_endpoint_takes_one(server: ChatServer
     config = SynthesisConfig(corpus="c", generator="openai", model=MODEL, base_url=server.url, per_doc=3)
     server.answer = lambda prompt, m: json.dumps({"queries": [f"query number {i}" for i in range(m)]})
     generation = generate_for(DOCUMENT, METHODS["diverse"], 3, make_generator(config, api_key=KEY))
-    assert generation.queries == ("query number 0", "query number 1", "query number 2")
+    assert tuple(generation.queries) == ("query number 0", "query number 1", "query number 2")
     body = server.bodies[0]
     assert body["response_format"]["json_schema"]["schema"]["required"] == ["queries"]
     assert body["messages"][0]["content"].endswith('as JSON of the form {"queries": ["…"]}, and nothing else.')

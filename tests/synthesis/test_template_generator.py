@@ -33,7 +33,7 @@ JAPANESE = Document(
 )
 
 
-def queries(document: Document, method: str, m: int, seed: int = 0) -> tuple[str, ...]:
+def queries(document: Document, method: str, m: int, seed: int = 0) -> list[str]:
     return generate_for(document, METHODS[method], m, TemplateGenerator(seed)).queries
 
 
@@ -105,7 +105,7 @@ def test_other_languages_get_no_english_words(document: Document, method: str) -
 def test_a_document_with_nothing_certain_gets_none() -> None:
     table = "the year | 36.2 | 17.5 | the year after | 40.1 | 12.9 | the sum of assets | 31.7 | 16.8"
     generation = generate_for(Document("x", table), METHODS["diverse"], 3, TemplateGenerator())
-    assert generation.queries == ()
+    assert generation.queries == []
     assert generation.problems["too_few"] == 3
 
 

@@ -21,7 +21,7 @@ from tests.support import REPOSITORY
 SHARED = REPOSITORY.parent / "shared" / "data"
 
 
-def written(document: Document, method: str, m: int = 20) -> tuple[str, ...]:
+def written(document: Document, method: str, m: int = 20) -> list[str]:
     return generate_for(document, METHODS[method], m, TemplateGenerator()).queries
 
 

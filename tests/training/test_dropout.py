@@ -11,7 +11,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from cdp.training import dropout as fast
+from cdp.training import forward as fast
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.tokens import tokenise

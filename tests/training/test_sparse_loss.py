@@ -13,11 +13,11 @@ from sentence_transformers import SparseEncoder
 from cdp.base.workspace import Workspace
 from cdp.retrievers import load, model_hash, resolve, spelling
 from cdp.training.engine import Batches, TransformerEngine
+from cdp.training.forward import pooled_weights
 from cdp.training.heads import start_head
 from cdp.training.infonce import FLOPS_DOCUMENTS, FLOPS_QUERIES, SparseInfoNCE
 from cdp.training.lower_layers import freeze_below
 from cdp.training.tokens import tokenise
-from cdp.training.word_weights import pooled_weights
 from tests.support import work
 from tests.support_models import tiny_sparse
 from tests.training.conftest import write_job

@@ -130,8 +130,3 @@ class Schema(Registered):
 
 
 SCHEMAS: Registry[Schema] = Registry("benchmark schema", Schema, __name__)
-
-
-def schema_of(entry: Entry) -> Schema:
-    """Return the schema of a downloadable entry."""
-    return SCHEMAS.named(entry.schema)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -10,15 +9,13 @@ from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.schemas import Contents, Entry, Part, PartFiles, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import HINT, SourceRow, columns, ids_of, rows, text_of
 from cdp.corpus.grades import grade_of
 
-LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
-    (SHIPPED_DATA / "benchmarks" / "layouts.toml").read_text(encoding="utf-8")
-)
+LAYOUTS: Mapping[str, Mapping[str, Any]] = shipped_table("benchmarks/layouts")
 
 # Written by BRIGHT in a list that has no document.
 NONE = "N/A"

@@ -43,23 +43,16 @@ class OfficeFormat(DocumentFormat):
 
 
 def office_format(
-    name: str,
-    title: str,
-    help: str,
-    suffixes: tuple[str, ...],
-    parse: Parse,
-    order: int,
-    zipped: bool = False,
-    apart: bool = False,
+    name: str, title: str, help: str, suffixes: tuple[str, ...], parse: Parse, order: int, **more: bool
 ) -> OfficeFormat:
-    """Declare a format whose files are parsed by a library in the reading process."""
+    """Declare a format whose files are parsed by a library in the reading process; ``more``: ``zipped``, ``apart``."""
 
     def blocks(source: Source, options: ReadOptions, report: Report) -> Iterator[Block]:
         with source.on_disk() as path:
             report.keep_repeated, report.languages = options.keep_repeated, options.scan_languages
             yield from blocks_of(name, path, report)
 
-    return OfficeFormat(name, title, help, suffixes, blocks, order=order, apart=apart, parse=parse, zipped=zipped)
+    return OfficeFormat(name, title, help, suffixes, blocks, order=order, parse=parse, **more)
 
 
 def serve() -> None:

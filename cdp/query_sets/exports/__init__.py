@@ -17,9 +17,9 @@ from cdp.base.records import Document
 from cdp.base.registry import Registered, Registry
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.corpus import get_documents, iter_documents
-from cdp.query_sets import DocumentQueries, files, iter_lines, load
-from cdp.query_sets.store import document_queries, scan
+from cdp.corpus import open_corpus
+from cdp.query_sets import files, iter_lines, load
+from cdp.query_sets.store import beside_documents, document_queries, scan
 
 # Lines of a set whose hard negatives are fetched together.
 BLOCK = 512
@@ -53,7 +53,8 @@ class ExportSelection:
 
     def examples(self) -> Iterator[Example]:
         """Yield each query with its document and hard negatives, in the order of the corpus; streams over both."""
-        pairs = self._pairs()
+        lines = beside_documents(self.workspace, self.query_set)
+        pairs = ((document, document_queries(line)) for line, document in lines)
         while block := list(islice(pairs, BLOCK)):
             documents = self._documents(name for _, line in block for names in line.negatives for name in names)
             for document, line in block:
@@ -90,17 +91,9 @@ class ExportSelection:
         if n:
             self.notes.append(f"{sentence}: {counted(n, 'query', 'queries')}.")
 
-    def _pairs(self) -> Iterator[tuple[Document, DocumentQueries]]:
-        documents = enumerate(iter_documents(self.workspace, self._corpus))
-        for line in iter_lines(self.workspace, self.query_set):
-            for position, document in documents:
-                if position == line["position"]:
-                    yield document, document_queries(line)
-                    break
-
     def _documents(self, names: Iterator[str]) -> dict[str, Document]:
         wanted = list(dict.fromkeys(names))
-        found = get_documents(self.workspace, self._corpus, wanted) if wanted else {}
+        found = open_corpus(self.workspace, self._corpus).get(wanted) if wanted else {}
         if len(found) < len(wanted):
             missing = next(name for name in wanted if name not in found)
             raise InputError(f"The hard negative {missing!r} is no document of {self._corpus}.")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from cdp.base.errors import InputError
 from cdp.base.records import Document
@@ -17,6 +20,16 @@ from cdp.query_sets.exports import Example, Export, ExportSelection
 ROWS = 8192
 
 
+def _with_ids(selection: ExportSelection) -> Iterator[tuple[str, Example]]:
+    """Yield each query with its id; one that several documents have keeps that of the first of them."""
+    shared = shared_queries(selection.workspace, selection.query_set)
+    id_of: dict[str, str] = {}
+
+    for example in selection.examples():
+        plain = plain_form(example.query)
+        yield id_of.setdefault(plain, example.id) if plain in shared else example.id, example
+
+
 def _write_beir(selection: ExportSelection, target: Path) -> int:
     """A folder with ``corpus.jsonl`` (the documents that have queries), ``queries.jsonl`` and ``qrels/train.tsv``.
 
@@ -24,8 +37,6 @@ def _write_beir(selection: ExportSelection, target: Path) -> int:
     hard negatives: these were not judged.
     """
     (target / "qrels").mkdir(parents=True)
-    shared = shared_queries(selection.workspace, selection.query_set)
-    id_of: dict[str, str] = {}
     n = n_negatives = 0
     with (
         open(target / "corpus.jsonl", "w", encoding="utf-8") as corpus,
@@ -34,16 +45,12 @@ def _write_beir(selection: ExportSelection, target: Path) -> int:
     ):
         qrels.write("query-id\tcorpus-id\tscore\n")
         written = ""
-        for example in selection.examples():
-            document, query_id = example.positives[0], example.id
+        for query_id, example in _with_ids(selection):
+            document = example.positives[0]
             if document.id != written:
                 record = {"_id": document.id, "title": document.title, "text": document.text}
                 corpus.write(json.dumps(record, ensure_ascii=False) + "\n")
                 written = document.id
-
-            plain = plain_form(example.query)
-            if plain in shared:
-                query_id = id_of.setdefault(plain, query_id)
 
             if query_id == example.id:
                 queries.write(json.dumps({"_id": query_id, "text": example.query}, ensure_ascii=False) + "\n")
@@ -66,15 +73,12 @@ def _write_question_set(selection: ExportSelection, target: Path) -> int:
 
     A query that several documents have is written once, with all of them. The object is held in memory.
     """
-    shared = shared_queries(selection.workspace, selection.query_set)
-    id_of: dict[str, str] = {}
     queries: dict[str, str] = {}
     corpus: dict[str, str] = {}
     relevant: dict[str, list[str]] = {}
     n_negatives = 0
-    for example in selection.examples():
-        document, plain = example.positives[0], plain_form(example.query)
-        query_id = id_of.setdefault(plain, example.id) if plain in shared else example.id
+    for query_id, example in _with_ids(selection):
+        document = example.positives[0]
         queries.setdefault(query_id, example.query)
         corpus[document.id] = document.content
         relevant.setdefault(query_id, []).append(document.id)
@@ -125,6 +129,15 @@ ARGILLA = Export(
 )
 
 
+def _write_parquet(target: Path, columns: Mapping[str, pa.DataType], rows: Iterator[Sequence[Any]]) -> None:
+    """Write rows of values, each in the order of ``columns`` (name → type)."""
+    schema = pa.schema(columns)
+
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        while block := list(islice(rows, ROWS)):
+            writer.write_table(pa.table(list(zip(*block, strict=True)), schema=schema))
+
+
 def _write_columns(selection: ExportSelection, target: Path, *, triplets: bool) -> int:
     """A Parquet file of texts: ``anchor`` (the query), ``positive``, and the hard negatives of the set.
 
@@ -132,14 +145,13 @@ def _write_columns(selection: ExportSelection, target: Path, *, triplets: bool) 
     as ``triplets`` a row with ``negative`` for each. ``label`` holds a teacher's scores of the row's documents, as
     ``MarginMSELoss`` and ``DistillKLDivLoss`` read them; other losses pass over that name.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     most, scored = selection.widest()
     width = min(most, 1) if triplets else most
     numbers = [""] if width == 1 else [f"_{number}" for number in range(1, width + 1)]
-    columns = ["anchor", "positive", *(f"negative{number}" for number in numbers)]
-    schema = pa.schema([*((name, pa.string()) for name in columns), *([("label", pa.list_(pa.float64()))] * scored)])
+    columns = dict.fromkeys(("anchor", "positive", *(f"negative{number}" for number in numbers)), pa.string())
+    if scored:
+        columns["label"] = pa.list_(pa.float64())
+
     n = n_short = n_without = n_unscored = 0
 
     def rows() -> Iterator[list[Any]]:
@@ -155,13 +167,7 @@ def _write_columns(selection: ExportSelection, target: Path, *, triplets: bool) 
                 n_short += not triplets and len(example.negatives) < width
                 yield from _rows_of(example, width, triplets, scored)
 
-    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        left = rows()
-        while block := list(islice(left, ROWS)):
-            writer.write_table(pa.table(list(zip(*block, strict=True)), schema=schema))
-        if not n:
-            writer.write_table(schema.empty_table())
-
+    _write_parquet(target, columns, rows())
     selection.note(n_without, "Left out without a hard negative, which each row holds")
     selection.note(n_unscored, "Left out without the teacher's scores, which each row holds")
     selection.note(n_short, f"Fewer than {width} hard negatives, so theirs are repeated")
@@ -208,12 +214,8 @@ def _write_lists(selection: ExportSelection, target: Path) -> int:
     PyLate's ``Distillation`` reads all documents of a row from one column, as many in each row; its ``Contrastive``
     reads the columns of sentence-transformers.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     texts, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
-    fields = {"query_id": pa.string(), "query": pa.string(), "document_ids": texts, "documents": texts}
-    schema = pa.schema({**fields, "scores": numbers})
+    columns = {"query_id": pa.string(), "query": pa.string(), "document_ids": texts, "documents": texts}
 
     width, scored = selection.widest()
     if not scored:
@@ -224,7 +226,7 @@ def _write_lists(selection: ExportSelection, target: Path) -> int:
 
     n = n_short = n_unscored = 0
 
-    def rows() -> Iterator[dict[str, Any]]:
+    def rows() -> Iterator[list[Any]]:
         nonlocal n, n_short, n_unscored
 
         for example in selection.examples():
@@ -237,19 +239,10 @@ def _write_lists(selection: ExportSelection, target: Path) -> int:
             others = zip(example.negatives, example.scores[1:], strict=True)
             row = [(example.positives[0], example.scores[0]), *islice(cycle(others), width)]
             documents, scores = zip(*row, strict=True)
-            yield {
-                "query_id": example.id,
-                "query": example.query,
-                "document_ids": [document.id for document in documents],
-                "documents": [document.content for document in documents],
-                "scores": scores,
-            }
+            ids, contents = [document.id for document in documents], [document.content for document in documents]
+            yield [example.id, example.query, ids, contents, scores]
 
-    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        left = rows()
-        while block := list(islice(left, ROWS)):
-            writer.write_table(pa.Table.from_pylist(block, schema=schema))
-
+    _write_parquet(target, {**columns, "scores": numbers}, rows())
     selection.note(n_unscored, "Left out without hard negatives that a teacher scored, which each row holds")
     selection.note(n_short, f"Fewer than {width} hard negatives, so theirs are repeated")
 

@@ -105,6 +105,10 @@ class Retriever(Registered):
     languages: tuple[str, ...] = ()
     """Language of the training data (ISO 639-1); empty for many languages, or if unknown."""
 
+    def reads(self, language: str) -> bool:
+        """Return False for a language that it was not trained on, as far as that is known."""
+        return not self.languages or language in (*self.languages, "unknown")
+
 
 SCALE = Default(20.0, "The paper's InfoNCE: cosine times 20, a temperature of 0.05.")
 PAPER_EPOCHS = Default(

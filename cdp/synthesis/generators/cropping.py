@@ -36,7 +36,13 @@ class CroppingGenerator(Generator):
 
     def prepare(self) -> None:
         if self._encoder is None:
-            self._encoder = _load(self.model, self._gpus)
+            import torch
+
+            from cdp.retrievers.load import load_cross_encoder
+
+            on_gpu = self._gpus != 0 and torch.cuda.is_available()
+            found = locate(self.model, "cross-encoder", HINT)
+            self._encoder = load_cross_encoder(found, "cuda" if on_gpu else "cpu", "float32")
 
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
@@ -60,12 +66,3 @@ GENERATOR = GeneratorType(
     lambda config, api_key: CroppingGenerator(config),
     offered=False,
 )
-
-
-def _load(name: str, gpus: int | None) -> Any:
-    import torch
-
-    from cdp.retrievers.load import load_cross_encoder
-
-    on_gpu = gpus != 0 and torch.cuda.is_available()
-    return load_cross_encoder(locate(name, "cross-encoder", HINT), "cuda" if on_gpu else "cpu", "float32")

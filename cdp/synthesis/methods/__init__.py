@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,7 @@ from typing import Any, Literal
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.registry import Registered, Registry
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 from cdp.synthesis.parsing import Parsed, parse
 
 Kind = Literal["zero-shot", "few-shot", "reasoning", "no LLM", "own"]
@@ -212,7 +211,7 @@ __all__ = ["METHODS", "OWN", "Method", "Sampling", "fill", "get_method", "method
 
 
 # Each with a document, its summary, a good question, a plain one and the task.
-EXAMPLES: list[dict[str, str]] = tomllib.loads((SHIPPED_DATA / "words" / "examples.toml").read_text("utf-8"))["example"]
+EXAMPLES: list[dict[str, str]] = shipped_table("words/examples")["example"]
 
 
 def shots(n: int, form: str) -> str:

@@ -287,7 +287,7 @@ def _of_paper(material: Material, rng: random.Random) -> Iterator[str]:
     """
     whole = sorted(material.quotations, key=lambda text: len(text.split()) > LONGEST_STATEMENT)
     told = [text[1:] for text in whole[:2]]
-    others = [text for text in map(plain, material.sentences) if not _holds(text, told)]
+    others = [text for text in map(plain, material.sentences) if not any(part in text for part in told)]
     drawn = rng.sample(others, len(others))
     keywords = list(filter(None, map(_keywords_of, drawn)))
     # First those that share a word with the title.
@@ -296,10 +296,6 @@ def _of_paper(material: Material, rng: random.Random) -> Iterator[str]:
     whole[1::2] = [material.asked(text, rng.choice(DATA["confirmations"])) for text in whole[1::2]]
     yield from chain.from_iterable(zip_longest(whole, keywords[::2], keywords[1::2], fillvalue=""))
     yield material.title
-
-
-def _holds(text: str, parts: list[str]) -> bool:
-    return any(part in text for part in parts)
 
 
 # Each query's wordings, and its keywords.

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import random
 import re
-import tomllib
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 
 from cdp.base.records import Document
-from cdp.base.workspace import SHIPPED_DATA
+from cdp.base.workspace import shipped_table
 from cdp.complexity.guessing import FUNCTION_WORDS, guess_language, main_script
 from cdp.synthesis.sentences import WIDE, balanced, plain, plain_title, read_sentences
 
-_DATA = tomllib.loads((SHIPPED_DATA / "words" / "pointing.toml").read_text(encoding="utf-8"))
+_DATA = shipped_table("words/pointing")
 # First words of a sentence that refers to the one before, and words that do wherever they stand; in scripts without
 # spaces, characters.
 _POINTING, _REFERRING = frozenset(_DATA["pointing"].split()), frozenset(_DATA["referring"].split())

@@ -35,6 +35,7 @@ JUDGES = {own_test.HUMAN: "human queries", own_test.TEMPLATE: "template queries"
 # The limits of a test: labels where a setting's name says too little.
 LIMITS = {"queries": "Judged queries", "seeds": "", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
+SCORE = "NDCG@10 (%)"
 LABEL, JUDGE = "Test it on my data", "Have a model judge your query log"
 
 
@@ -391,22 +392,27 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         forms.download("Answer as a page", page, "answer.html", key="decide_page", mime="text/html", type="tertiary")
 
     reference = advice.reference(known)
-    against = f"Against {reference.name}" if reference else "Difference"
-    heads = ("Option", "NDCG@10", against, "Price", "Training")
-    columns = tables.by_title(dict(zip(heads, row.cells, strict=True)) for row in rows)
+    against = f"Points over {reference.name}" if reference else "Difference"
+    heads = ("Option", SCORE, against, "Price", "Training")
+    cells = [dict(zip(heads, row.cells, strict=True)) for row in rows]
+    for row, line in zip(rows, cells, strict=True):
+        if row.arm and row.arm is known.chosen:
+            line[against] = line[against] or "the answer"
+    columns = tables.by_title(cells)
 
     if known.measured or set(columns["Price"]) - PLAIN:
         tables.show(
             tables.filled(columns),
             height="content",
             alt="Every option with its score, its difference to the choice, price and training time",
-            digits={"NDCG@10": 1},
+            digits={SCORE: 1},
             about={
-                "NDCG@10": frame.DEFINITIONS["ndcg"],
+                SCORE: frame.DEFINITIONS["ndcg"],
+                against: "NDCG@10 points. Trainings at equal pairs answer another question and have none.",
                 "Price": f"Of queries for all documents, by {writes}.",
                 "Training": "One training, as measured.",
             },
-            width={"NDCG@10": 80, "Option": 290},
+            width={SCORE: 100, "Option": 290},
             pinned="Option",
         )
 
