@@ -271,10 +271,12 @@ class Serving:
                 f"{config.retriever} searches, and gives no embeddings: a text has no single vector there.",
                 hint="Name a corpus: --corpus ID.",
             )
+
         self.listener = _bind(config)
         name, loaded = _load(workspace, config)
         self.listener.listen(2048)  # only now: while the server loads, clients are refused at once
         self.api = PublicApi(name, loaded, config, token)
+
         host, port = self.listener.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         self.server = web.server(self.api.app, connections=CONNECTIONS, grace_s=GRACE_S)
