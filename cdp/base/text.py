@@ -42,6 +42,11 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def cut(text: str, limit: int) -> str:
+    """At most ``limit`` characters, the last one an ellipsis where something is missing."""
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+
+
 def capital(text: str) -> str:
     """``text`` with a capital letter first: a clause becomes a sentence."""
     return text[:1].upper() + text[1:]

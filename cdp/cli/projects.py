@@ -108,9 +108,6 @@ def joined(run: Run, **members: Sequence[str]) -> None:
         projects.add_members(run.workspace, run.scope.project.id, **members)
 
 
-# corpora
-
-
 @command("corpus add", project=())
 def corpus_add(
     run: Run,

@@ -186,7 +186,7 @@ def train(
     )
 
     warn_incomplete(run.workspace, *training_plan.trained_on(config))
-    return run.started(begun.job_id, *begun.evaluations)
+    return run.started(begun.job_id, *begun.later)
 
 
 def _plan(plan: TrainingPlan) -> dict[str, Any]:
@@ -198,8 +198,6 @@ def _plan(plan: TrainingPlan) -> dict[str, Any]:
         "note": plan.notes,
     }
 
-
-# models
 
 Trained = Annotated[str, "a training job, by its id, name or a unique prefix of its id"]
 

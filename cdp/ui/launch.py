@@ -36,7 +36,6 @@ CHOSEN_ABOVE = (
     "query_set", "retriever", "weighting", "per_doc", "max_documents", "name", "benchmark", "split", "query_source",
 )  # fmt: skip
 
-# A benchmark and its split.
 Place = tuple[str, str]
 
 
@@ -60,9 +59,6 @@ def train(workspace: Workspace) -> None:
     with right, frame.guarded():
         rates = read_rates(typed) if typed else ()
         _summary(workspace, config, judges, rates)
-
-
-# what can be chosen from
 
 
 def _usable(workspace: Workspace) -> list[BenchmarkInfo]:
@@ -124,9 +120,6 @@ def _consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Le
         "unseen queries.",
     )
     return {"allow_incomplete": bool(lacking), "allow_leakage": bool(leaks)}, agreed and train_anyway
-
-
-# the settings of a training
 
 
 def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingConfig | None:
@@ -286,9 +279,6 @@ def _rates(workspace: Workspace, config: TrainingConfig) -> str:
         "settings chooses the rate, and its other queries are reported on.", persist_state="session",
     )  # fmt: skip
     return (typed or "").strip()
-
-
-# what will happen
 
 
 def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], rates: Sequence[float]) -> None:
