@@ -135,11 +135,14 @@ def commands() -> list[str]:
 
 def extension(item: Registered, facts: Sequence[str]) -> str:
     """An item of a registry: its name, its title unless the help begins with it, the help, further facts."""
-    plain = item.title.lower()
+    title = (
+        item.title.removeprefix(f"{item.name} (").removesuffix(")") if item.title.startswith(item.name) else item.title
+    )
+    plain = title.lower()
     told = plain == item.name or item.help.lower().startswith(plain)
     more = [f"{name.capitalize()}: {value}" for name in facts if (value := getattr(item, name))]
     text = " ".join(f"{part.rstrip('.')}." for part in [item.help, *more])
-    return bullet(f"`{item.name}`{'' if told else f' ({item.title})'}", text)
+    return bullet(f"`{item.name}`{'' if told else f' ({title})'}", text)
 
 
 def definition(name: str, file: Path) -> ast.FunctionDef | ast.ClassDef:

@@ -56,37 +56,25 @@ WRITTEN = {
 
 # Settings and results whose name says too little.
 NAMED = {
-    "per_doc": "queries per document",
-    "max_documents": "maximum documents",
-    "dev": "dev benchmark",
-    "ndcg@10_of_files": "NDCG@10 per file (%)",
-    "best_ndcg@10": "best NDCG@10 on dev (%)",
-    "by": "round-trip rank by",
-    "round_trip_rank": "round-trip rank at most",
-    "cross_encoder": "cross-encoder",
-    "at_least": "cross-encoder score at least",
-    "usable": "leave out unusable queries",
-    "n_shared": "queries of several documents",
-    "seconds": "time",
-    "batch_size": "pairs per step",
+    "per_doc": "queries per document", "max_documents": "maximum documents", "dev": "dev benchmark",
+    "ndcg@10_of_files": "NDCG@10 per file (%)", "best_ndcg@10": "best NDCG@10 on dev (%)", "by": "round-trip rank by",
+    "round_trip_rank": "round-trip rank at most", "cross_encoder": "cross-encoder",
+    "at_least": "cross-encoder score at least", "usable": "leave out unusable queries",
+    "n_shared": "queries of several documents", "seconds": "time", "save_steps": "steps between checkpoints",
+    "eval_steps": "steps between evaluations", "scale": "scale (1 / temperature)",
+    "clip_norm": "largest gradient norm", "distil": "share of the teacher's labels", "beside": "further query sets",
     "hard_negatives": "hard negatives per pair",
-    "unreasoned": "queries without a reasoned form",
-    "left_out_per_epoch": "pairs left out per epoch",
-    "filled_the_limit": "documents cut at the token limit",
-    "max_length": "maximum length (tokens)",
-    "stopped": "stopped by a person",
-    "early": "stopped as dev no longer improved",
-    "masked": "in-batch negatives masked",
-    "skipped": "steps skipped",
-    "loss_first": "loss in the first steps",
-    "loss_last": "loss in the last steps",
-    "best_step": "step of the best model",
-}
+    "unreasoned": "queries without a reasoned form", "left_out_per_epoch": "pairs left out per epoch",
+    "filled_the_limit": "documents cut at the token limit", "max_length": "maximum length (tokens)",
+    "stopped": "stopped on request", "early": "stopped as dev no longer improved",
+    "masked": "in-batch negatives masked", "skipped": "steps skipped", "loss_first": "loss in the first steps",
+    "loss_last": "loss in the last steps", "best_step": "step of the best model", "rho": "Spearman ρ",
+    "rho_p": "p of ρ", "interval": "95% interval",
+}  # fmt: skip
 
 
 def words_of(field: str) -> str:
-    """Return the name of a setting or result in words: ``learning_rate`` → ``learning rate``, ``lora_rank`` → ``LoRA
-    rank``."""
+    """Return the name of a setting or result in words: ``lora_rank`` → ``LoRA rank``."""
     if field in NAMED:
         return NAMED[field]
     return " ".join(WRITTEN.get(word, word) for word in field.removeprefix("n_").split("_"))

@@ -87,7 +87,7 @@ def _table(options: Sequence[Option]) -> str:
     if not options:
         return ""
 
-    head = _tags("th", ("Option", "NDCG@10", "Against the answer", "Price", "One training"))
+    head = _tags("th", ("Option", "NDCG@10 (%)", "Points over the answer", "Price", "One training"))
     rows = [f"<tr>{head}</tr>"]
 
     for option in options:

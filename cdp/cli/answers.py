@@ -171,8 +171,7 @@ def job(view: Any) -> str:
 
 def ended(workspace: Workspace, view: Any, outcome: Mapping[str, Any]) -> str:
     """Return how a job ended, and its results."""
-    lines = [job(view)]
-    lines += [f"  {words_of(name)}: {value}" for name, value in jobs.in_words(workspace, outcome)]
+    lines = [job(view), *(f"  {words_of(name)}: {value}" for name, value in jobs.in_words(workspace, outcome))]
     lines += [f"  note: {note}" for note in outcome.get("notes", ())]
     if "measures" in outcome:
         lines += ["", measures(outcome["measures"])]

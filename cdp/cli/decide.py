@@ -195,12 +195,9 @@ Datasets = Annotated[Literal["multi-hop", "all"], "the four multi-hop sets (if o
 def correlation(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """CW against the published gains, per condition."""
     rows = correlation_table(differences(datasets))
-    view = []
-    for row in rows:
-        of = {"retriever": row.retriever, "gain": COMPARISONS[row.comparison], "Q/Doc": row.per_doc}
-        view.append({**of, "datasets": row.n_datasets, "r": row.r, "95% interval": interval(row.interval), "p": row.p,
-                     "Spearman ρ": row.rho, "p of ρ": row.rho_p})  # fmt: skip
-    return run.say(rows, answers.table(view, digits=4))
+    view = [replace(row, comparison=COMPARISONS[row.comparison]) for row in rows]
+    columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "interval", "p", "rho", "rho_p"]
+    return run.say(rows, answers.table(view, columns, digits=4))
 
 
 @command("principle threshold")
@@ -213,9 +210,8 @@ def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
         "95% interval (datasets)": interval(fit.by_dataset),
         "zero crossing without a dataset": tally(without, "{} {:.2f}"),
         "points per content word": f"{signed(fit.slope)} (95% {interval(fit.slope_interval, sign=True)})",
-        "line": f"{signed(fit.intercept)} points at CW 0, r {fit.r:.2f} over {fit.n_points} differences",
-        "each dataset once": f"r {fit.r_of_dataset_means:.2f}, p {p_value(fit.p_of_dataset_means)}, "
-        f"{fit.n_datasets} datasets",
+        "differences": f"{fit.n_points}, r {fit.r:.2f}, {signed(fit.intercept)} points at CW 0",
+        "datasets": f"{fit.n_datasets}, r {fit.r_of_dataset_means:.2f}, p {p_value(fit.p_of_dataset_means)}",
     }
     return run.say(answers.plain(fit), view)
 

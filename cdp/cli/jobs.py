@@ -19,15 +19,9 @@ from cdp.synthesis import pricing
 def list_(run: Run) -> int:
     """All jobs, the newest first."""
     listed = run.scope.keep("job", jobs.list_jobs(run.workspace))
-    rows = []
-    for j in listed:
-        row = {
-            "id": j.id,
-            "kind": jobs.activity(j.kind).lower(),
-            "state": str(j.state),
-            "progress": f"{j.fraction:.0%}",
-        }
-        rows.append({**row, "queue position": j.position, "failed items": j.n_failures or "", "created": j.created})
+    rows = [{"id": j.id, "kind": jobs.activity(j.kind).lower(), "state": str(j.state), "progress": f"{j.fraction:.0%}",
+             "queue position": j.position, "failed items": j.n_failures or "", "created": j.created}
+            for j in listed]  # fmt: skip
     return run.say([job.to_dict() for job in listed], rows, empty="No job yet.")
 
 

@@ -50,7 +50,7 @@ def reranked_parts(named: str) -> tuple[str, str] | None:
 
 
 def reranked_title(first: str, second: str) -> str:
-    """The titles of both as one: ``BM25, its first 100 by MiniLM, late interaction``."""
+    """The titles of both as one: ``BM25, its first 100 by minilm-multi (late interaction)``."""
     return f"{first}, its first {MAXSIM_DEPTH} by {second}"
 
 

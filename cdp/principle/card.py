@@ -28,7 +28,9 @@ def lines(known: Decision) -> list[tuple[str, str]]:
 
     for c in known.equal_pairs:
         if c.option.kind == DIVERSE and c.option.per_doc > 1:
-            found.append(("Where to spend: more queries per document, or more documents?", c.sentence))
+            found.append(
+                ("Where to spend: more queries per document, or more documents?", f"At equal pairs, {c.sentence}")
+            )
             break
 
     return found

@@ -103,19 +103,24 @@ class ArmDifference:
 
     @property
     def figures(self) -> str:
-        """``+3.1 (95% +1.2 to +5.0)``."""
+        """``+3.1 (95% +1.2 to +5.0)``, for a table that says the unit."""
         return f"{signed(self.points, 1)} {self.interval}"
 
     @property
+    def measured(self) -> str:
+        """``+3.1 points (95% +1.2 to +5.0)``."""
+        return f"{signed(self.points, 1)} points {self.interval}"
+
+    @property
     def verdict(self) -> str:
-        """``gains +3.1 (95% …)``, ``loses …`` or ``cannot tell, +0.3 (95% …)``."""
+        """``gains +3.1 points (95% …)``, ``loses …`` or ``cannot tell, +0.3 points (95% …)``."""
         if not self.comparable:
-            return f"{signed(self.points, 1)}, which unequal steps may have made"
+            return f"{signed(self.points, 1)} points, which unequal steps may have made"
         if self.gains:
-            return f"gains {self.figures}"
+            return f"gains {self.measured}"
         if self.loses:
-            return f"loses {self.figures}"
-        return f"cannot tell, {self.figures}"
+            return f"loses {self.measured}"
+        return f"cannot tell, {self.measured}"
 
     @property
     def sentence(self) -> str:
@@ -577,10 +582,8 @@ def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
             return over_best, f": {_points(over_best, 'the best training')}"
 
         # The end of an interval bounds nothing alone: the sentence says a gain, or that none is shown.
-        over = [q.of(arm, choice) for arm in others]
-        gaining = [c for c in over if c.gains]
-        best = max(gaining or over, key=lambda c: c.points)
-        said = "the best training gains only" if gaining else "no gain by training is shown; the best differs by"
+        best = max((q.of(arm, choice) for arm in others), key=lambda c: (c.gains, c.points))
+        said = "the best training gains only" if best.gains else "no gain by training is shown; the best differs by"
         return best, f": {said} {_points(best)}"
 
     cheaper = [arm for arm in q.options if cost(arm) < cost(choice)]
@@ -616,7 +619,7 @@ def _findings(
 
     cheaper = _cheaper(q, choice)
     if cheaper is not None and (figure is None or figure.against is not cheaper):
-        yield f"Not known: whether {does(cheaper, 'suffice')}, {q.of(cheaper, choice).figures}"
+        yield f"Not known: whether {does(cheaper, 'suffice')}, {q.of(cheaper, choice).measured}"
 
     if choice.kind in (BM25, HYBRID) and q.trained:
         yield f"If you train: {_best_training(q, b)}"
@@ -639,7 +642,7 @@ def _best_training(q: OptionSet, b: Basis) -> str:
     singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
     if singles:
         over = q.of(best, q.best(singles))
-        text += f", {over.figures} over {name_of(over.against)}"
+        text += f", {over.measured} over {name_of(over.against)}"
 
     return text
 

@@ -12,7 +12,6 @@ from typing import Any
 from cdp.base.errors import InputError
 from cdp.base.records import place_of
 from cdp.base.settings import Config, altered, option
-from cdp.base.text import capital
 from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
 from cdp.corpus.checks import storable
@@ -44,10 +43,7 @@ class AddOptions(Config):
         ImportOptions, "document_field", help="In a file of queries: the column with the ids or texts of documents."
     )
     split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
-    grade_field: str | None = option(
-        None, "The column with the grade of the judgment: numbers, yes/no, true/false, relevant/not relevant. 0, below "
-        "and no are judged not relevant.",
-    )  # fmt: skip
+    grade_field: str | None = altered(ImportOptions, "grade_field")
     with_queries: bool = option(True, "Whether queries that stand beside the text are taken.")
     origin: str = option("human", "Who wrote the queries.", choices=ORIGINS)
     held_out: float = option(
@@ -79,11 +75,9 @@ def check_file(path: Path, options: AddOptions, encoding: str) -> None:
     """Raise InputError for a file of queries of whose first rows none can be taken."""
     rows = list(islice(_rows(path, options, encoding), LOOKED_AT))
     if all(row.reason for row in rows):
-        why, _, how = (rows[0].reason if rows else "the file is empty").partition(" (")
-        # Whether there is a header is asked of the documents alone.
-        how = how.removesuffix(")").partition("; or say")[0]
-        hint = capital(how or "choose the columns of the queries and of their documents")
-        raise InputError(f"No row of queries can be taken: {why}.", hint=f"{hint}.", file=path)
+        why = rows[0].reason if rows else "the file is empty"
+        hint = "Choose the columns of the queries and of their documents."
+        raise InputError(f"No row of queries can be taken: {why}.", hint=hint, file=path)
 
 
 def read_file(path: Path, documents: DocumentFinder, options: AddOptions, encoding: str) -> GivenQueries:

@@ -89,7 +89,7 @@ def import_queries(
     options = options or ImportOptions()
     stated = described(options.origin, options.model, options.prompt, options.licence, {})
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
-    ids = open_corpus(workspace, corpus.id).table(columns=["id"]).column("id").to_pylist()
+    finder = finder_of(workspace, corpus.id)
     notes: list[str] = []
 
     file = None
@@ -105,14 +105,14 @@ def import_queries(
             files.folder.mkdir()
 
             with open(files.failures, "w", encoding="utf-8") as log:
-                taken = _Taken(finder_of(workspace, corpus.id, ids), log)
+                taken = _Taken(finder, log)
                 for row in rows:
                     taken.add(row)
 
             if not taken.queries:
                 raise taken.nothing(corpus.id, file)
 
-            write_jsonl(files.queries, taken.lines(ids))
+            write_jsonl(files.queries, taken.lines(list(finder.positions)))
             totals = store.count(files.queries, of_lines=bool(taken.facts()) or taken.has_logprobs)
             parameters: dict[str, Any] = {**stated.pop("parameters"), **taken.facts()}
 
@@ -195,8 +195,7 @@ class DocumentFinder:
     """Finds the documents of a corpus that files name by id or text. ``positions`` are those of the ids in it."""
 
     def __init__(self, positions: Mapping[str, int], documents: Callable[[], Iterable[Document]]) -> None:
-        self.positions, self.documents = positions, documents
-        self.n_other_text = 0
+        self.positions, self.documents, self.n_other_text = positions, documents, 0
 
     def find(self, passage: NamedDocument) -> str | None:
         """Return the id of the document that has this text, or else this id; None where there is none."""
@@ -234,9 +233,9 @@ class DocumentFinder:
         return by_text, text_of
 
 
-def finder_of(workspace: Workspace, corpus_id: str, ids: Sequence[str] = ()) -> DocumentFinder:
-    """Return the finder of a corpus's documents; ``ids`` are theirs, where they were read."""
-    ids = ids or open_corpus(workspace, corpus_id).table(columns=["id"]).column("id").to_pylist()
+def finder_of(workspace: Workspace, corpus_id: str) -> DocumentFinder:
+    """Return the finder of a corpus's documents."""
+    ids = open_corpus(workspace, corpus_id).table(columns=["id"]).column("id").to_pylist()
     return DocumentFinder({id: at for at, id in enumerate(ids)}, lambda: iter_documents(workspace, corpus_id))
 
 
@@ -323,13 +322,9 @@ class _Taken:
 
     def notes(self) -> list[str]:
         """Say how many documents were found by an id alone, and how many queries may be lists of them."""
-        said = []
-        if self.finder.note:
-            said.append(self.finder.note)
-        if self.n_of_lines:
-            said.append(f"Each taken as one query, though of several lines: {self.n_of_lines:,}.")
-
-        return said
+        n = self.n_of_lines
+        several = f"Each taken as one query, though of several lines: {n:,}." if n else ""
+        return list(filter(None, (self.finder.note, several)))
 
     def lines(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield one line per document, in the order of the corpus."""
@@ -400,10 +395,7 @@ class ImportOptions(Config):
         "The field or column with the grade of the judgment: numbers, yes/no, true/false, relevant/not relevant. Rows "
         "of 0, below, or no are no pairs. auto tries grade, score, relevance, label, judgment, rating ….",
     )  # fmt: skip
-    encoding: str = option(
-        AUTO, "The text encoding: auto takes UTF-8, else what the file seems to be in. Or utf-8, utf-16, cp1252 …",
-        reason="Nearly all data sets are UTF-8; of others the encoding shows.",
-    )  # fmt: skip
+    encoding: str = altered(ReadOptions, "encoding")
     origin: str = option(
         UNKNOWN, "Who wrote the queries: human, llm (a language model), or unknown.",
         reason="A file does not say; nothing is claimed until the origin is known.", choices=ORIGINS,
@@ -514,11 +506,20 @@ class _Columns:
         return list(filter(None, said))
 
 
-def file_rows(
-    source: Source, options: ImportOptions, notes: list[str] | None = None, split: str | None = None
+def read_path(
+    path: Path, options: ImportOptions, notes: list[str] | None = None, split: str | None = None
 ) -> Iterator[QueryRow]:
-    """The rows of a file, streamed; at the end what is said of them goes to ``notes``. ``split`` is the column that
-    names splits (auto: by its name), None where there are none to read."""
+    """Yield the rows of a file; at the end what is said of them goes to ``notes``. ``split`` is the column that names
+    splits (auto: by its name), None where there are none to read. InputError where the file cannot be read at all."""
+    source = Source.of_file(existing(path), path.name, Budget.of(path))
+    if path.is_dir() or source.suffix not in SUFFIXES:
+        raise InputError(
+            "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz), and from .parquet.",
+            hint="A folder in BEIR layout is added with its documents: projects add PATH. Of one that save_to_disk of "
+            "datasets wrote, save the split to a file: .to_parquet(FILE).",
+            file=path,
+        )
+
     given = {"id_field": options.document_field, "text_field": options.query_field, "encoding": options.encoding}
     read = ReadOptions.from_dict({**given, "header": options.header})
     reader = format_of(source, read)
@@ -654,18 +655,3 @@ def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Que
         if isinstance(queries, str):
             queries = (queries,)
         yield QueryRow(number, NamedDocument(document_id), tuple(queries))
-
-
-def read_path(
-    path: Path, options: ImportOptions, notes: list[str] | None = None, split: str | None = None
-) -> Iterator[QueryRow]:
-    """The rows of a file, streamed; see ``file_rows``. InputError where it cannot be read at all."""
-    source = Source.of_file(existing(path), path.name, Budget.of(path))
-    if path.is_dir() or source.suffix not in SUFFIXES:
-        raise InputError(
-            "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz), and from .parquet.",
-            hint="A folder in BEIR layout is added with its documents: projects add PATH. Of one that save_to_disk of "
-            "datasets wrote, save the split to a file: .to_parquet(FILE).",
-            file=path,
-        )
-    return file_rows(source, options, notes, split)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NAME = "bm25"
 TITLE = "BM25"
+
 K1, B = 0.9, 0.4
 
 _LEFT_OUT = (
@@ -46,6 +47,11 @@ _WORD = re.compile(r"\w+")
 
 
 DOCUMENTS_A_LOOK, QUERIES_A_LOOK = 1000, 10
+
+
+def title_in(language: str) -> str:
+    """Return ``BM25``, ``BM25 (fr)`` in the words of another language than English."""
+    return TITLE if language in ("", "en") else f"{TITLE} ({language})"
 
 
 def language_in(retriever: str) -> str | None:

@@ -463,7 +463,7 @@ def _with_unit(name: str, value: float | str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.2f}" if "@" in name else f"{value:.4f}"
+        return f"{value:.2f}" if "@" in name else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else value
 
 

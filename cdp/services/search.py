@@ -31,8 +31,8 @@ MAX_RETRIEVERS = 3  # side by side
 
 @dataclass(frozen=True)
 class Hit:
-    """A retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query,
-    ``shares`` how much of the score each is, where late interaction matched them."""
+    """A retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query;
+    of late interaction ``shares`` says how much of the score each is."""
 
     rank: int
     id: str

@@ -420,7 +420,7 @@ class SearchEngine:
             lexical = self.cache.get(
                 key, documents.hash, lambda: _warm(self._lexical(searched, documents, words)), lambda i: i.nbytes
             )
-            return Opened(bm25.TITLE if words == "en" else f"{bm25.TITLE} ({words})", searched, documents, lexical)
+            return Opened(bm25.title_in(words), searched, documents, lexical)
 
         resolved = self.resolve(retriever)
         encoder = self.encoder(resolved, retriever)
@@ -558,8 +558,7 @@ def _state(resolved: ResolvedRetriever) -> Hashable:
 
 
 def _words(opened: Opened, query: str, number: int, content: str) -> tuple[list[str], dict[str, float]]:
-    """Return the words of a retrieved document to mark: those that late interaction matched, with their shares of the
-    score; else equal ones, without."""
+    """Return the words of a retrieved document to mark, with the shares of those that late interaction matched."""
     language = opened.corpus.counted_language
     index = opened.index.tokens if isinstance(opened.index, CandidateIndex) else opened.index
     if isinstance(index, TokenIndex):

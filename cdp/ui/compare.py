@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import streamlit as st
@@ -108,11 +107,11 @@ def _arrived(rows: Sequence[ResultRow], run: str) -> str:
 
 
 def _place(rows: Sequence[ResultRow], arrived: str) -> str:
-    """Ask for a benchmark: at first that of the link's run, else that of the newest result, then those with most
-    recipes."""
+    """Ask for a benchmark: at first that of the link's run, else that of the newest result beside which another one
+    stands, then those with most recipes."""
     counted = Counter(row.place for row in rows)
     places = [row.place for row in rows if row.retriever_id == arrived]
-    places.append(max(rows, key=attrgetter("created")).place)
+    places.append(max(rows, key=lambda row: (counted[row.place] > 1, row.created)).place)
     places += dict(counted.most_common())
 
     titles = {place: f"{place} ({count(counted[place], 'recipe')})" for place in places}
@@ -215,8 +214,8 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
             "Recipe": st.column_config.TextColumn(width=260),
             "NDCG@10": right(width=105, help="In percent; ± is the standard deviation over seeds."),
             "Per file": right(help=board.PER_PASSAGE),
-            "Difference": right(),
-            "95% interval": right(),
+            "Difference": right(help="NDCG@10 points over the baseline, on the same queries."),
+            "95% interval": right(help="Of the difference, in points."),
             "Index": right(help="Size of the documents' index: vectors, token vectors, or inverted lists."),
             "Per query": right(help=SEARCHING),
             "p": right(help=frame.DEFINITIONS["holm"]),
@@ -410,15 +409,14 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Resul
     titles = {key: row.retriever for key, row in named.items()}
     picked = state.choose("Recipe", titles, "per_query", what="evaluation", width=420)
     row = named.get(picked or "", first)
-    queries = differences.per_query(workspace, comparison, row)
+    found = differences.per_query(workspace, comparison, row)
 
-    lost = [q for q in queries if round(q.difference, 2) < 0]
-    won = [q for q in reversed(queries) if round(q.difference, 2) > 0]
-    left, right = st.columns(2)
-    with left:
-        _listed_queries("Largest gains", won[:SHOWN_QUERIES])
-    with right:
-        _listed_queries("Largest losses", lost[:SHOWN_QUERIES])
+    lost = [q for q in found if round(q.difference, 2) < 0]
+    won = [q for q in reversed(found) if round(q.difference, 2) > 0]
+    with st.grid(2, min_column_width=400):
+        for title, queries in (("Largest gains", won), ("Largest losses", lost)):
+            with st.container():
+                _listed_queries(title, queries[:SHOWN_QUERIES])
 
     st.caption(
         f"NDCG@10 per query in percent. {count(row.wins or 0, 'query', 'queries')} better, {row.losses or 0} worse, "
@@ -456,7 +454,9 @@ def _all_benchmarks(comparison: Comparison) -> None:
         tables.by_title(rows),
         alt="NDCG@10 in percent of each recipe on each benchmark, with means and their coverage",
     )
-    st.caption("Means say how many benchmarks they cover: *Mean* those that all shown retrievers have.")
+    daggers = "".join(f" † {md(note)}" for note in table.notes[:1])
+    means = "Means say how many benchmarks they cover: *Mean* those that all shown retrievers have."
+    st.caption(f"NDCG@10 in percent: \\*best\\*, \\_second\\_.{daggers} {means}")
 
 
 def _settings(comparison: Comparison) -> None:

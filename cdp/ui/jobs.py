@@ -532,7 +532,8 @@ def _results(workspace: Workspace, job: JobView) -> None:
     opened = kind is None or not kind.command or kind.makes == RESULT
     if shown:
         with st.expander("Results", icon=":material/fact_check:", key=f"results_{job.id}", expanded=opened):
-            tables.show({"Result": list(shown), "Value": list(shown.values())}, alt="The results of this job")
+            columns = {"Result": list(shown), "Value": list(shown.values())}
+            tables.show(columns, height="content", alt="The results of this job")
 
 
 def _log(workspace: Workspace, job: JobView) -> None:
@@ -555,7 +556,7 @@ def _settings(workspace: Workspace, job: JobView) -> None:
     with st.expander("Settings", icon=":material/tune:", key=f"settings_{job.id}"):
         given = ((name, value) for name, value in job.config.items() if value not in (None, ""))
         rows = [{"Setting": label_of(name), "Value": str(value)} for name, value in given]
-        tables.show(tables.by_title(rows), alt="The settings of this job")
+        tables.show(tables.by_title(rows), height="content", alt="The settings of this job")
         st.caption("Settings that are not listed are empty or use the retriever's own values.")
 
     again = jobs.again(job)

@@ -138,7 +138,7 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingC
     )
     retriever = _retriever(workspace, key)
 
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         limits = {
             "per_doc": forms.widget(TrainingConfig, "per_doc", key=key, label="Q/Doc"),
             "max_documents": forms.widget(TrainingConfig, "max_documents", key=key, label="Maximum documents"),

@@ -114,12 +114,9 @@ def lexical(
     result = evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=job.advance)
     words = str(result.settings["language"])
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
-    name = bm25.TITLE
-    if language not in ("", "en"):
-        name += f" ({language})"
     if words != "en":
         print(f"Words are found as those of {words}, the benchmark's language unless another was named.", flush=True)
-    return result, {"id": config.retriever, "name": name, "kind": "preset", "hash": identity}
+    return result, {"id": config.retriever, "name": bm25.title_in(language), "kind": "preset", "hash": identity}
 
 
 def combine(
@@ -194,10 +191,8 @@ def named(workspace: Workspace, retriever: str, after: Sequence[str]) -> tuple[s
         return retriever, str(facts.get("name") or retriever)
     resolved = resolve_any(retriever, workspace)
     if resolved is None:
-        return retriever.strip(), retriever.strip()
-    if resolved.origin in ("job", "api"):
-        return resolved.name, resolved.title
-    return resolved.name, resolved.name
+        return retriever.strip(), bm25.title_in(bm25.language_in(retriever) or "")
+    return resolved.name, resolved.title if resolved.origin in ("job", "api") else resolved.name
 
 
 def device(config: EvaluationConfig) -> Device:

@@ -20,12 +20,11 @@ with frame.guarded():
         frame.empty("No documents yet", text, "documents", "Add documents")
     else:
         query = page.query()
-        left, right = st.columns([2, 3], gap="medium")
-        with left:
+        with st.grid(2, min_column_width=340):
             names = looking.titles(manifests)
             corpus = state.choose("Corpus", names, "corpus", what="corpus") or manifests[0].id
-        with right:
-            retrievers = page.retrievers(workspace, state.scope(workspace))
+            with st.container():
+                retrievers = page.retrievers(workspace, state.scope(workspace))
         if query and retrievers:
             page.show(workspace, corpus, retrievers, query)
         elif retrievers:

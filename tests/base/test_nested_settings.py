@@ -55,7 +55,6 @@ ANOTHER_THING = {
     "stopwords": "of a weighting, of the target's content words",
     "model": "what is asked, and what wrote imported queries",
     "prompt": "what is sent, and what wrote imported queries",
-    "encoding": "of documents, of queries",
     "licence": "of documents, of queries",
     "origin": "of queries in a file of them, of those beside documents",
     "query_field": "of documents' queries, of a file of queries",

@@ -33,7 +33,7 @@ def test_a_measurement_is_the_answer_leads_to_its_training_and_the_rule_stands_i
     assert "5 different queries over one query for static-minilm: gains" in said
     (table,) = [d.value for d in at.dataframe if "Price" in d.value.columns]
     assert list(table["Option"])[:2] == ["static-minilm", "BM25"]
-    assert "Against static-minilm · diverse × 5" in table.columns
+    assert "Points over static-minilm · diverse × 5" in table.columns
     assert "Write 5 different queries per document" in words(open_page("home")).replace("\\", "")
     at.button(key="decide_next").click().run(timeout=60)
     assert not at.exception

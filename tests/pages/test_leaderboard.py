@@ -53,10 +53,14 @@ def test_all_recipes_stand_there_studies_and_bm25_among_them_and_get_names(
 
 
 def test_it_opens_on_the_benchmark_of_the_newest_result(runs_here: Workspace, open_page: Any) -> None:
-    evaluated(runs_here, "evaluation-9", "static-minilm", [0.5, 0.25], benchmark="later", created="2100-01-01T00:00:00")
+    for number, name in enumerate(("static-minilm", "contriever")):
+        evaluated(
+            runs_here, f"evaluation-{number}", name, [0.5, 0.25], benchmark="later", created="2100-01-01T00:00:00"
+        )
+    evaluated(runs_here, "evaluation-9", "retromae", [0.5, 0.25], benchmark="alone", created="2100-01-02T00:00:00")
     at = open_page("compare", project="all")
     assert at.selectbox(key="choose_benchmark").value.startswith("later")
-    assert list(table(at)["Recipe"]) == ["static-minilm (baseline)"]
+    assert set(table(at)["Recipe"]) == {"contriever (baseline)", "static-minilm"}
     at = open_page("compare", project="all", run="training-1")
     assert "minilm · diverse × 1" in list(table(at)["Recipe"]), "a link's run goes before it"
 

@@ -220,12 +220,11 @@ def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace
         "rows of queries not taken (no grade in grade)": 1,
         "training queries that the benchmark asks too": 1,
     }
-    with pytest.raises(InputError, match=r"there is no query, a text or a list of texts\. Field frage"):
+    with pytest.raises(InputError, match=r"there is no query, a text or a list of texts \(field frage"):
         adding.add(workspace, documents, asked, options=AddOptions.from_dict({"query_field": "frage"}))
     unnamed = table(tmp_path / "unnamed.csv", ["question", "answered by"], [("where did ship 1 sail?", 1)])
-    with pytest.raises(InputError, match="there is no document id") as refused:
+    with pytest.raises(InputError, match=r"there is no document id .*among question, answered by"):
         adding.add(workspace, documents, unnamed)
-    assert refused.value.hint == "Choose its field among question, answered by."
 
 
 def test_documents_alone_say_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:

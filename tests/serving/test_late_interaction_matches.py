@@ -71,7 +71,7 @@ def test_late_interaction_orders_the_candidates_of_another(searched: tuple[Searc
     assert len(candidates) == 2 < len(every)
 
     found = engine.search("reranked:bm25:minilm-multi", corpus, query, 3)
-    assert found["title"] == "BM25, its first 100 by MiniLM, late interaction"
+    assert found["title"] == "BM25, its first 100 by minilm-multi (late interaction)"
     assert {hit["id"] for hit in found["hits"]} == candidates
     scores = [hit["score"] for hit in found["hits"]]
     assert scores == pytest.approx([every[hit["id"]] for hit in found["hits"]], rel=1e-5)

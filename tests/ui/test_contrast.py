@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import Any
 
@@ -48,6 +49,17 @@ def test_text_and_links_can_be_read(mode: str, ground: str) -> None:
     assert contrast(theme["textColor"], back) >= 7
     assert contrast(theme["linkColor"], back) >= TEXT
     assert contrast(faded(theme["textColor"], back, 0.6), back) >= TEXT, "captions"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_strongest_mark_leaves_its_word_readable(mode: str) -> None:
+    style = (REPOSITORY / "cdp" / "ui" / "shell" / "assets" / "style.css").read_text(encoding="utf-8")
+    found = re.search(r"background: rgb\((\d+) (\d+) (\d+) / calc\(([\d.]+) \+ ([\d.]+) \* var\(--share", style)
+    assert found is not None
+    colour = "#" + "".join(f"{int(channel):02x}" for channel in found.groups()[:3])
+    theme = THEME[mode]
+    marked = faded(colour, theme["backgroundColor"], float(found[4]) + float(found[5]))
+    assert contrast(theme["textColor"], marked) >= TEXT
 
 
 @pytest.mark.parametrize("mode", MODES)

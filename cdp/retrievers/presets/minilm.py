@@ -7,7 +7,7 @@ from cdp.retrievers.presets import COSINE, MINILM_NAME, SCALE, Default, Retrieve
 PRESET = Retriever(
     name="minilm",
     order=20,
-    title="all-MiniLM-L6-v2",
+    title="minilm (all-MiniLM-L6-v2)",
     help="Six layers, already a good retriever. Comes with the installation; trains on a CPU in minutes.",
     source=MINILM_NAME,
     architecture="transformer",

@@ -7,7 +7,7 @@ from cdp.retrievers.presets import MAXSIM, MINILM_NAME, MULTI_VECTOR, Default, R
 PRESET = Retriever(
     name="minilm-multi",
     order=25,
-    title="MiniLM, late interaction",
+    title="minilm-multi (late interaction)",
     help="One vector for each token of all-MiniLM-L6-v2. Shows which words matched; its index holds as many vectors "
     "for a text as it has tokens. Comes with the installation.",
     source=MINILM_NAME,

@@ -7,7 +7,7 @@ from cdp.retrievers.presets import DOT, MINILM_NAME, SPARSE, Default, Retriever
 PRESET = Retriever(
     name="minilm-sparse",
     order=27,
-    title="MiniLM, sparse",
+    title="minilm-sparse (weights of words)",
     help="A weight for each word of the vocabulary that a text is about, by all-MiniLM-L6-v2 and a head that its "
     "training begins. Searched by inverted lists. Comes with the installation; nothing is found before a training.",
     source=MINILM_NAME,

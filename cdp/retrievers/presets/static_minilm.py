@@ -7,7 +7,7 @@ from cdp.retrievers.presets import COSINE, MINILM_NAME, SCALE, Default, Retrieve
 PRESET = Retriever(
     name="static-minilm",
     order=10,
-    title="Static MiniLM",
+    title="static-minilm",
     help="The word-embedding matrix of all-MiniLM-L6-v2, averaged over a text's tokens. Made for trying things out: "
     "it trains in seconds on a CPU and its gains are real, but it ignores word order.",
     source=MINILM_NAME,

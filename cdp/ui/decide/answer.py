@@ -35,6 +35,7 @@ JUDGES = {own_test.HUMAN: "human queries", own_test.TEMPLATE: "template queries"
 # The limits of a test: labels where a setting's name says too little.
 LIMITS = {"queries": "Judged queries", "seeds": "", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
+SCORE = "NDCG@10 (%)"
 LABEL, JUDGE = "Test it on my data", "Have a model judge your query log"
 
 
@@ -395,37 +396,39 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         forms.download("Answer as a page", page, "answer.html", key="decide_page", mime="text/html", type="tertiary")
 
     reference = advice.reference(known)
-    against = f"Against {reference.name}" if reference else "Difference"
-    columns = tables.by_title(_cells(row, against) for row in rows)
+    against = f"Points over {reference.name}" if reference else "Difference"
+    columns = tables.by_title(_cells(row, against, known.chosen) for row in rows)
 
     if known.measured or set(columns["Price"]) - PLAIN:
         tables.show(
             tables.filled(columns),
             height="content",
             alt="Every option with its score, its difference to the choice, price and training time",
-            digits={"NDCG@10": 1},
+            digits={SCORE: 1},
             about={
-                "NDCG@10": frame.DEFINITIONS["ndcg"],
+                SCORE: frame.DEFINITIONS["ndcg"],
+                against: "NDCG@10 points. Trainings at equal pairs answer another question and have none.",
                 "Price": f"Of queries for all documents, by {writes}.",
                 "Training": "One training, as measured.",
             },
-            width={"NDCG@10": 80, "Option": 290},
+            width={SCORE: 100, "Option": 290},
             pinned="Option",
         )
 
     _chart(known, rows, reference)
 
 
-def _cells(row: advice.Option, against: str) -> dict[str, Any]:
+def _cells(row: advice.Option, against: str, chosen: Arm | None) -> dict[str, Any]:
     """An option's row of the table; an option that was not tested has a name and a price."""
     score = difference = training = None
     if row.arm:
         score, training = row.arm.mean, row.training_text
+        difference = "the answer" if row.arm is chosen else None
     if row.over:
         difference = row.over.figures
 
     return {
-        "Option": row.name, "NDCG@10": score, against: difference, "Price": row.price_text, "Training": training,
+        "Option": row.name, SCORE: score, against: difference, "Price": row.price_text, "Training": training,
     }  # fmt: skip
 
 

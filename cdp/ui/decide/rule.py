@@ -10,7 +10,6 @@ import streamlit as st
 
 from cdp import principle
 from cdp.base.permission import read_only
-from cdp.base.text import name_and_split
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import cw_histogram, difference_against_cw
 from cdp.complexity import LANGUAGES, language_of
@@ -195,7 +194,7 @@ def command(request: AdviceRequest, target: Profiled | None, *, rule: bool = Fal
     given: dict[str, Any] = {}
     if target is not None:
         words.append(target.query_set)
-        given["benchmark"], given["split"] = name_and_split(target.benchmark)
+        given["benchmark"] = target.benchmark
         if not target.query_set and not target.benchmark:
             given["file"] = "queries.txt"
 

@@ -63,16 +63,16 @@ def md_marked(text: str, words: Sequence[str]) -> str:
 
 
 def html_marked(pieces: Iterable[tuple[str, bool]], shares: Mapping[str, float] | None = None) -> str:
-    """Return pieces of ``marked`` as HTML in which every character shows as it is, with the words marked: each as
-    strongly as its share is to the largest one, where there are ``shares``."""
-    largest = max(shares.values(), default=0.0) if shares else 0.0
+    """Return pieces of ``marked`` as HTML in which every character shows as it is, each word marked by its share."""
+    shares = shares or {}
+    largest = max(shares.values(), default=0.0)
     shown = []
     for piece, matches in pieces:
         text = escape(piece)
-        if matches and shares and largest > 0:
-            text = f"<mark style='--share: {max(0.0, shares.get(piece.lower(), 0.0)) / largest:.2f}'>{text}</mark>"
-        elif matches:
-            text = f"<mark>{text}</mark>"
+        if matches:
+            share = shares.get(piece.lower(), 0.0) / largest if largest > 0 else None
+            style = "" if share is None else f" style='--share: {max(0.0, share):.2f}'"
+            text = f"<mark{style}>{text}</mark>"
         shown.append(text)
     return "".join(shown)
 
