@@ -216,12 +216,9 @@ def facts(
     if judged.kind == BENCHMARK:
         return planning.planned_facts(workspace, study, judged.splits)
 
+    # Of queries that a model will write, the number is known.
     n = judged.splits.n_test
-    if judged.kind == TO_JUDGE:  # of queries that a model will write, the number is known
-        texts = list(judged.queries) or [manifest.name] * n
-    else:
-        texts = [text for _, text in queries_of(workspace, manifest, judged)[:n]]
-
+    texts = _texts_of(workspace, manifest, judged)[:n] or [manifest.name] * n
     place = f"{judged.benchmark}/test/{study.protocol}"
     language = manifest.counted_language
     return planning.benchmark_facts(judged.benchmark, "test", place, texts, judged.splits.n_documents, language)
@@ -230,14 +227,18 @@ def facts(
 def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets: Sequence[str]) -> list[leakage.Leak]:
     """``leakage.find_leaks`` for what a test would be judged by, whether it is there or still to be made."""
     splits = judged.splits
-    if judged.kind == TO_JUDGE:
-        return leakage.among(workspace, sets, judged.queries, judged.benchmark, "test")
     if judged.there or judged.kind == BENCHMARK:
         of = splits.of or splits.benchmark
         places = {splits.test_from or splits.test, splits.dev_from or splits.test_from or splits.dev}
         return leakage.find_leaks(workspace, sets, [(of, name) for name in sorted(places)])
-    texts = [text for _, text in queries_of(workspace, manifest, judged)]
-    return leakage.among(workspace, sets, texts, judged.benchmark, "test")
+    return leakage.among(workspace, sets, _texts_of(workspace, manifest, judged), judged.benchmark, "test")
+
+
+def _texts_of(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> list[str]:
+    """The queries of a benchmark that is to be made, as far as they are known."""
+    if judged.kind == TO_JUDGE:
+        return list(judged.queries)
+    return [text for _, text in queries_of(workspace, manifest, judged)]
 
 
 def queries_of(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> list[tuple[str, str]]:

@@ -383,7 +383,6 @@ class Study:
         self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{condition}/final")
 
     def _settings(self, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet) -> TrainingConfig:
-        """The whole settings of a training on these pairs."""
         source, dev = self.sources[condition.cell.source], self._dev_of(condition)
         settings = complete(training_config(self.config, condition, source.query_set, source.reasoning), retriever)
         settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
@@ -609,7 +608,6 @@ def _device(gpus: int | None) -> str:
 
 
 def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any]:
-    """What is worth knowing of a training."""
     last = outcome.last_losses
     return {
         "pairs": len(pairs),
