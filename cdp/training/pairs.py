@@ -608,10 +608,10 @@ def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
         for query_id, text in zip(pairs.query_ids, pairs.queries, strict=True)
     }
     for ranking in query_sets.read_rankings(workspace, pairs.query_set.id):
-        for document_id in ranking.positives:
-            query_id = by_text.get((document_id, ranking.query.strip()), "")
+        for document_id in ranking["positives"]:
+            query_id = by_text.get((document_id, ranking["query"].strip()), "")
             if query_id:
-                extend(query_id, ranking.negatives, document_id)
+                extend(query_id, ranking["negatives"], document_id)
     return named
 
 
