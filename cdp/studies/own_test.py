@@ -345,6 +345,7 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         splits = self.judged.splits
+
         return {
             "seconds": self.plan.seconds,
             "measured": self.plan.measured,
@@ -356,7 +357,7 @@ class Trial:
             "judged_kind": self.judged.kind,
             "problem": self.problem,
             "fitting_documents": self.fitting,
-            "overlap": self.judged.splits.shared_note,
+            "overlap": splits.shared_note,
             "notes": list(self.notes),
             "plan": self.plan.to_dict(),
         }

@@ -334,7 +334,9 @@ class Study:
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.cell.retriever)
         data = self._pairs(condition)
-        settings, dev, place = self._settings(condition, retriever, data.pairs), self._dev_of(condition), ""
+        settings = self._settings(condition, retriever, data.pairs)
+        dev = self._dev_of(condition)
+        place = ""
         if dev is not None:
             place = records.evaluation_key(dev[1].hash, dev[1].split, "paper")
         start = retriever.start
@@ -609,6 +611,7 @@ def _device(gpus: int | None) -> str:
 
 def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any]:
     last = outcome.last_losses
+
     return {
         "pairs": len(pairs),
         "documents": len(pairs.documents),
