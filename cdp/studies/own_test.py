@@ -21,7 +21,7 @@ from cdp.base.text import counted, duration
 from cdp.base.workspace import Workspace, shuffle_key, slug
 from cdp.benchmarks import BenchmarkInfo, describe, manifests, resolve_benchmark
 from cdp.benchmarks.judged import is_judged
-from cdp.complexity import LANGUAGES
+from cdp.complexity import language_of
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
@@ -585,15 +585,11 @@ def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
     if preset is None or preset.reads(manifest.main_language):
         return
 
+    known, here = language_of(preset.languages[0]).name, language_of(manifest.main_language).name
     yield (
-        f"{retriever} was trained on {_language(preset.languages[0])} text alone and these documents are "
-        f"{_language(manifest.main_language)}: its scores will be low in any training. For an answer that holds, "
-        "choose a retriever that knows the language."
+        f"{retriever} was trained on {known} text alone and these documents are {here}: its scores will be low in any "
+        "training. For an answer that holds, choose a retriever that knows the language."
     )
-
-
-def _language(code: str) -> str:
-    return LANGUAGES[code].name if code in LANGUAGES else code
 
 
 def study_of_test(
