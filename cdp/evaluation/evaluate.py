@@ -155,11 +155,8 @@ def first_ten(benchmark: Benchmark, ranking: Ranking) -> list[list[str]]:
 
 def unjudged(benchmark: Benchmark, ranking: Ranking) -> int:
     """Return how many documents among the first ten of all queries have no judgment."""
-    return sum(
-        number >= 0 and benchmark.document_ids[number] not in benchmark.qrels[query]
-        for query, row in zip(benchmark.query_ids, ranking.documents[:, :10].tolist(), strict=True)
-        for number in row
-    )
+    retrieved = zip(benchmark.query_ids, first_ten(benchmark, ranking), strict=True)
+    return sum(document not in benchmark.qrels[query] for query, row in retrieved for document in row)
 
 
 @dataclass(frozen=True)

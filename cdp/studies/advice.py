@@ -112,7 +112,6 @@ def answer_from(
 
 
 def _reads(retriever: str, language: str) -> bool:
-    """Whether a retriever reads a language, as far as its preset says."""
     preset = PRESETS.get(retriever)
     return preset is None or preset.reads(language)
 
@@ -292,7 +291,6 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
 
 
 def _training_queries_changed(workspace: Workspace, about: Mapping[str, Any]) -> bool:
-    """Whether a query set that a study trained on has other queries now."""
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
