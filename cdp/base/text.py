@@ -113,6 +113,11 @@ def storable(text: str) -> bool:
         return False
 
 
+def encodable(text: str) -> str:
+    """Return a text with lone surrogates, which files and tokenizers refuse, as question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def signed(value: float, digits: int = 2) -> str:
     """Format a difference with its sign and a true minus: ``+3.28``, ``−0.61``, but ``0.00``."""
     return f"{0:.{digits}f}" if abs(value) < 0.5 * 10**-digits else f"{value:+.{digits}f}".replace("-", "−")

@@ -202,15 +202,6 @@ def document_of(query_id: str) -> str:
     return query_id.rsplit("-", 1)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class TeacherRanking:
-    """What one teacher made of one sentence: ids of the documents that it ranks as positives and as hard negatives."""
-
-    query: str
-    positives: list[str]
-    negatives: list[str]
-
-
 def create(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     """Write the manifest of a new query set; ConfigError where one of that id is there."""
     path = files(workspace, query_set.id).manifest
@@ -276,6 +267,7 @@ _OF_EACH: dict[str, Any] = {
 }  # fmt: skip
 LINE = fields({"document_id": str, "queries": list[str]}, position=Count, **_OF_EACH)
 PLACED_LINE = fields({"document_id": str, "queries": list[str], "position": Count}, **_OF_EACH)
+# Of one teacher and sentence: ids of the documents that it ranks as positives and as hard negatives.
 RANKING = fields({"query": str, "positives": list[str], "negatives": list[str]})
 
 
@@ -361,10 +353,9 @@ def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, A
     raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.")
 
 
-def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRanking]:
+def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """Teacher after teacher, sentence after sentence; nothing of a set that no teacher ranked."""
-    for line in lines(RANKING, files(workspace, query_set_id).rankings):
-        yield TeacherRanking(line["query"], line["positives"], line["negatives"])
+    return lines(RANKING, files(workspace, query_set_id).rankings)
 
 
 def iter_failures(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:

@@ -31,11 +31,11 @@ from cdp.retrievers.presets import DENSE, MULTI_VECTOR, SPARSE
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-# What a result in half precision says of it.
 SHARD_TEXTS = 16384
 # Token vectors of a text take about a hundred times as much.
 SHARD_TEXTS_OF_TOKENS = 1024
 _MANIFEST = fields({"shard_texts": Annotated[int, Field(gt=0)]})
+# What a result in half precision says of it.
 HALF_PRECISION = (
     "Embeddings are kept in fp16. Measured with all-MiniLM-L6-v2 on SciFact (300 queries), those of fp32 rounded: "
     "99.9% of the first ten documents are the same, in 3 queries their order or choice differs, NDCG@10 is equal to "
@@ -77,10 +77,6 @@ class Encoding:
         if self.kind == DENSE:
             del values["kind"]  # as keys were made before there were others
         return sha256_text(*(f"{name}={value}" for name, value in values.items()), hash_of_texts)[:24]
-
-    def key_of(self, texts: Sequence[str]) -> str:
-        """The name of the folder for these texts."""
-        return self.key(texts_hash(texts))
 
     @property
     def dtype(self) -> type[np.floating[Any]]:

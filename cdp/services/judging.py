@@ -271,7 +271,7 @@ def repeated(workspace: Workspace, name: str, runs: Sequence[str]) -> JudgeConfi
     folder = _judged_folder(workspace, name)
     source = manifests.read(folder).source
     kept = {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
-    return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": [*runs]})
+    return JudgeConfig.from_dict({**kept, "name": folder.name, "benchmark": folder.name, "runs": [*runs]})
 
 
 @dataclass(frozen=True)

@@ -595,13 +595,13 @@ def _language(code: str) -> str:
 
 
 def study_of_test(
-    config: TrialConfig, splits: Splits, documents: int, human: str | Sequence[str], title: str, priced: bool = False,
+    config: TrialConfig, splits: Splits, documents: int, human: str | Sequence[str], title: str,
     beside: Sequence[str] = (),
 ) -> StudyConfig:  # fmt: skip
     """Return the plan ``own-data`` as a test on so many documents of the corpus ``title``.
 
-    ``human`` are query sets of people that are trained on too; ``priced`` says that the model has a price, so that the
-    budget can be kept. ``beside`` are the retrievers at hand: the study chooses among the presets where none is named.
+    ``human`` are query sets of people that are trained on too, ``beside`` the retrievers at hand: the study chooses
+    among the presets where none is named.
     """
     trained = [name for name in beside if name in PRESETS] or [DEFAULT]
     if config.retriever:
@@ -621,7 +621,6 @@ def study_of_test(
         "untrained": [name for name in further if name not in trained],
         "trained_layers": config.trained_layers or None,
         "seeds": (*range(config.seeds),),
-        "spend": config.spend if priced else None,
         "keep": config.keep,
         "name": f"Test on {title}",
     }

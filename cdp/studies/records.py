@@ -125,14 +125,18 @@ def _read(path: Path) -> dict[str, Any] | None:
     if record is None:
         return None
 
-    fused = (record.get("fused") or {}).get("evaluations") or {}
-    scored = [*(record.get("evaluations") or {}).values(), *fused.values()]
     kind = "failed" if record.get("failure") else "evaluations"
-    if kind not in record or not all(map(_is_whole, scored)):
+    if kind not in record or not all(map(_is_whole, _evaluations_of(record))):
         _log.warning("%s has no %s, or not a score for each query.", path, kind)
         return None
 
     return cleaned(record) if kind == "failed" else record  # what earlier versions wrote may hold keys
+
+
+def _evaluations_of(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return a condition's evaluations, and behind them those of its fusion with BM25."""
+    fused = record.get("fused") or {}
+    return [*(record.get("evaluations") or {}).values(), *(fused.get("evaluations") or {}).values()]
 
 
 def _is_whole(evaluation: Mapping[str, Any]) -> bool:
@@ -230,8 +234,8 @@ def query_ids(found: Iterable[Mapping[str, Any]], place: str) -> tuple[str, ...]
 
 
 def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
-    """Return what an evaluation, or each training of a study, retrieved for a benchmark that a model judged, or for
-    samples of it. NotFoundError where the job kept nothing of it."""
+    """Return what an evaluation, or each training of a study and its fusion with BM25, retrieved for a benchmark that a
+    model judged, or for samples of it. NotFoundError where the job kept nothing of it."""
 
     def about(name: str) -> bool:
         folder = benchmark.parent / name
@@ -243,7 +247,7 @@ def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
         found.append(own)
 
     for record in list_records(job_folder):
-        for evaluation in (record.get("evaluations") or {}).values():
+        for evaluation in _evaluations_of(record):
             run = firsts(evaluation) if about(evaluation.get("benchmark", "")) else None
             if run is not None:
                 found.append(run)

@@ -54,6 +54,22 @@ def lenient(prompt: str, m: int) -> str:
     return json.dumps({"reason": "As it says.", "grade": 2 if found == 1 and len(query + text) % 3 == 0 else found})
 
 
+def silent_about(silent: str) -> Callable[[str, int], str]:
+    """The judge, which has no grade for one query's texts."""
+
+    def answer(prompt: str, m: int) -> str:
+        asked = marked(prompt, "query") if "<passage>" in prompt else ""
+        return "I cannot say." if asked == silent else lenient(prompt, m)
+
+    return answer
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """Texts of the queries and passages by their id."""
+    lines = [json.loads(line) for name in ("queries", "corpus") for line in (folder / f"{name}.jsonl").open()]
+    return {line["_id"]: line["text"] for line in lines}
+
+
 def ended(tab: Looker, workspace: Workspace, kind: str, n: int = 1) -> None:
     """Wait until the page's newest job of this kind has ended, and look at its page again."""
     until(lambda: len(jobs.list_jobs(workspace, [kind])) == n, f"a {kind} job", 60)
@@ -66,9 +82,7 @@ def ended(tab: Looker, workspace: Workspace, kind: str, n: int = 1) -> None:
 
 def label(tab: Looker, folder: Path, by_keyboard: int) -> None:
     """Label what is open of the sample's first ten queries, of some by keyboard, of the others in the file."""
-    pool = judged.read_pool(folder)
-    lines = [json.loads(line) for name in ("queries", "corpus") for line in (folder / f"{name}.jsonl").open()]
-    texts = {line["_id"]: line["text"] for line in lines}
+    pool, texts = judged.read_pool(folder), texts_of(folder)
     for at, query in enumerate(judged.sampled(pool)[:LABELLED]):
         known = {(label.query, label.document) for label in judged.read_labels(folder)}
         grades = {
@@ -130,18 +144,20 @@ def test_from_files_and_a_log_to_a_corrected_answer(
             tab.page.get_by_test_id("stMain").get_by_text("Template (no LLM)").first.click()
             tab.idle().type("Seeds", "1")
         tab.idle().see(MODEL).shot("23-test")
+        chat.answer = silent_about(texts_of(folder)[judged.sampled(judged.read_pool(folder))[0]])
         tab.page.get_by_role("button", name="Start the test").click()
         tab.see("Timing a few steps of training").see("Test running", seconds=240).idle()
         ended(tab, workspace, "study")
-        # All labels are of reported queries; trainings found documents that nobody graded.
+        # What the trainings newly found was judged after them, but for one query. People labelled none of it.
+        assert [job.name for job in jobs.list_jobs(workspace, ["judging"])] == 2 * [f"{JUDGED} by {MODEL}"]
         tab.see("Judged by a model, 10 queries in part by people").see("queries judged by test-model")
         tab.see("of the first ten documents have no judgment").shot("24-answer")
 
         tab.press("Judge the missing documents")
         tab.page.get_by_test_id("stPopoverBody").get_by_label("API key", exact=True).fill(KEY)
-        asked = len(chat.bodies)
+        chat.answer, chat.rates, asked = lenient, {}, len(chat.bodies)
         tab.confirm("Start judging").see("animals-judged by test-model")
-        ended(tab, workspace, "judging", 2)
+        ended(tab, workspace, "judging", 3)
         assert len(chat.bodies) > asked
         for job in jobs.list_jobs(workspace):
             assert KEY not in "".join(path.read_text() for path in (workspace.jobs / job.id).glob("*.json*"))

@@ -40,6 +40,9 @@ SELECTS = {
     "Table": "table",
 }
 
+# How long a list of options is waited for that may have closed.
+CLOSED_MS = 5000
+
 MOVES = {"menu": 6, "pick": 6, "back": 4, "forward": 1, "reload": 2, "earlier address": 2, "other tab": 2}
 
 
@@ -109,13 +112,13 @@ class Walk:
             page.locator(f"input[aria-label='{label}']").first.click()
             options = page.get_by_role("option")
             try:
-                options.first.wait_for(timeout=5000)
+                options.first.wait_for(timeout=CLOSED_MS)
+                option = options.nth(self.draw.randrange(options.count() or 1))
+                move = f"{label}: {option.inner_text(timeout=CLOSED_MS)}"
+                option.click(timeout=CLOSED_MS)
             except PlaywrightTimeout:  # the page was drawn anew under the click: the list has closed again
                 self.missed += 1
                 return
-            option = options.nth(self.draw.randrange(options.count()))
-            move = f"{label}: {option.inner_text()}"
-            option.click()
         elif move == "back":
             page.go_back()
         elif move == "forward":

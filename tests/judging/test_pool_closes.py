@@ -80,7 +80,12 @@ def test_what_the_trainings_find_is_judged_after_them_at_a_price_said_before(
     (study,) = jobs.list_jobs(workspace, ["study"])
     later = next(view for view in jobs.list_jobs(workspace, ["judging"]) if view.config.get("runs"))
     assert (str(later.state), later.config["runs"], later.config["budget"]) == ("finished", study.id, 1.0)
+    assert later.name == f"{pooled.name} by {MODEL}"
     runs = records.retrieved(study.folder, pooled)
+    fused = [record["fused"] for record in records.list_records(study.folder) if record.get("fused")]
+    shown = [records.firsts(e) for fusion in fused for e in fusion["evaluations"].values()]
+    assert shown
+    assert all(run in runs for run in shown), "the first ten of a fusion are not those of its two sides"
     assert judged.missing(judged.grades_of(pooled), *runs) == set()
     assert set(seen) == {(False, "judging")}, "while it judges the test is at work, and does not answer"
     answer = answered(workspace, corpus)
