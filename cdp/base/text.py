@@ -55,8 +55,8 @@ def capital(text: str) -> str:
 # Words of settings and results that are written otherwise than they are spelt.
 WRITTEN = {
     "gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation", "bm25": "BM25",
-    "cw": "CW", "ndcg@10": "NDCG@10 (%)", "mrr@10": "MRR@10 (%)", "map@100": "MAP@100 (%)", "p@1": "P@1 (%)",
-    "recall@10": "recall@10 (%)", "recall@100": "recall@100 (%)",
+    "cw": "CW", "NDCG@10": "NDCG@10 (%)", "ndcg@10": "NDCG@10 (%)", "mrr@10": "MRR@10 (%)", "map@100": "MAP@100 (%)",
+    "p@1": "P@1 (%)", "recall@10": "recall@10 (%)", "recall@100": "recall@100 (%)",
 }  # fmt: skip
 
 # Settings and results whose name says too little.
@@ -74,7 +74,7 @@ NAMED = {
     "stopped": "stopped on request", "early": "stopped as dev no longer improved",
     "masked": "in-batch negatives masked", "skipped": "steps skipped", "loss_first": "loss in the first steps",
     "loss_last": "loss in the last steps", "best_step": "step of the best model", "rho": "Spearman ρ",
-    "rho_p": "p of ρ", "interval": "95% interval",
+    "rho_p": "p of ρ", "interval": "95% interval", "existed": "was here before",
 }  # fmt: skip
 
 

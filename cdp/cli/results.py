@@ -107,10 +107,10 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
         columns = [*rows[0]]
         if not any(row.marks for row in comparison.rows):
             columns.remove("marks")
-        parts.append(f"Differences from {comparison.baseline}:\n{answers.table(rows, columns)}")
+        parts.append(f"Differences from {comparison.baseline}, in points:\n{answers.table(rows, columns)}")
 
     if table.notes:
-        parts += [f"† {table.notes[0]}", *table.notes[1:]]
+        parts += [f"*best*, _second_, † {table.notes[0]}", *table.notes[1:]]
     if remarks:
         parts.append("\n".join(remarks))
 

@@ -272,9 +272,10 @@ def _first_split(info: BenchmarkInfo) -> str:
 
 def _rates(workspace: Workspace, config: TrainingConfig) -> str:
     """The learning rates of a sweep as typed; empty for a single training."""
-    grid = ", ".join(map(rate, studies.grid_for(workspace, config.retriever, config.loop.lora_rank is not None)))
+    grid = studies.grid_for(workspace, config.retriever, config.loop.lora_rank is not None)
+    some = ", ".join(map(rate, grid[:3]))
     typed = st.text_input(
-        "Learning rates to compare", key="sweep_rates", placeholder=f"none; for example {grid}",
+        "Learning rates to compare", key="sweep_rates", placeholder=f"none; for example {some}",
         help="A sweep: one training for each learning rate, separated by commas. The dev benchmark of the training "
         "settings chooses the rate, and its other queries are reported on.", persist_state="session",
     )  # fmt: skip
@@ -393,9 +394,11 @@ def evaluate(workspace: Workspace) -> None:
             above = ("retriever", "benchmark", "split")
             settings = forms.fields(EvaluationConfig, key="evaluate", leave_out=above)
 
-    if retriever and places:
-        with right, frame.guarded():
+    with right, frame.guarded():
+        if retriever and places:
             _evaluation_summary(workspace, retriever, places, settings)
+        else:
+            st.caption("Choose a retriever and a benchmark to see what will happen.")
 
 
 def _places(workspace: Workspace) -> list[Place]:
