@@ -155,11 +155,8 @@ def first_ten(benchmark: Benchmark, ranking: Ranking) -> list[list[str]]:
 
 def unjudged(benchmark: Benchmark, ranking: Ranking) -> int:
     """Return how many documents among the first ten of all queries have no judgment."""
-    return sum(
-        number >= 0 and benchmark.document_ids[number] not in benchmark.qrels[query]
-        for query, row in zip(benchmark.query_ids, ranking.documents[:, :10].tolist(), strict=True)
-        for number in row
-    )
+    retrieved = zip(benchmark.query_ids, first_ten(benchmark, ranking), strict=True)
+    return sum(document not in benchmark.qrels[query] for query, row in retrieved for document in row)
 
 
 @dataclass(frozen=True)
@@ -197,7 +194,7 @@ def evaluate_model(
     The documents' are taken from ``vectors`` or put there; they must be of this very model.
     """
     chosen = protocol_for(model, protocol)
-    precision = precision_for(model) if precision == "auto" else precision
+    precision = precision_for(model, precision)
     scores, numbers, seconds, reused = retrieve(
         model, benchmark.queries, benchmark.documents, top_k, chosen, precision, exclude=benchmark.excluded_numbers(),
         store=store, model_hash=model_hash, documents_hash=benchmark.documents_hash, batch_size=batch_size, watch=watch,

@@ -101,7 +101,6 @@ def paper_table(comparison: Comparison) -> Table:
 
 
 def _group_means(rows: Sequence[ResultRow]) -> CellsByColumn:
-    """The mean of each group and protocol."""
     found: dict[str, CellsByColumn] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         entry = registry.find(row.benchmark)

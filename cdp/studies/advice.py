@@ -112,7 +112,6 @@ def answer_from(
 
 
 def _reads(retriever: str, language: str) -> bool:
-    """Whether a retriever reads a language, as far as its preset says."""
     preset = PRESETS.get(retriever)
     return preset is None or preset.reads(language)
 
@@ -292,7 +291,6 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
 
 
 def _training_queries_changed(workspace: Workspace, about: Mapping[str, Any]) -> bool:
-    """Whether a query set that a study trained on has other queries now."""
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
@@ -570,6 +568,12 @@ class Option:
         if not self.arm or not self.arm.trained:
             return "–"
         return duration(max(1.0, self.arm.seconds))
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Name, NDCG@10, difference to the choice, price and training time; None for what was not measured."""
+        measured = (self.arm.mean, self.training_text) if self.arm else (None, None)
+        return self.name, measured[0], self.over and self.over.figures, self.price_text, measured[1]
 
 
 # What is shown with prices while nothing was measured.

@@ -418,7 +418,6 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
 
 
 def _notes(plan: StudyPlan) -> Iterator[str]:
-    """What is worth knowing before the start."""
     config, benchmarks = plan.config, plan.benchmarks
     for b in benchmarks:
         if b.get("empty", 0.0) >= DOUBTFUL:

@@ -60,7 +60,6 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
 
 
 def _named_source(workspace: Workspace, config: StudyConfig, name: str) -> tuple[StudySource, QuerySet]:
-    """A query set that the plan names, as a source."""
     query_set = query_sets.resolve_query_set(workspace, name)
     kind = "human" if query_set.kind == "human" else query_set.method
     label = query_set.name if kind in ("", "imported") else kind  # which would tell two of them from nothing

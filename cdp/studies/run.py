@@ -334,7 +334,9 @@ class Study:
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.cell.retriever)
         data = self._pairs(condition)
-        settings, dev, place = self._settings(condition, retriever, data.pairs), self._dev_of(condition), ""
+        settings = self._settings(condition, retriever, data.pairs)
+        dev = self._dev_of(condition)
+        place = ""
         if dev is not None:
             place = records.evaluation_key(dev[1].hash, dev[1].split, "paper")
         start = retriever.start
@@ -383,7 +385,6 @@ class Study:
         self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{condition}/final")
 
     def _settings(self, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet) -> TrainingConfig:
-        """The whole settings of a training on these pairs."""
         source, dev = self.sources[condition.cell.source], self._dev_of(condition)
         settings = complete(training_config(self.config, condition, source.query_set, source.reasoning), retriever)
         settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
@@ -609,8 +610,8 @@ def _device(gpus: int | None) -> str:
 
 
 def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any]:
-    """What is worth knowing of a training."""
     last = outcome.last_losses
+
     return {
         "pairs": len(pairs),
         "documents": len(pairs.documents),

@@ -240,7 +240,8 @@ def load_pairs(
             dropped[f"queries for {kind} documents"] += len(own_queries)
             continue
 
-        index = index_of_id[document_id] = index_of_content.setdefault(content_hash, len(texts))
+        index = index_of_content.setdefault(content_hash, len(texts))
+        index_of_id[document_id] = index
         if index == len(texts):
             texts.append(content)
 
