@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from cdp.base.errors import ConfigError
+from cdp.base.text import encodable
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.complexity.guessing import UNKNOWN, guess_language, language_beside
 
@@ -109,7 +110,7 @@ def _morphemes(texts: Iterable[str], wanted: Callable[[str], bool]) -> Iterator[
 
 def _encodable(text: str) -> str:
     """What a tokenizer written in C can take: no NUL, no lone surrogates."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+    return encodable(text.replace("\0", " "))
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
-from cdp.base.locks import locked, staging
+from cdp.base.locks import locked, remove, staging
 from cdp.base.records import Document, kept, newest_first, pages_of, place_of
 from cdp.base.text import counted, pick
 from cdp.base.workspace import Workspace, now, slug, write_json
@@ -191,9 +191,9 @@ def delete_corpus(workspace: Workspace, corpus_id: str) -> None:
     folder = workspace.corpus(corpus_id)
     if not folder.is_dir():
         load_manifest(workspace, corpus_id)
-    # Another process may be faster.
-    with _locked(workspace), staging(workspace.corpora) as trash, suppress(FileNotFoundError):
-        folder.rename(trash / "corpus")
+
+    with _locked(workspace):
+        remove(folder)
 
 
 def open_corpus(workspace: Workspace, corpus_id: str) -> DocumentFile:

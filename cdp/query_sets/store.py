@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import logging
-import os
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from cdp.base import failures
 from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
-from cdp.base.locks import staging
+from cdp.base.locks import remove
 from cdp.base.records import Count, Document, Real, checked, fields, kept, lines, newest_first
 from cdp.base.redaction import cleaned
 from cdp.base.text import pick
@@ -240,13 +239,8 @@ def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
 
 
 def delete(workspace: Workspace, query_set_id: str) -> None:
-    """Remove a query set. It is renamed first, so that no reader meets half of it."""
-    folder = files(workspace, load(workspace, query_set_id).id).folder
-    try:
-        with staging(workspace.queries) as doomed:
-            os.replace(folder, doomed / "set")
-    except OSError as error:
-        raise WorkspaceError(f"The query set {query_set_id!r} could not be removed: {error}.") from error
+    """Remove a query set. NotFoundError if it is not there."""
+    remove(files(workspace, load(workspace, query_set_id).id).folder)
 
 
 # A line of ``queries.jsonl``: the queries of one document with what is known of each.
