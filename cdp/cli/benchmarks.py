@@ -26,7 +26,7 @@ def list_(run: Run) -> int:
     """The registry and the workspace's own benchmarks, with sizes, licences and CW."""
     names = ("name", "title", "documents", "queries", "text_bytes", "cw", "figures", "language", "licence", "groups")
     registry = benchmarks.list_registry(run.workspace)
-    rows = [{**answers.picked(item.entry, names), "stored": item.stored} for item in registry]
+    rows = [{**answers.picked(entry, names), "stored": stored} for entry, stored in registry]
     own = benchmarks.list_own(run.workspace)
     mine = [answers.plain(info, note=_remark(info)) for info in own]
 

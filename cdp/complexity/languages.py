@@ -188,7 +188,6 @@ class Language:
     tokenizer: str
     stopwords: str
     words: Words
-    as_in_paper: bool = True
     content: Words | None = None
 
 
@@ -262,7 +261,6 @@ def language_of(code: str) -> Language:
         f"runs of letters, digits and combining marks; {caution}",
         stopwords,
         marked_words,
-        as_in_paper=False,
     )
 
 

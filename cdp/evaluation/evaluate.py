@@ -194,7 +194,7 @@ def evaluate_model(
     The documents' are taken from ``vectors`` or put there; they must be of this very model.
     """
     chosen = protocol_for(model, protocol)
-    precision = precision_for(model) if precision == "auto" else precision
+    precision = precision_for(model, precision)
     encoded = encode_both(
         model, benchmark.queries, benchmark.documents, chosen, precision, store=store, model_hash=model_hash,
         documents_hash=benchmark.documents_hash, batch_size=batch_size, watch=watch, vectors=vectors,

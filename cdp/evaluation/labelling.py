@@ -14,6 +14,7 @@ from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
+from cdp.benchmarks.units import units_of
 from cdp.complexity import content_words
 from cdp.evaluation import judging
 from cdp.evaluation.calibration import FEWEST, Agreement, agreements
@@ -49,11 +50,13 @@ class LabelTask:
 class LabellingProgress:
     """What is labelled of a benchmark, and how judges agree. ``grades`` {grade: pairs} are the model's.
 
-    ``extended`` finished queries have documents of a later run without a label.
+    ``units`` are the clusters of the finished queries: those that share relevant documents are one. ``extended``
+    finished queries have documents of a later run without a label.
     """
 
     judge: str
     finished: int
+    units: int
     total: int
     people: Mapping[str, int]
     agreements: tuple[Agreement, ...]
@@ -66,8 +69,10 @@ class LabellingProgress:
     def sentence(self) -> str:
         people = tally(self.people, "{} {}")
         who = people and f" ({people})"
-        missing = max(0, FEWEST - self.finished)
+        missing = max(0, FEWEST - self.units)
         state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
+        if missing and self.units < self.finished:
+            state = f"they share documents and count as {self.units}, so {state}"
         told = f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}."
 
         if self.extended:
@@ -135,7 +140,10 @@ def progress(workspace: Workspace, name: str) -> LabellingProgress:
     agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
     counts = Counter(model.values())
     grades = {grade: counts[grade] for grade in judged.GRADES if counts[grade]}
-    done = set(judged.finished(pool, labels))
-    extended = len(done - set(judged.finished(pool, labels, later=True)))
 
-    return LabellingProgress(judge, len(done), len(pool), people, agreed, grades, extended, tuple(problems))
+    done = judged.finished(pool, labels)
+    clusters = dict(zip(pool, units_of(workspace, name, judged.SPLIT, tuple(pool)) or (), strict=False))  # () if alone
+    units = len({clusters.get(query, query) for query in done})
+    extended = len(set(done) - set(judged.finished(pool, labels, later=True)))
+
+    return LabellingProgress(judge, len(done), units, len(pool), people, agreed, grades, extended, tuple(problems))

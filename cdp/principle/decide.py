@@ -774,19 +774,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
         (bool(b.queries_by), f"{b.queries_by} wrote the judged queries; people may ask differently."),
-        (
-            b.judged_by == MODEL and not b.labels + b.part_labelled,
-            f"No person checked the judgments of {b.judge or 'the model'}.",
-        ),
-        (
-            b.judged_by == MODEL and not b.labels and b.part_labelled > 0,
-            f"Of {counted(b.part_labelled, 'labelled query', 'labelled queries')} none has a label for every document "
-            "that the options found: label the missing ones.",
-        ),
-        (
-            b.judged_by == MODEL and b.labels > 0 and not q.corrected,
-            f"People labelled {b.labels} queries as every option needs: too few to correct {b.judge or 'the model'}.",
-        ),
+        (not q.corrected, uncorrected(b)),
         (uneven, f"Equal steps saw {min(seen, default=0):,} to {max(seen, default=0):,} pairs."),
         (template, "Templates wrote the training queries; an LLM's queries may gain more or less."),
         (
@@ -797,7 +785,23 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         (not any(arm.kind == BM25 for arm in q.options), "BM25 was not measured."),
     ]
 
-    return [text for applies, text in told if applies]
+    return [text for applies, text in told if applies and text]
+
+
+def uncorrected(b: Basis) -> str:
+    """Why people's labels do not correct an answer that they do not correct; empty where no model judged."""
+    judge = b.judge or "the model"
+    if b.judged_by != MODEL:
+        return ""
+    if not b.labels + b.part_labelled:
+        return f"No person checked the judgments of {judge}."
+
+    if not b.labels:
+        queries = counted(b.part_labelled, "labelled query", "labelled queries")
+        return f"Of {queries} none has a label for every document that the options found: label the missing ones."
+
+    shared = f", which share documents and count as {b.labelled_units}" if 0 < b.labelled_units < b.labels else ""
+    return f"People labelled {b.labels} queries as every option needs{shared}: too few to correct {judge}."
 
 
 def _direction(e: Evidence, q: OptionSet | None = None) -> int:

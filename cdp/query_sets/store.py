@@ -26,16 +26,14 @@ from cdp.base import failures
 from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.locks import staging
-from cdp.base.records import Count, Document, Real, checked, fields, lines
+from cdp.base.records import Count, Document, Real, checked, fields, kept, lines, newest_first
 from cdp.base.redaction import cleaned
 from cdp.base.text import pick
 from cdp.base.workspace import (
-    RECORDS,
     Workspace,
     now,
     numbered_jsonl,
     parse_json,
-    read_json,
     sha256_file,
     sha256_text,
     write_bytes,
@@ -223,7 +221,7 @@ def load(workspace: Workspace, query_set_id: str) -> QuerySet:
     path = files(workspace, query_set_id).manifest
     if not path.exists():
         raise NotFoundError("query set", query_set_id, known=[item.id for item in list_query_sets(workspace)])
-    return _manifest(path)
+    return kept(QuerySet, path)
 
 
 def exists(workspace: Workspace, query_set_id: str) -> bool:
@@ -233,16 +231,7 @@ def exists(workspace: Workspace, query_set_id: str) -> bool:
 
 def list_query_sets(workspace: Workspace) -> list[QuerySet]:
     """Every query set, newest first. One whose manifest is damaged is left out, with a warning in the log."""
-    listed: list[QuerySet] = []
-    for folder in workspace.queries.glob("[!.]*"):
-        path = Files(folder).manifest
-        if not path.exists():
-            continue
-        try:
-            listed.append(_manifest(path))
-        except WorkspaceError as error:
-            _log.warning("%s", error)
-    return sorted(listed, key=lambda item: (item.created, item.id), reverse=True)
+    return newest_first(QuerySet, workspace.queries.glob("[!.]*/manifest.json"))
 
 
 def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
@@ -437,10 +426,6 @@ def known_language(corpus: CorpusManifest) -> str:
     """The corpus' language as a code, empty where it could not be guessed."""
     language = corpus.main_language
     return "" if language == "unknown" else language
-
-
-def _manifest(path: Path) -> QuerySet:
-    return RECORDS.get(path, "query set", lambda: checked(QuerySet, read_json(path), path))
 
 
 # Kinds of scores of every query: the rank of its own document, and how well a cross-encoder finds them to fit.

@@ -85,10 +85,13 @@ class Encoding:
         return np.float16 if half else np.float32
 
 
-def precision_for(model: SentenceTransformer, *, on_gpu: bool | None = None) -> str:
-    """fp32 on a CPU; on a GPU bf16 for a model stored so, else fp16. ``on_gpu`` None: by the model's device."""
+def precision_for(model: SentenceTransformer, wanted: str = "auto", *, on_gpu: bool | None = None) -> str:
+    """The precision ``wanted``. auto: fp32 on a CPU; on a GPU bf16 for a model stored so, else fp16. ``on_gpu`` None:
+    by the model's device."""
     import torch
 
+    if wanted != "auto":
+        return wanted
     parameter = next(model.parameters(), None)
     if parameter is None or not (model.device.type == "cuda" if on_gpu is None else on_gpu):
         return "fp32"

@@ -12,7 +12,7 @@ from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.benchmarks import manifests, resolve_benchmark
 from cdp.jobs import JobView
 from cdp.principle import Decision
-from cdp.principle.decide import CORRECTED
+from cdp.principle.decide import CORRECTED, uncorrected
 from cdp.services import access
 from cdp.studies.advice import answer_from, whole_of
 from cdp.studies.target_queries import Profiled, profile_benchmark
@@ -49,12 +49,12 @@ def of_judged(workspace: Workspace, benchmark: str) -> tuple[str, str]:
     with suppress(CdpError):
         answer = decide(workspace, corpus=corpus, target=profile_benchmark(workspace, benchmark))
         if answer.measured and answer.basis and whole_of(workspace, answer.basis.benchmark)[0] == benchmark:
-            said = [text for text in answer.findings if text.startswith(CORRECTED)] + list(answer.limits)
-            return corpus, said[0] if said else answer.headline
+            # Without a choice it is withheld for what is not judged, which labels do not mend.
+            why = uncorrected(answer.basis) if answer.choice.kind else ""
+            said = [*(text for text in answer.findings if text.startswith(CORRECTED)), why, answer.headline]
+            return corpus, next(filter(None, said))
     return corpus, ""
 
-
-# Queries that were pasted.
 
 FOLDER = "pasted"
 

@@ -569,6 +569,12 @@ class Option:
             return "–"
         return duration(max(1.0, self.arm.seconds))
 
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Name, NDCG@10, difference to the choice, price and training time; None for what was not measured."""
+        measured = (self.arm.mean, self.training_text) if self.arm else (None, None)
+        return self.name, measured[0], self.over and self.over.figures, self.price_text, measured[1]
+
 
 # What is shown with prices while nothing was measured.
 EXAMPLE = {"generator": "openai"}

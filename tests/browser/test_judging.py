@@ -22,7 +22,8 @@ from tests.synthesis.server import KEY, MODEL, chat_server, marked, numbered
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 QUERIES = ("where does the {} sleep", "how does the {} get its food at night")
-LABELLED = 10
+# The two queries about an animal share its file: eleven are of ten animals, and ten are needed.
+LABELLED = 11
 JUDGED = "animals-judged"
 
 
@@ -81,7 +82,7 @@ def ended(tab: Looker, workspace: Workspace, kind: str, n: int = 1) -> None:
 
 
 def label(tab: Looker, folder: Path, by_keyboard: int) -> None:
-    """Label what is open of the sample's first ten queries, of some by keyboard, of the others in the file."""
+    """Label what is open of the sample's first queries, of some by keyboard, of the others in the file."""
     pool, texts = judged.read_pool(folder), texts_of(folder)
     for at, query in enumerate(judged.sampled(pool)[:LABELLED]):
         known = {(label.query, label.document) for label in judged.read_labels(folder)}
@@ -132,7 +133,7 @@ def test_from_files_and_a_log_to_a_corrected_answer(
         label(tab, folder, by_keyboard)
         assert {label.by for label in judged.read_labels(folder)} == {"Ada"}
         tab.page.reload()
-        tab.see("10 of 24 queries labelled by people (Ada 10): enough to correct figures")
+        tab.see("11 of 24 queries labelled by people (Ada 11): enough to correct figures")
 
         tab.press("Test it on my data", role="link").see("16 of 24 judged queries are reported")
         if whole:
@@ -150,7 +151,7 @@ def test_from_files_and_a_log_to_a_corrected_answer(
         ended(tab, workspace, "study")
         # What the trainings newly found was judged after them, but for one query. People labelled none of it.
         assert [job.name for job in jobs.list_jobs(workspace, ["judging"])] == 2 * [f"{JUDGED} by {MODEL}"]
-        tab.see("Judged by a model, 10 queries in part by people").see("queries judged by test-model")
+        tab.see("Judged by a model, 11 queries in part by people").see("queries judged by test-model")
         tab.see("of the first ten documents have no judgment").shot("24-answer")
 
         tab.press("Judge the missing documents")
@@ -166,8 +167,8 @@ def test_from_files_and_a_log_to_a_corrected_answer(
     tab.type("Your name", "Ada").see("Passage")
     label(tab, folder, by_keyboard)
     tab.page.reload()
-    tab.see("10 of 24 queries labelled by people").see("Corrected by 10 queries of people").shot("25-labelled")
-    tab.press("Decide", role="link").see("Judged by a model, 10 queries by people")
-    tab.see("Corrected by 10 queries of people").shot("26-corrected")
-    tab.open("compare").see("Corrected by 10 queries of people").see("judged by test-model").shot("27-compare")
+    tab.see("11 of 24 queries labelled by people").see("Corrected by 11 queries of people").shot("25-labelled")
+    tab.press("Decide", role="link").see("Judged by a model, 11 queries by people")
+    tab.see("Corrected by 11 queries of people").shot("26-corrected")
+    tab.open("compare").see("Corrected by 11 queries of people").see("judged by test-model").shot("27-compare")
     assert "Traceback" not in server.console()

@@ -14,7 +14,7 @@ from cdp.benchmarks import describe, judged
 from cdp.benchmarks.judged import SHARED, Label
 from cdp.cli import main
 from cdp.evaluation import labelling as labels
-from cdp.evaluation.calibration import kappa
+from cdp.evaluation.calibration import FEWEST, kappa
 from cdp.services import judging
 from tests.judging.made import make
 
@@ -39,6 +39,17 @@ def test_two_people_share_the_first_queries_and_then_divide_the_rest(workspace: 
     before = describe(folder, workspace).content_hash
     finish(workspace, "Ada")
     assert describe(folder, workspace).content_hash == before, "labels change no judgment of the benchmark"
+
+
+def test_queries_that_share_documents_count_once_towards_a_correction(workspace: Workspace) -> None:
+    folder = make(workspace, lambda q, d: 0, n_queries=FEWEST + 2, per_query=1)
+    pairs = "".join(f"q{q}\td{q - q % 2}-0\t3\n" for q in range(FEWEST + 2))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{pairs}", encoding="utf-8")
+    units = len({int(finish(workspace, "Ada")[1:]) // 2 for _ in range(FEWEST)})
+
+    told = f"they share documents and count as {units}, so corrected figures need {FEWEST - units} more"
+    assert units < FEWEST
+    assert labels.progress(workspace, "made").sentence == f"10 of 12 queries labelled by people (Ada 10): {told}."
 
 
 def test_undo_takes_back_one_action_of_one_person(workspace: Workspace) -> None:

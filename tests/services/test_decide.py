@@ -6,6 +6,7 @@ import functools
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from cdp.benchmarks import judged, manifests
 from cdp.corpus import read_documents, store
 from cdp.evaluation import ndcg
 from cdp.principle import PARAPHRASE, SCALING, Decision
+from cdp.principle.decide import uncorrected
 from cdp.query_sets import QuerySet
 from cdp.services import decide, judging, studies
 from cdp.studies import advice, records, target_queries
@@ -166,7 +168,7 @@ def run_study(
 
 
 def test_a_models_judgments_are_corrected_by_people_or_said_to_be_uncalibrated(
-    workspace: Workspace, task: dict[str, str]
+    workspace: Workspace, task: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = workspace.benchmark("tales")
     manifests.write(folder, manifests.Manifest(source={"kind": judged.KIND, "judge": "a-model"}))
@@ -190,6 +192,9 @@ def test_a_models_judgments_are_corrected_by_people_or_said_to_be_uncalibrated(
     partly = of_tales(workspace, task)
     assert partly.badge == "judged by a model, 20 queries in part by people"
     assert partly.limits[0].startswith("Of 20 labelled queries none has a label for every document")
+    with monkeypatch.context() as patch:  # however many harder limits there are, the page of the labels says theirs
+        patch.setattr(sys.modules["cdp.principle.decide"], "MAX_LIMITS", 0)
+        assert decide.of_judged(workspace, "tales")[1] == partly.limits[0]
 
     judged.write_pool(folder, both)
     for i in range(20):
@@ -199,6 +204,11 @@ def test_a_models_judgments_are_corrected_by_people_or_said_to_be_uncalibrated(
     assert "queries judged by a-model" in after.rests_on
     assert any(text.startswith("Corrected by 20 queries of people; the judge alone says +") for text in after.findings)
     assert not any("No person checked" in limit for limit in after.limits)
+    assert after.basis is not None
+    assert uncorrected(replace(after.basis, labelled_units=9)) == (
+        "People labelled 20 queries as every option needs, which share documents and count as 9: too few to correct "
+        "a-model."
+    )
     # By people's grades 5 queries gain what the order of two documents brings, whatever the judge's scores say.
     assert after.evidence is not None
     five = next(a for a in after.evidence.arms if (a.kind, a.per_doc, a.held) == ("diverse", 5, ""))

@@ -210,9 +210,6 @@ def method_of(config: SynthesisConfig) -> Method:
     return method
 
 
-__all__ = ["METHODS", "OWN", "Method", "Sampling", "fill", "get_method", "method_of", "own_method"]
-
-
 # Each with a document, its summary, a good question, a plain one and the task.
 EXAMPLES: list[dict[str, str]] = shipped_table("words/examples")["example"]
 
