@@ -78,6 +78,13 @@ class BenchmarkInfo:
     language: str = ""
     subset_of: str = ""
 
+    @property
+    def note(self) -> str:
+        """Why it cannot be used, or how its scores compare; mostly empty."""
+        if self.subset_of and not self.problem:
+            return f"Subset of {self.subset_of}: scores are higher"
+        return self.problem
+
 
 def choose_split(info: BenchmarkInfo, split: str = "") -> str:
     """The split asked for; if none was, ``test``, or the only one. InputError where that does not settle it."""

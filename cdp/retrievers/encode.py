@@ -299,12 +299,9 @@ class EmbeddingStore:
         self.shard_texts = shard_texts
         self.pool = pool
 
-    def folder(self, key: str) -> Path:
-        return self.root / key
-
     def missing(self, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
         """How many of the texts have no embedding yet. Only looks; 0 where ``get`` would compute nothing."""
-        folder = self.folder(encoding.key(hash_of_texts))
+        folder = self.root / encoding.key(hash_of_texts)
         size = _begun_with(folder)
         if not size:
             return n_texts
@@ -330,7 +327,7 @@ class EmbeddingStore:
         and Stopped where the pool was stopped.
         """
         hash_of_texts = hash_of_texts or texts_hash(texts)
-        folder = self.folder(encoding.key(hash_of_texts))
+        folder = self.root / encoding.key(hash_of_texts)
         size = self._shard_size(folder, encoding, hash_of_texts, len(texts))
         starts = range(0, len(texts), size)
         paths = [folder / f"shard-{i:05d}.npy" for i in range(len(starts))]

@@ -75,7 +75,7 @@ def test_an_interrupted_run_continues_with_the_first_missing_shard(model, worksp
     with pytest.raises(Stopped):
         store.get(lambda: model, TEXTS, encoding, progress=progress)
     assert seen == [(0, 50), (16, 50), (32, 50)]
-    folder = store.folder(encoding.key(texts_hash(TEXTS)))
+    folder = store.root / encoding.key(texts_hash(TEXTS))
     assert sorted(p.name for p in folder.glob("*.npy")) == ["shard-00000.npy", "shard-00001.npy"]
     found = store.get(lambda: model, TEXTS, encoding)
     assert found.reused == 32
@@ -85,7 +85,7 @@ def test_an_interrupted_run_continues_with_the_first_missing_shard(model, worksp
 def test_a_torn_shard_is_computed_again(model, workspace: Workspace) -> None:
     store, encoding = EmbeddingStore(workspace, shard_texts=16), Encoding("m", "document")
     first = np.concatenate(store.get(lambda: model, TEXTS, encoding).parts)
-    path = store.folder(encoding.key(texts_hash(TEXTS))) / "shard-00001.npy"
+    path = store.root / encoding.key(texts_hash(TEXTS)) / "shard-00001.npy"
     path.write_bytes(path.read_bytes()[:100])
     again = store.get(lambda: model, TEXTS, encoding)
     assert again.reused == 34

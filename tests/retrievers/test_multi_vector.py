@@ -66,7 +66,7 @@ def test_they_are_kept_once_and_a_damaged_shard_is_made_again(model, workspace: 
 
     assert store.get(lambda: pytest.fail("the model was asked for"), TEXTS, DOCUMENT).reused == 30
 
-    shards = sorted(store.folder(DOCUMENT.key(texts_hash(TEXTS))).glob("*.npy"))
+    shards = sorted((store.root / DOCUMENT.key(texts_hash(TEXTS))).glob("*.npy"))
     shards[1].write_bytes(shards[1].read_bytes()[:-10])
     shards[2].write_bytes(shards[2].read_bytes()[:20])
     assert store.missing(DOCUMENT, "", 30) == 30  # of other texts

@@ -10,7 +10,6 @@ import streamlit as st
 from cdp.base.config import DownloadConfig
 from cdp.base.text import tally
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.services import benchmarks, commands, jobs, projects
 from cdp.services.benchmarks import BenchmarkDetails
@@ -142,12 +141,6 @@ def _stored(shown: BenchmarkDetails) -> None:
     forms.command(commands.line("benchmarks", "sample", info.name))
 
 
-def _note(info: BenchmarkInfo) -> str:
-    if info.subset_of and not info.problem:
-        return f"Subset of {info.subset_of}: scores are higher"
-    return info.problem
-
-
 def _own(workspace: Workspace) -> None:
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     if not stored:
@@ -163,7 +156,7 @@ def _own(workspace: Workspace) -> None:
                 "Documents": info.n_documents,
                 "Queries": info.n_queries,
                 "Splits": ", ".join(info.splits),
-                "Note": _note(info),
+                "Note": info.note,
             }
         )
 
