@@ -115,14 +115,14 @@ def simulate(pool: Pool, judge: Judge, n_labelled: int, draws: int, seed: int) -
 
 def pool_of(folder: Path, retriever: str) -> Pool:
     """Pool the first ten of BM25 and a retriever on all splits of a benchmark."""
-    from cdp.benchmarks.benchmark import list_splits, load_benchmark
+    from cdp.benchmarks.benchmark import load_benchmark, qrels_files
     from cdp.complexity import content_words
     from cdp.evaluation.evaluate import evaluate_bm25, evaluate_model
     from cdp.retrievers import load, resolve
 
     model = load(resolve(retriever, Workspace.default()), "cpu")
     queries: list[tuple[list[int], list[int], set[int], list[float]]] = []
-    for split in list_splits(folder):
+    for split in qrels_files(folder):
         benchmark = load_benchmark(folder, split)
         numbers = {document: i for i, document in enumerate(benchmark.document_ids)}
         rankings = [evaluate_bm25(benchmark, top_k=K).ranking, evaluate_model(model, benchmark, top_k=K).ranking]

@@ -57,7 +57,7 @@ def main(number: int, of: int, folder: Path) -> dict[str, Any]:
         "benchmarks": lambda: add_benchmark(folder / f"benchmark-{number}", workspace, "mine"),
         "same_benchmark": lambda: add_benchmark(folder / "benchmark-0", workspace, "same"),
         "subset": lambda: subsets.sample("whole", workspace, queries=2, documents=6)[0].name,
-        "download": lambda: download.download_benchmark(entry, workspace, folder=folder / "published").info.name,
+        "download": lambda: download.download_benchmark(entry, workspace, folder=folder / "published")[0].name,
     }
     got: dict[str, Any] = {}
     for what, action in actions.items():
