@@ -487,7 +487,7 @@ class WrittenQueries(Made):
             allow_incomplete=allow_incomplete, allow_leakage=allow_leakage,
         )  # fmt: skip
         if wait:
-            for id in (begun.job_id, *begun.evaluations):
+            for id in (begun.job_id, *begun.later):
                 JobHandle(self.folder, id).wait()
 
         return Model(self.folder, begun.job_id, begun.job_id)

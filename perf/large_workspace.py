@@ -21,8 +21,8 @@ from typing import Any
 
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, now, write_json
-from cdp.corpus import CorpusManifest, Distribution, ReadOptions
-from cdp.corpus.documents import ROW_GROUP_ROWS, DocumentWriter
+from cdp.corpus import CorpusManifest, ReadOptions
+from cdp.corpus.documents import ROW_GROUP_ROWS, Distribution, DocumentWriter
 from cdp.query_sets import QuerySet
 from cdp.services import benchmarks, demo, metrics
 

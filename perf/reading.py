@@ -29,7 +29,8 @@ from functools import partial
 from pathlib import Path
 
 from cdp.base.workspace import REPOSITORY, SHIPPED_DATA
-from cdp.corpus import count_words, read_documents
+from cdp.corpus import read_documents
+from cdp.corpus.documents import count_words
 from perf.machine import peak_mib
 from perf.timing import Row, cpu_seconds, paired, seconds, show
 

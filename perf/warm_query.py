@@ -57,12 +57,12 @@ def random_embeddings(workspace: Workspace, encoder: Encoder, hash_of_texts: str
     """Embeddings under minilm's key; the same as one array."""
     random = np.random.default_rng(1)
     store, encoding = EmbeddingStore(workspace), encoder.encoding("document", "fp32")
-    size = store._shard_size(store.folder(encoding.key(hash_of_texts)), encoding, hash_of_texts, DOCUMENTS)
+    size = store._shard_size(store.root / encoding.key(hash_of_texts), encoding, hash_of_texts, DOCUMENTS)
     shards = []
     for number, start in enumerate(range(0, DOCUMENTS, size)):
         rows = random.standard_normal((min(size, DOCUMENTS - start), 384), dtype=np.float32)
         shards.append(unit_length(rows))
-        (store.folder(encoding.key(hash_of_texts)) / f"shard-{number:05d}.npy").write_bytes(_npy(shards[-1]))
+        (store.root / encoding.key(hash_of_texts) / f"shard-{number:05d}.npy").write_bytes(_npy(shards[-1]))
     return np.concatenate(shards)
 
 

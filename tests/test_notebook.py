@@ -39,7 +39,8 @@ def docs(ws: Workspace, tmp_path: Path) -> DocumentSet:
     (tmp_path / "papers").mkdir()
     for number, topic in enumerate(TOPICS):
         text = (
-            f"# {EVIL} {topic}\n\nThe {topic} was built in {1800 + number} by a guild. It lies beside the old road.\n"
+            f"# {EVIL} {topic}\n\nThe {topic} was built in {1800 + number} by a guild. It lies beside the old road. "
+            f"The {topic} burned down in {1850 + number} and was opened again in {1860 + number}.\n"
         )
         (tmp_path / "papers" / f"{topic}.md").write_text(text)
     return ws.add(tmp_path / "papers", name=f"few {EVIL}")

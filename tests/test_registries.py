@@ -48,18 +48,27 @@ class Letter(Registered):
     """A kind of which the product has none."""
 
 
-def test_names_are_taken_once_can_be_typed_and_come_in_order() -> None:
-    letters: Registry[Letter] = Registry("letter", Letter, "cdp.retrievers.presets")
-    a = letters.register(Letter("a", "A", ""), "one.py")
-    letters.register(Letter("b", "B", "", order=1), "two.py")
-    letters.register(Letter("c", "C", "", order=1, offered=False), "two.py")
-    assert letters.register(a) is a
-    assert (list(letters), letters.offered) == (["b", "c", "a"], ["b", "a"])
-    with pytest.raises(ConfigError, match=r"Two letters are called a: in one.py and in three.py"):
-        letters.register(Letter("a", "Another", ""), "three.py")
-    for name in ("", "../a", "A", "a b", "-a"):
-        with pytest.raises(ConfigError, match="It needs a name of small letters"):
-            letters.register(Letter(name, "A", ""))
+def test_names_are_taken_once_can_be_typed_and_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def letters(package: str, **modules: str) -> Registry[Letter]:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").touch()
+        for name, text in modules.items():
+            imports = "from tests.test_registries import Letter\n"
+            (tmp_path / package / f"{name}.py").write_text(imports + text, encoding="utf-8")
+        return Registry("letter", Letter, package)
+
+    two = 'B = Letter("b", "B", "", order=1)\nC = Letter("c", "C", "", order=1, offered=False)\n'
+    kept = letters("letters", one='A = Letter("a", "A", "")\n', two=f"from letters.one import A\n{two}")
+    assert (list(kept), kept.offered) == (["b", "c", "a"], ["b", "a"])
+
+    twice = letters("twice", one='A = Letter("a", "A", "")\n', three='A = Letter("a", "Another", "")\n')
+    with pytest.raises(ConfigError, match=r"Two letters are called a: in \S+one.py and in \S+three.py"):
+        list(twice)
+    for position, name in enumerate(("", "../a", "A", "a b", "-a")):
+        with pytest.raises(ConfigError, match=r"in \S+one.py. It needs a name of small letters"):
+            list(letters(f"invalid{position}", one=f'A = Letter({name!r}, "A", "")\n'))
 
 
 def test_the_choices_of_a_setting_are_read_when_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,11 @@ class EndpointSettings(Config):
         """The model that is used where a model is: as set, or the generator's default."""
         return self.model or str(registry("generator").named(self.generator).model)
 
+    @property
+    def local(self) -> bool:
+        """Return True if the texts stay on this machine, which needs no key."""
+        return bool(registry("generator")[self.generator].local)
+
 
 class Client(EndpointSettings):
     """A writer of texts, and how it is asked."""

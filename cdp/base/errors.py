@@ -19,6 +19,7 @@ the failure of its job. Any other exception is a bug (kind "bug").
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -67,13 +68,7 @@ class CdpError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the constructor, whose arguments differ between subclasses."""
-        return _rebuilt, (type(self), self.args, self.__dict__)
-
-
-def _rebuilt(kind: type[CdpError], arguments: tuple[Any, ...], values: dict[str, Any]) -> CdpError:
-    error = kind.__new__(kind, *arguments)
-    error.__dict__.update(values)
-    return error
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class InputError(CdpError):

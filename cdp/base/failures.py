@@ -44,7 +44,6 @@ LONGEST_TEXT, LONGEST_TRACEBACK, LONGEST_REASON = 2_000, 8_000, 500  # character
 
 # Every further item would fail the same way.
 FATAL_KINDS = ("configuration", "network", "disk", "cuda_out_of_memory", "host_out_of_memory")
-# What to do next, by the kind of a failure.
 HINTS = {
     "cuda_out_of_memory": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU, "
     "then resume.",

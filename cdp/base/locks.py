@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from cdp.base.errors import WorkspaceError
+from cdp.base.errors import InputError, WorkspaceError
 
 
 def try_lock(path: Path, *, shared: bool = False) -> int | None:
@@ -127,6 +127,32 @@ def staging(parent: Path) -> Iterator[Path]:
 
         if descriptor is not None:
             os.close(descriptor)
+
+
+@contextmanager
+def appearing(target: Path) -> Iterator[Path]:
+    """Yield a place for a file or folder, which takes its name at the end. InputError if something has that name."""
+    _check_free(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+
+    with staging(target.parent) as folder:
+        yield folder / target.name
+        _check_free(target)
+        os.rename(folder / target.name, target)
+
+
+def _check_free(target: Path) -> None:
+    if os.path.lexists(target):
+        raise InputError(f"{target} is there already.", hint="Choose another name or remove it.")
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, at once for readers: it is renamed first. WorkspaceError where the disk refuses."""
+    try:
+        with staging(folder.parent) as doomed, suppress(FileNotFoundError):  # another process may be faster
+            folder.rename(doomed / "removed")
+    except OSError as error:
+        raise WorkspaceError.refused(folder, "removed", error) from error
 
 
 def clean(parent: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypeVar
@@ -15,7 +15,7 @@ from annotated_types import Ge, Lt, Predicate
 from typing_extensions import TypedDict
 
 from cdp.base.errors import WorkspaceError
-from cdp.base.workspace import DAMAGED, numbered_jsonl, read_json
+from cdp.base.workspace import DAMAGED, RECORDS, numbered_jsonl, read_json
 
 T = TypeVar("T")
 # Fields of records: a number of things or a place among them, and a number that is neither infinite nor NaN. Pydantic
@@ -63,6 +63,23 @@ def whole(kind: type[T], path: Path) -> T | None:
     except WorkspaceError as error:
         _log.warning("%s", error)
         return None
+
+
+def kept(kind: type[T], path: Path) -> T:
+    """Return the record in ``path`` as ``checked`` does, read again once the file has changed."""
+    return RECORDS.get(path, kind.__name__, lambda: checked(kind, read_json(path), path))
+
+
+def newest_first(kind: type[T], paths: Iterable[Path]) -> list[T]:
+    """Return the records in these files by their ``created`` and ``id``; a warning names a damaged one."""
+    found: list[Any] = []
+    for path in paths:
+        try:
+            found.append(kept(kind, path))
+        except WorkspaceError as error:
+            _log.warning("%s", error)
+
+    return sorted(found, key=lambda record: (record.created, record.id), reverse=True)
 
 
 def lines(kind: type[T], path: Path, problems: list[str] | None = None) -> Iterator[T]:

@@ -69,35 +69,7 @@ class Registry(Mapping[str, Item], Generic[Item]):
     def __init__(self, kind: str, item: type[Item] | tuple[type[Item], ...], package: str) -> None:
         self.kind, self._item, self._package = kind, item, package
         self._items: dict[str, Item] = {}
-        self._origins: dict[str, str] = {}
         self._loaded = False
-        self._lock = threading.Lock()  # for what changes, not over imports
-
-    def register(self, item: Item, origin: str = "") -> Item:
-        """Add one item and return it. ConfigError for an invalid or duplicate name."""
-        with self._lock:
-            self._items, self._origins = self._merged([(item, origin)])
-        return item
-
-    def _merged(self, added: Iterable[tuple[Item, str]]) -> tuple[dict[str, Item], dict[str, str]]:
-        """Return all items in order, with their origins. ConfigError for an invalid or duplicate name."""
-        items, origins = dict(self._items), dict(self._origins)
-        for item, origin in added:
-            if items.get(item.name) is item:
-                continue
-            if not _NAME.fullmatch(item.name) or not item.title:
-                raise ConfigError(
-                    f"A {self.kind} is called {item.name!r}{f' in {origin}' if origin else ''}.",
-                    hint="It needs a name of small letters, digits, dots, dashes and underscores, and a title.",
-                )
-            if item.name in items:
-                raise ConfigError(
-                    f"Two {self.kind}s are called {item.name}: in {origins[item.name]} and in {origin}.",
-                    hint="Give one of them another name.",
-                )
-            items[item.name], origins[item.name] = item, origin
-
-        return dict(sorted(items.items(), key=lambda pair: (pair[1].order, pair[0]))), origins
 
     def named(self, name: str) -> Item:
         """Return the item of that name; NotFoundError offers the nearest."""
@@ -131,15 +103,14 @@ class Registry(Mapping[str, Item], Generic[Item]):
         found, complete = [], False
         with _one_at_a_time(), suppress(_ImportingError):
             for module in self._modules():
-                items = [value for value in vars(module).values() if isinstance(value, self._item)]
-                found += [(item, module.__file__ or module.__name__) for item in items]
+                declared = [value for value in vars(module).values() if isinstance(value, self._item)]
+                found += [(item, module.__file__ or module.__name__) for item in declared]
             complete = True
 
-        with self._lock:
-            merged, origins = self._merged(found)
-            if complete:
-                self._items, self._origins, self._loaded = merged, origins, True
-        return merged
+        items = _in_order(self.kind, found)
+        if complete:
+            self._items, self._loaded = items, True
+        return items
 
     def _modules(self) -> Iterator[ModuleType]:
         """Import the package's modules, then the plug-ins. ConfigError names a plug-in that cannot be loaded."""
@@ -160,6 +131,28 @@ class Registry(Mapping[str, Item], Generic[Item]):
                     hint=f"Correct it, or run: {remedy}",
                 ) from error
             yield module
+
+
+def _in_order(kind: str, found: Iterable[tuple[Item, str]]) -> dict[str, Item]:
+    """Return items, found in the files beside them, by name. ConfigError for an invalid or duplicate name."""
+    items: dict[str, Item] = {}
+    origins: dict[str, str] = {}
+    for item, origin in found:
+        if items.get(item.name) is item:
+            continue
+        if not _NAME.fullmatch(item.name) or not item.title:
+            raise ConfigError(
+                f"A {kind} is called {item.name!r} in {origin}.",
+                hint="It needs a name of small letters, digits, dots, dashes and underscores, and a title.",
+            )
+        if item.name in items:
+            raise ConfigError(
+                f"Two {kind}s are called {item.name}: in {origins[item.name]} and in {origin}.",
+                hint="Give one of them another name.",
+            )
+        items[item.name], origins[item.name] = item, origin
+
+    return dict(sorted(items.items(), key=lambda pair: (pair[1].order, pair[0])))
 
 
 class _ImportingError(Exception):

@@ -42,6 +42,11 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def cut(text: str, limit: int) -> str:
+    """At most ``limit`` characters, the last one an ellipsis where something is missing."""
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+
+
 def capital(text: str) -> str:
     """``text`` with a capital letter first: a clause becomes a sentence."""
     return text[:1].upper() + text[1:]
@@ -50,8 +55,8 @@ def capital(text: str) -> str:
 # Words of settings and results that are written otherwise than they are spelt.
 WRITTEN = {
     "gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation", "bm25": "BM25",
-    "cw": "CW", "ndcg@10": "NDCG@10 (%)", "mrr@10": "MRR@10 (%)", "map@100": "MAP@100 (%)", "p@1": "P@1 (%)",
-    "recall@10": "recall@10 (%)", "recall@100": "recall@100 (%)",
+    "cw": "CW", "NDCG@10": "NDCG@10 (%)", "ndcg@10": "NDCG@10 (%)", "mrr@10": "MRR@10 (%)", "map@100": "MAP@100 (%)",
+    "p@1": "P@1 (%)", "recall@10": "recall@10 (%)", "recall@100": "recall@100 (%)",
 }  # fmt: skip
 
 # Settings and results whose name says too little.
@@ -69,7 +74,7 @@ NAMED = {
     "stopped": "stopped on request", "early": "stopped as dev no longer improved",
     "masked": "in-batch negatives masked", "skipped": "steps skipped", "loss_first": "loss in the first steps",
     "loss_last": "loss in the last steps", "best_step": "step of the best model", "rho": "Spearman ρ",
-    "rho_p": "p of ρ", "interval": "95% interval",
+    "rho_p": "p of ρ", "interval": "95% interval", "existed": "was here before",
 }  # fmt: skip
 
 
@@ -111,6 +116,11 @@ def storable(text: str) -> bool:
         return b"\0" not in text.encode()
     except UnicodeEncodeError:
         return False
+
+
+def encodable(text: str) -> str:
+    """Return a text with lone surrogates, which files and tokenizers refuse, as question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def signed(value: float, digits: int = 2) -> str:

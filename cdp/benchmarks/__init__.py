@@ -5,7 +5,7 @@ The sole owner of these folders: who needs one asks here. Importing this loads n
 
 from __future__ import annotations
 
-from cdp.benchmarks.benchmark import Benchmark, list_splits, load_benchmark
+from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import (
     BenchmarkInfo,
     add_benchmark,
@@ -19,5 +19,5 @@ from cdp.benchmarks.library import (
 
 __all__ = [
     "Benchmark", "BenchmarkInfo", "add_benchmark", "choose_split", "describe", "judged_on", "list_benchmarks",
-    "list_splits", "load_benchmark", "remove_benchmark", "resolve_benchmark",
+    "load_benchmark", "remove_benchmark", "resolve_benchmark",
 ]  # fmt: skip

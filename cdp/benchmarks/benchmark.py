@@ -143,11 +143,6 @@ def qrels_files(folder: Path) -> dict[str, Path]:
     return {split: by_split[split] for split in sorted(by_split, key=lambda s: (s != "test", s))}
 
 
-def list_splits(folder: Path | str) -> list[str]:
-    """The splits of a benchmark, ``test`` first. InputError if the folder is missing or has no qrels."""
-    return list(qrels_files(Path(folder)))
-
-
 def pick_split(name: str, splits: Sequence[str], split: str) -> str:
     """The split asked for; if none was, ``test``, or the only one. InputError where that does not settle it."""
     if split:
@@ -232,8 +227,7 @@ def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool =
     become a warning: unknown queries are left out, unknown documents stay and count as never retrieved (as in
     trec_eval). It stays an error if no judged query, or no judged document, is known.
     """
-    splits = list_splits(folder)
-    split = pick_split(Path(folder).name, splits, split)
+    split = pick_split(Path(folder).name, list(qrels_files(Path(folder))), split)
     return split_of(read_parts(folder), split, allow_unknown=allow_unknown)
 
 

@@ -543,8 +543,10 @@ def _convert(
             size = path.stat().st_size
             files.append({"role": role, "file": path.name, "bytes": size, "sha256": sha256_file(path)})
 
-    manifest = manifests.of_entry(
-        entry,
+    same = ("title", "licence", "licence_source", "language", "self_match", "relevant_from")
+    manifest = Manifest(
+        entry=entry.name,
+        **{name: getattr(entry, name) for name in same},
         source=about,
         files=tuple(files),
         counts=counts,

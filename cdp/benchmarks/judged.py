@@ -27,7 +27,7 @@ from cdp.base.records import Count, fields, lines
 from cdp.base.workspace import ANSWERS, RECORDS, is_name, sha256_text, shuffle_key, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels
-from cdp.benchmarks.benchmark import list_splits, part, qrels_files
+from cdp.benchmarks.benchmark import part, qrels_files
 
 KIND = "judged"
 # In a manifest, who wrote the queries where no model did.
@@ -310,4 +310,4 @@ def whole(folder: Path) -> Path:
 
 def is_judged(folder: Path) -> bool:
     """Return True for a benchmark that a model judged."""
-    return bool(manifests.read(folder).source.get("judge")) and SPLIT in list_splits(folder)
+    return bool(manifests.read(folder).source.get("judge")) and SPLIT in qrels_files(folder)

@@ -9,14 +9,14 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cdp.base import permission
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError, some
-from cdp.base.locks import staging
+from cdp.base.locks import appearing, remove, staging
 from cdp.base.permission import Action
 from cdp.base.records import Document
 from cdp.base.text import name_and_split, silent, typed_folder, typed_path
@@ -77,6 +77,13 @@ class BenchmarkInfo:
     entry: str = ""
     language: str = ""
     subset_of: str = ""
+
+    @property
+    def note(self) -> str:
+        """Why it cannot be used, or how its scores compare; mostly empty."""
+        if self.subset_of and not self.problem:
+            return f"Subset of {self.subset_of}: scores are higher"
+        return self.problem
 
 
 def choose_split(info: BenchmarkInfo, split: str = "") -> str:
@@ -311,11 +318,7 @@ def remove_benchmark(name: str, workspace: Workspace) -> None:
     """Delete a benchmark from the workspace. NotFoundError if it is not there."""
     if name not in list_names(workspace):
         raise NotFoundError("benchmark", name, known=list_names(workspace))
-    try:
-        with staging(workspace.benchmarks) as doomed:  # a rename removes it at once for readers
-            os.rename(workspace.benchmarks / name, doomed / "benchmark")
-    except OSError as error:
-        raise WorkspaceError(f"The benchmark {name!r} could not be removed: {error.strerror or error}.") from error
+    remove(workspace.benchmarks / name)
 
 
 def _copy(folder: Path, target: Path) -> None:
@@ -327,20 +330,9 @@ def _copy(folder: Path, target: Path) -> None:
         shutil.copyfile(path, target / "qrels" / path.name)
 
 
-@contextlib.contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
-    """Yield a place for a folder, which takes its name at the end. InputError if one of that name is there."""
-    if target.exists():
-        raise InputError(f"{target} is there already.", hint="Name a new folder.")
-
-    with staging(target.parent) as incoming:
-        yield incoming / "copy"
-        os.rename(incoming / "copy", target)
-
-
 def export_beir(folder: Path, target: Path) -> None:
     """Copy a benchmark to a new folder in BEIR layout, with its manifest. InputError if the folder is there."""
-    with new_folder(target) as made:
+    with appearing(target) as made:
         _copy(folder, made)
 
 

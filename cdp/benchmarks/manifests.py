@@ -13,7 +13,6 @@ from typing import Any
 from cdp.base.errors import WorkspaceError
 from cdp.base.records import checked
 from cdp.base.workspace import read_json_or_none, write_json
-from cdp.benchmarks.schemas import Entry
 
 NAME = "manifest.json"
 SCHEMA = 1
@@ -88,12 +87,6 @@ class Manifest:
             words.append(f"relevant_from={self.relevant_from}")
 
         return tuple(words)
-
-
-def of_entry(entry: Entry, **more: Any) -> Manifest:
-    """The manifest of a benchmark made from a registry's entry."""
-    same = ("title", "licence", "licence_source", "language", "self_match", "relevant_from")
-    return Manifest(entry=entry.name, **{name: getattr(entry, name) for name in same}, **more)
 
 
 def read(folder: Path) -> Manifest:

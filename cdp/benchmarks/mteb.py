@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
+from cdp.base.locks import appearing
 from cdp.benchmarks.beir_files import iter_corpus, json_line, write_beir
 from cdp.benchmarks.benchmark import Benchmark, part, read_parts, split_of
-from cdp.benchmarks.library import new_folder
 
 # MTEB names a language by ISO 639-3 and its script (BCP 47).
 _LANGUAGES = dict(
@@ -80,7 +80,7 @@ def export_mteb(folder: Path, target: Path) -> list[str]:
     notes = _notes(splits)
 
     lines = ({"_id": query, "text": line.text} for query, line in parts.queries.items())
-    with new_folder(target) as made:
+    with appearing(target) as made:
         write_beir(made, iter_corpus(part(folder, "corpus")), lines, judged)
         for split, qrels in judged.items():
             with open(made / "qrels" / f"{split}.jsonl", "x", encoding="utf-8") as file:

@@ -91,13 +91,7 @@ def _table(options: Sequence[Option]) -> str:
     rows = [f"<tr>{head}</tr>"]
 
     for option in options:
-        score, difference = "–", "–"
-        if option.arm:
-            score = f"{option.arm.mean:.1f}"
-        if option.over:
-            difference = option.over.figures
-
-        cells = (option.name, score, difference, option.price_text, option.training_text)
+        cells = [f"{cell:.1f}" if isinstance(cell, float) else cell or "–" for cell in option.cells]
         rows.append(f"<tr>{_tags('td', cells)}</tr>")
 
     return f'<h2>Options</h2><div class="wide"><table>{"".join(rows)}</table></div>'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -116,26 +116,6 @@ def _band(chart: go.Figure, points: Sequence[Difference], low: float, high: floa
     )
 
     chart.update_yaxes(range=[bottom, top])
-
-
-def by_queries_per_document(
-    curves: Mapping[str, Mapping[int, float]], palette: Mapping[str, str], unit: str = "document"
-) -> go.Figure:
-    """Self-BLEU at each Q/Doc, nested: of the first M queries of every ``unit``. ``curves[name][M]``."""
-    chart = figure(x=f"queries per {unit} (Q/Doc)", y="Self-BLEU", height=300)
-    for i, (name, values) in enumerate(curves.items()):
-        chart.add_scatter(
-            x=list(values),
-            y=list(values.values()),
-            mode="lines+markers",
-            name=plain(name, 40),
-            line={"color": palette[name], "width": 2},
-            marker={"symbol": SYMBOLS[i % len(SYMBOLS)], "size": 8},
-            hovertemplate=f"{plain(name)}<br>Q/Doc %{{x}}: %{{y:.3f}}<extra></extra>",
-        )
-
-    chart.update_xaxes(dtick=1)
-    return chart
 
 
 # Queries with more content words than this share the last bar.

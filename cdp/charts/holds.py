@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from cdp.base.text import SEPARATOR, condition_name, interval, signed
+from cdp.base.text import SEPARATOR, condition_name, interval, signed, written
 from cdp.charts import style
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, by_method, by_sign, figure, plain
@@ -25,6 +25,7 @@ from cdp.principle.evidence import DIVERSE, EQUAL_PAIRS
 from cdp.results import numbers as of
 from cdp.results.arms import AXES, FigureData
 from cdp.results.numbers import Numbers
+from cdp.studies.report import StudyReport
 
 PER_ROW, PANEL_HEIGHT = 2, 260
 
@@ -75,6 +76,7 @@ def lines(
     panels: dict[str, Numbers] = {}
     for row in numbers:
         panels.setdefault(str(row.get(panel, "")), []).append(row)
+    panels = panels or {"": []}
 
     columns = min(PER_ROW, len(panels))
     deep = -(-len(panels) // columns)
@@ -189,16 +191,10 @@ def points(numbers: Numbers, *, x: str, y: str, name: Sequence[str], titles: tup
         colour, symbol, _ = looks[title]
         chart.add_scatter(
             **_values(rows, title, x=x, y=y, title=titles[0]), mode="markers+text", textposition="top center",
-            text=list(map(_times, rows)),
+            text=[written(row.get("per_doc") or None, "×{}".format) for row in rows],
             marker={"size": 10, "symbol": symbol, "color": colour},
         )  # fmt: skip
     return chart
-
-
-def _times(row: Mapping[str, Any]) -> str:
-    if not row.get("per_doc"):
-        return ""
-    return f"×{row['per_doc']}"
 
 
 def matrix(numbers: Numbers, *, column: str = "benchmark", signed_values: bool = False, note: str = "") -> go.Figure:
@@ -324,6 +320,30 @@ def diverse_against_paraphrase(numbers: Numbers) -> go.Figure:
     return matrix(shown, signed_values=True)
 
 
+def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.Figure:
+    """A study's NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds; a
+    dashed line, with its name, for each way without a training."""
+    kinds = {source.label: source.kind for source in report.sources}
+    measured = [row for row in report.rows if benchmark in row.scores]
+    numbers = []
+    for row in sorted(measured, key=lambda row: row.cell.per_doc):
+        if row.cell.per_doc:
+            way = row.cell._replace(per_doc=0, rate=None)
+            numbers.append({
+                "way": way.name, "method": kinds.get(way.source, ""), "per_doc": str(row.cell.per_doc),
+                "ndcg": row.scores[benchmark], "sd": row.spread.get(benchmark), "pairs": row.pairs,
+                "seeds": row.n_seeds,
+            })  # fmt: skip
+
+    chart = lines(numbers, x="per_doc", y="ndcg", line=("way",), titles=(f"queries per {unit} (Q/Doc)", NDCG))
+    for row in measured:
+        if not row.cell.per_doc:
+            name = {"text": plain(row.name, 40), "font": {"color": MUTED}}
+            chart.add_hline(y=row.scores[benchmark], line={"color": MUTED, "dash": "dash", "width": 1}, annotation=name)
+
+    return chart.update_xaxes(type="category")
+
+
 def learning_rates(numbers: Numbers) -> go.Figure:
     chart = lines(numbers, x="rate", y="dev", line=("retriever",), titles=("learning rate", f"dev {NDCG}"))
     return chart.update_xaxes(type="log")
@@ -336,14 +356,10 @@ def who_is_right(numbers: Numbers) -> go.Figure:
     chart.add_bar(
         x=values, y=["<br>".join(wrap(plain(row["what"], 200), 34)) for row in shown],
         orientation="h", marker={"color": list(map(by_sign, values))},
-        text=[f"{row['value']:,.0f}{_share(row['percent'])}" for row in shown],
+        text=[f"{row['value']:,.0f}{written(row['percent'], ' ({:.1f}%)'.format)}" for row in shown],
         textposition="auto", hovertemplate="%{y}: %{x:,}<extra></extra>",
     )  # fmt: skip
     return chart.update_yaxes(autorange="reversed")
-
-
-def _share(percent: float | None) -> str:
-    return "" if percent is None else f" ({percent:.1f}%)"
 
 
 TEST, MEASURE = "A test with diverse and paraphrase queries at several Q/Doc", "Model-based measures of the query sets"

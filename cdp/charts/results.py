@@ -1,8 +1,7 @@
-"""Differences from a baseline with intervals, a study's NDCG by Q/Doc, training curves."""
+"""Differences from a baseline with intervals, training curves."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -10,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, MUTED, PALETTE, SYMBOLS, bars, by_method, by_sign, figure, plain
-from cdp.studies.plan import Cell
-from cdp.studies.report import StudyReport, StudyRow
+from cdp.charts.style import DASHES, MUTED, PALETTE, bars, by_sign, figure, plain
 
 
 class GainPoint(NamedTuple):
@@ -86,46 +83,4 @@ def curves(of_jobs: Mapping[str, Mapping[int, float]], title: str) -> go.Figure:
     if max(chain.from_iterable(of_jobs.values()), default=0) <= 10:
         chart.update_xaxes(dtick=1)
 
-    return chart
-
-
-def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.Figure:
-    """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds; a dashed
-    line, with its name, for each way without a training."""
-    chart = figure(x=f"queries per {unit} (Q/Doc)", y="NDCG@10 (%)", height=320)
-    kinds = {source.label: source.kind for source in report.sources}
-    ways: dict[Cell, list[StudyRow]] = defaultdict(list)
-    methods: dict[str, str] = {}
-
-    for row in report.rows:
-        if row.cell.per_doc and benchmark in row.scores:
-            way = row.cell._replace(per_doc=0, rate=None)
-            ways[way].append(row)
-            methods[plain(way.name, 48)] = kinds.get(way.source, "")
-
-    palette = by_method(methods)
-    for i, (way, of_way) in enumerate(ways.items()):
-        name = plain(way.name, 48)
-        rows = sorted(of_way, key=lambda row: row.cell.per_doc)
-        chart.add_scatter(
-            x=[str(row.cell.per_doc) for row in rows],
-            y=[row.scores[benchmark] for row in rows],
-            mode="lines+markers",
-            name=name,
-            line={"color": palette[name], "dash": DASHES[i % len(DASHES)]},
-            marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
-            error_y={"type": "data", "array": [row.spread.get(benchmark, 0.0) for row in rows], "thickness": 1.2},
-            customdata=[(row.pairs, row.n_seeds) for row in rows],
-            hovertemplate="Q/Doc %{x}: %{y:.2f}<br>%{customdata[0]:,} pairs, %{customdata[1]} seeds<extra></extra>",
-        )
-
-    for row in report.rows:
-        if not row.cell.per_doc and benchmark in row.scores:
-            chart.add_hline(
-                y=row.scores[benchmark],
-                line={"color": MUTED, "dash": "dash", "width": 1},
-                annotation={"text": plain(row.name, 40), "font": {"color": MUTED}},
-            )
-
-    chart.update_xaxes(type="category")
     return chart

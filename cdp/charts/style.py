@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from cdp.base.text import cut
+
 # Okabe and Ito's colours, the yellow darkened so that it shows on white.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#5f6b7a")
 
@@ -85,10 +87,7 @@ def bars(values: Iterable[tuple[float, float, float]]) -> dict[str, Any]:
 
 def plain(text: str, limit: int = 60) -> str:
     """A user's text for a chart: Plotly reads HTML tags in labels, so these are taken apart; long ones are cut."""
-    line = " ".join(text.split())
-    if len(line) > limit:
-        line = f"{line[: limit - 1]}…"
-    return escape(line, quote=False)
+    return escape(cut(" ".join(text.split()), limit), quote=False)
 
 
 # CSS pixels, 96 to the inch: 185 mm, two columns of a paper.

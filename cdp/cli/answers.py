@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ConfigError
-from cdp.base.text import interval, size, words_of
+from cdp.base.text import cut, interval, size, words_of
 from cdp.base.workspace import Workspace
 from cdp.cli.overview import DONE, exit_code
 from cdp.retrievers.sending import Sending
@@ -88,9 +88,7 @@ def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
         return ", ".join(value_cell(v, digits) for v in value)
 
     text = " ".join(str(value).split())
-    if whole or len(text) <= LONGEST_CELL:
-        return text
-    return f"{text[: LONGEST_CELL - 1]}…"
+    return text if whole else cut(text, LONGEST_CELL)
 
 
 def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, digits: int = 2) -> str:

@@ -26,9 +26,9 @@ def list_(run: Run) -> int:
     """The registry and the workspace's own benchmarks, with sizes, licences and CW."""
     names = ("name", "title", "documents", "queries", "text_bytes", "cw", "figures", "language", "licence", "groups")
     registry = benchmarks.list_registry(run.workspace)
-    rows = [{**answers.picked(item.entry, names), "stored": item.stored} for item in registry]
+    rows = [{**answers.picked(entry, names), "stored": stored} for entry, stored in registry]
     own = benchmarks.list_own(run.workspace)
-    mine = [answers.plain(info, note=_remark(info)) for info in own]
+    mine = [answers.plain(info, note=info.note) for info in own]
 
     columns = ("name", "documents", "queries", "cw", "licence", "groups", "language", "stored")
     parts = [answers.table(rows, columns)]
@@ -36,12 +36,6 @@ def list_(run: Run) -> int:
         parts.append(f"Of your own:\n{answers.table(mine, ('name', 'n_documents', 'n_queries', 'splits', 'note'))}")
     parts.append("CW: mean content words of a query. Details of one: benchmarks show NAME")
     return run.say({"registry": rows, "own": own}, "\n\n".join(parts))
-
-
-def _remark(info: BenchmarkInfo) -> str:
-    if info.subset_of and not info.problem:
-        return f"a subset of {info.subset_of}"
-    return info.problem
 
 
 @command("benchmarks show")

@@ -77,10 +77,6 @@ def _read(run: Run, target: TargetQueries) -> Profiled:
     return target_queries.profile_query_set(run.workspace, target.query_set, language=target.language)
 
 
-def _counted_as(profiled: Profiled) -> dict[str, str]:
-    return {"name": profiled.name, "language": profiled.language}
-
-
 @command("cw profile", places=("query_set",))
 def cw_profile(run: Run, target: TargetQueries) -> int:
     """How many content words queries have."""
@@ -99,7 +95,7 @@ def cw_profile(run: Run, target: TargetQueries) -> int:
         "note": profiled.doubt,
         "queries by CW": "\n".join(["", *bars]),
     }
-    return run.say({**_counted_as(profiled), **answers.plain(p)}, view)
+    return run.say(answers.plain(p, name=profiled.name, language=profiled.language), view)
 
 
 @command("cw recommend", places=("query_set",))
@@ -115,7 +111,7 @@ def cw_recommend(
     profiled = _profiled(run, target)
     rule = profiled.recommend(domain=domain, task=task)
     answer = service.decide(run.workspace, corpus=corpus, target=profiled, domain=domain, task=task)
-    value = {**_counted_as(profiled), **answers.plain(rule, answer=answer.to_dict())}
+    value = answers.plain(rule, name=profiled.name, language=profiled.language, answer=answer.to_dict())
     return run.say(value, f"{answer.text}\n\n{_rule(profiled.name, rule)}")
 
 
@@ -178,15 +174,10 @@ def _options(run: Run, answer: Decision, corpus: str) -> str:
     if not options:
         return ""
 
-    rows = []
-    for o in options:
-        row = {"option": o.name, "ndcg@10": o.arm and o.arm.mean, "to the choice (points)": o.over and o.over.figures}
-        rows.append({**row, "price": o.price_text, "training": o.training_text})
-
+    heads = ("option", "ndcg@10", "to the choice (points)", "price", "training")
+    rows = [dict(zip(heads, option.cells, strict=True)) for option in options]
     return f"\n{answers.table(rows)}\nPrices: {writer}."
 
-
-# the published evidence
 
 Datasets = Annotated[Literal["multi-hop", "all"], "the four multi-hop sets (if omitted), or all 31"]
 
@@ -246,8 +237,6 @@ def published_show(
     value = {"name": made.info.name, "title": made.info.title, "rows": made.rows, "notes": list(made.related.values())}
     return run.say(value, "\n".join(lines))
 
-
-# studies
 
 Trying = TypeVar("Trying", bound=TrialConfig)
 Plan = Annotated[str, Reads(".yaml"), "a plan in YAML, or the name of a ready-made one"]

@@ -483,11 +483,7 @@ def _in_one_line(text: str) -> str:
     """Return a message as one line of visible characters: names in it may hold line breaks, terminal escapes, or bytes
     that are no text."""
     line = " ".join(text.split())
-    return "".join(map(_visible, line))
-
-
-def _visible(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
 
 
 def completion_script(shell: str) -> str:

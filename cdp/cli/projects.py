@@ -83,7 +83,7 @@ def show(run: Run, id: Id) -> int:
     scope = projects.members(run.workspace, project.id)
     own_jobs = [job.id for job in jobs.list_jobs(run.workspace) if project.id in scope.index.of_job(job)]
     value = answers.plain(project, query_sets=scope.query_sets, jobs=own_jobs)
-    return run.say(value, {**value, "jobs": len(own_jobs)})
+    return run.say(value, {**value, "jobs": len(own_jobs), "implied": ""})
 
 
 @command("projects use")
@@ -106,9 +106,6 @@ def joined(run: Run, **members: Sequence[str]) -> None:
     """Add new ``corpora`` or ``benchmarks`` to the project that the command is about."""
     if run.scope.project is not None:
         projects.add_members(run.workspace, run.scope.project.id, **members)
-
-
-# corpora
 
 
 @command("corpus add", project=())

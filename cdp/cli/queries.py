@@ -34,9 +34,6 @@ EXAMPLES = 3  # documents whose queries ``queries show`` prints
 Corpus = Annotated[str, "the corpus: its id, name or a unique prefix of its id"]
 
 
-# writing
-
-
 @command("queries preview", project=("corpus",))
 def preview(
     run: Run,
@@ -136,9 +133,6 @@ def batch_read(run: Run, path: Annotated[str, Reads(".jsonl"), "the batch's outp
     return run.say(answers.plain(queries.batch_read(run.workspace, path)))
 
 
-# in and out
-
-
 @command("queries import", project=("corpus",))
 def import_(
     run: Run,
@@ -196,9 +190,6 @@ def _written(run: Run, done: Any, n: str) -> str:
     if run.piped:
         return n
     return "\n".join([n, *(f"  {path}" for path in done.paths)])
-
-
-# the sets
 
 
 @command("queries list", project=())
@@ -273,9 +264,6 @@ def leave_out(
     """A copy of a query set without the queries that a benchmark judges."""
     q, n = queries.leave_out(run.workspace, id, list(map(name_and_split, judged_by)), called=name)
     return run.say(answers.plain(q, left_out=n), {**_set(q), "left out": n})
-
-
-# quality
 
 
 @command("queries round-trip", places=("query_set",), job=True)
@@ -372,9 +360,6 @@ def metrics(
         print(table)
 
     return run.started(jobs.start(run.workspace, "metrics", config))
-
-
-# prompts
 
 
 @command("prompts tune", project=("corpus",), job=True)

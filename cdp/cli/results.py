@@ -107,10 +107,10 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
         columns = [*rows[0]]
         if not any(row.marks for row in comparison.rows):
             columns.remove("marks")
-        parts.append(f"Differences from {comparison.baseline}:\n{answers.table(rows, columns)}")
+        parts.append(f"Differences from {comparison.baseline}, in points:\n{answers.table(rows, columns)}")
 
     if table.notes:
-        parts += [f"† {table.notes[0]}", *table.notes[1:]]
+        parts += [f"*best*, _second_, † {table.notes[0]}", *table.notes[1:]]
     if remarks:
         parts.append("\n".join(remarks))
 
@@ -186,7 +186,7 @@ def train(
     )
 
     warn_incomplete(run.workspace, *training_plan.trained_on(config))
-    return run.started(begun.job_id, *begun.evaluations)
+    return run.started(begun.job_id, *begun.later)
 
 
 def _plan(plan: TrainingPlan) -> dict[str, Any]:
@@ -198,8 +198,6 @@ def _plan(plan: TrainingPlan) -> dict[str, Any]:
         "note": plan.notes,
     }
 
-
-# models
 
 Trained = Annotated[str, "a training job, by its id, name or a unique prefix of its id"]
 

@@ -7,7 +7,6 @@ Japanese and Korean are loaded when they are first used.
 
 from __future__ import annotations
 
-from cdp.base.statistics import bootstrap_interval
 from cdp.complexity.content_words import (
     QUESTION_WORDS_KEPT,
     STANDARD,
@@ -22,10 +21,9 @@ from cdp.complexity.content_words import (
     stopword_list,
     stopword_variants,
 )
-from cdp.complexity.languages import LANGUAGES, Language, language_of
+from cdp.complexity.languages import LANGUAGES, language_of
 
 __all__ = [
-    "LANGUAGES", "QUESTION_WORDS_KEPT", "STANDARD", "CwProfile", "Language",
-    "bootstrap_interval", "content_words", "count_content_words", "cw_interval", "cw_weights", "language_of", "lengths",
-    "profile", "rarity", "stopword_list", "stopword_variants",
+    "LANGUAGES", "QUESTION_WORDS_KEPT", "STANDARD", "CwProfile", "content_words", "count_content_words", "cw_interval",
+    "cw_weights", "language_of", "lengths", "profile", "rarity", "stopword_list", "stopword_variants",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from cdp.base.errors import ConfigError
+from cdp.base.text import encodable
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.complexity.guessing import UNKNOWN, guess_language, language_beside
 
@@ -109,7 +110,7 @@ def _morphemes(texts: Iterable[str], wanted: Callable[[str], bool]) -> Iterator[
 
 def _encodable(text: str) -> str:
     """What a tokenizer written in C can take: no NUL, no lone surrogates."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+    return encodable(text.replace("\0", " "))
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -188,7 +189,6 @@ class Language:
     tokenizer: str
     stopwords: str
     words: Words
-    as_in_paper: bool = True
     content: Words | None = None
 
 
@@ -262,7 +262,6 @@ def language_of(code: str) -> Language:
         f"runs of letters, digits and combining marks; {caution}",
         stopwords,
         marked_words,
-        as_in_paper=False,
     )
 
 

@@ -12,12 +12,9 @@ their rows; a repeated id, an empty text and a passage that repeats another one 
 
 from __future__ import annotations
 
-from cdp.complexity.guessing import guess_language, language_shares
-from cdp.corpus.checks import Rejected
-from cdp.corpus.documents import Distribution, DocumentFile, count_words
+from cdp.complexity.guessing import guess_language
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import READERS
-from cdp.corpus.reading import ReadResult, read_documents
+from cdp.corpus.reading import read_documents
 from cdp.corpus.storage import (
     CorpusManifest,
     delete_corpus,
@@ -30,8 +27,6 @@ from cdp.corpus.storage import (
 )
 
 __all__ = [
-    "READERS", "CorpusManifest", "Distribution", "DocumentFile", "ReadOptions", "ReadResult",
-    "Rejected", "count_words", "delete_corpus", "guess_language", "iter_documents",
-    "language_shares", "list_corpora", "load_manifest", "open_corpus", "read_documents",
-    "resolve_corpus", "store",
+    "CorpusManifest", "ReadOptions", "delete_corpus", "guess_language", "iter_documents", "list_corpora",
+    "load_manifest", "open_corpus", "read_documents", "resolve_corpus", "store",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from cdp.base.errors import InputError, offer, some
-from cdp.base.text import counted
+from cdp.base.text import counted, encodable
 from cdp.base.workspace import shipped_table
 from cdp.corpus.options import (
     KEPT_REJECTIONS,
@@ -77,7 +77,7 @@ def beginning(text: str, longest: int) -> str:
 def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
     line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split()).replace("\0", "\ufffd")
-    return beginning(line.encode("utf-8", "replace").decode("utf-8"), EXCERPT_CHARACTERS)
+    return beginning(encodable(line), EXCERPT_CHARACTERS)
 
 
 class Rejections:

@@ -57,7 +57,6 @@ from cdp.corpus.readers import (
     Report,
     Row,
     RowFormat,
-    described,
     format_of,
 )
 from cdp.corpus.repeats import NearDuplicates, RepeatedLines
@@ -76,6 +75,8 @@ _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
 
 # Files that a manifest names; all are counted.
 KEPT_FILES = 1_000
+# A file of whose words fewer came out is named to the person.
+ENOUGH = 0.98
 REPEATED = "repeated passage"
 EMPTY = "It is empty, or holds no rows."
 SHARES = 1_000  # of an import, as which its progress is told: files differ too much to be counted
@@ -102,7 +103,12 @@ class FileRead:
     @property
     def loss(self) -> str:
         """What of the words is missing, in words; empty where at least 98% came out."""
-        return described(self.n_words, self.missing)
+        n = sum(self.missing.values())
+        if n <= (1 - ENOUGH) * self.n_words:
+            return ""
+
+        kinds = ", ".join(f"{kind} ({n:,})" for kind, n in self.missing.items())
+        return f"{n:,} of {counted(self.n_words, 'word')} ({n / self.n_words:.0%}) did not come out: {kinds}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from cdp.base.errors import some
 from cdp.base.text import counted
 from cdp.complexity.guessing import UNKNOWN, guess_language
 
@@ -122,5 +123,4 @@ def _end_with_parent() -> None:
 
 def noted(n_pages: int, pages: Sequence[int], text: str) -> str:
     """A sentence about pages, by their indices."""
-    shown = ", ".join(str(page + 1) for page in pages[:20]) + (" …" if len(pages) > 20 else "")
-    return f"{len(pages):,} of {counted(n_pages, 'page')} {text}: {shown}"
+    return f"{len(pages):,} of {counted(n_pages, 'page')} {text}: {some([str(page + 1) for page in pages])}"

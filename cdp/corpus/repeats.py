@@ -39,7 +39,8 @@ def running_lines(pages: Sequence[Sequence[str]]) -> dict[str, str]:
     """
     if len(pages) < LEAST_PAGES:
         return {}
-    by_page = [{line_key(line): line for line in _edges(lines)} for lines in pages]
+    edges = ([*lines[:EDGE_LINES], *lines[max(EDGE_LINES, len(lines) - EDGE_LINES) :]] for lines in pages)
+    by_page = [{line_key(line): line for line in lines} for lines in edges]
     counts = Counter(key for found in by_page for key in found if key)
     first = {key: line for found in reversed(by_page) for key, line in found.items()}
     return {key: first[key] for key, n in counts.items() if n >= max(LEAST_PAGES, RUNNING_SHARE * 0.9 * len(pages))}
@@ -52,10 +53,6 @@ def without_running(lines: Sequence[Line], running: Container[str]) -> list[Line
     last = len(lines) - EDGE_LINES
     edges = (i < EDGE_LINES or i >= last for i in range(len(lines)))
     return [line for line, edge in zip(lines, edges, strict=True) if not (edge and line_key(line[0]) in running)]
-
-
-def _edges(lines: Sequence[str]) -> list[str]:
-    return [*lines[:EDGE_LINES], *lines[max(EDGE_LINES, len(lines) - EDGE_LINES) :]]
 
 
 class RepeatedLines:

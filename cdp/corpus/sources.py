@@ -387,15 +387,11 @@ class Source:
         if self.path is not None and not self.compressed:
             yield self.path
             return
-        folder = Path(tempfile.mkdtemp(prefix="cdp-unpacked-"))
-        try:
-            copy = folder / "file"
+        with tempfile.TemporaryDirectory(prefix="cdp-unpacked-", ignore_cleanup_errors=True) as folder:
+            copy = Path(folder) / "file"
             with self.open() as stream, open(copy, "wb") as target:
-                while block := stream.read(BLOCK):
-                    target.write(block)
+                shutil.copyfileobj(stream, target, BLOCK)
             yield copy
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

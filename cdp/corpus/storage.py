@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,10 +13,10 @@ from pathlib import Path
 
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
-from cdp.base.locks import locked, staging
-from cdp.base.records import Document, checked, pages_of, place_of
+from cdp.base.locks import locked, remove, staging
+from cdp.base.records import Document, kept, newest_first, pages_of, place_of
 from cdp.base.text import counted, pick
-from cdp.base.workspace import RECORDS, Workspace, now, read_json, slug, write_json
+from cdp.base.workspace import Workspace, now, slug, write_json
 from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.passages import neighbours
 from cdp.corpus.readers import READERS, DocumentFormat
@@ -83,7 +82,6 @@ class CorpusManifest(Imported):
 
 HASH_DIGITS = 8
 NONE_YET = "There is no corpus yet: add one (corpus add PATH)."
-_log = logging.getLogger(__name__)
 
 
 def store(
@@ -167,18 +165,12 @@ def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
     if not path.exists():
         ids = [manifest.id for manifest in list_corpora(workspace)]
         raise NotFoundError("corpus", corpus_id, known=ids, hint="" if ids else NONE_YET)
-    return RECORDS.get(path, "corpus", lambda: checked(CorpusManifest, read_json(path), path))
+    return kept(CorpusManifest, path)
 
 
 def list_corpora(workspace: Workspace) -> list[CorpusManifest]:
     """All corpora, the newest first. A folder whose manifest is damaged is left out, with a warning in the log."""
-    manifests = []
-    for path in workspace.corpora.glob("[!.]*/manifest.json"):
-        try:
-            manifests.append(load_manifest(workspace, path.parent.name))
-        except (WorkspaceError, NotFoundError) as error:
-            _log.warning("%s", error)
-    return sorted(manifests, key=lambda manifest: (manifest.created, manifest.id), reverse=True)
+    return newest_first(CorpusManifest, workspace.corpora.glob("[!.]*/manifest.json"))
 
 
 def resolve_corpus(workspace: Workspace, name_or_id: str) -> CorpusManifest:
@@ -199,9 +191,9 @@ def delete_corpus(workspace: Workspace, corpus_id: str) -> None:
     folder = workspace.corpus(corpus_id)
     if not folder.is_dir():
         load_manifest(workspace, corpus_id)
-    # Another process may be faster.
-    with _locked(workspace), staging(workspace.corpora) as trash, suppress(FileNotFoundError):
-        folder.rename(trash / "corpus")
+
+    with _locked(workspace):
+        remove(folder)
 
 
 def open_corpus(workspace: Workspace, corpus_id: str) -> DocumentFile:

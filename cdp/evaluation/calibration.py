@@ -16,11 +16,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdp.base.errors import CdpError
 from cdp.base.statistics import (
     FEWEST_CLUSTERS,
+    Floats,
     cluster_influence,
     cluster_numbers,
     correction_rate,
@@ -32,7 +32,6 @@ from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.evaluation.results import FirstTen, scores_of
 
-Floats = NDArray[np.float64]
 # With fewer labelled queries, or clusters of them, the interval does not keep its level (simulated).
 FEWEST = FEWEST_CLUSTERS
 # Half-widths, in points, for which the missing labels are stated.

@@ -155,11 +155,8 @@ def first_ten(benchmark: Benchmark, ranking: Ranking) -> list[list[str]]:
 
 def unjudged(benchmark: Benchmark, ranking: Ranking) -> int:
     """Return how many documents among the first ten of all queries have no judgment."""
-    return sum(
-        number >= 0 and benchmark.document_ids[number] not in benchmark.qrels[query]
-        for query, row in zip(benchmark.query_ids, ranking.documents[:, :10].tolist(), strict=True)
-        for number in row
-    )
+    retrieved = zip(benchmark.query_ids, first_ten(benchmark, ranking), strict=True)
+    return sum(document not in benchmark.qrels[query] for query, row in retrieved for document in row)
 
 
 @dataclass(frozen=True)
@@ -197,12 +194,14 @@ def evaluate_model(
     The documents' are taken from ``vectors`` or put there; they must be of this very model.
     """
     chosen = protocol_for(model, protocol)
-    precision = precision_for(model) if precision == "auto" else precision
-    scores, numbers, seconds, reused = retrieve(
-        model, benchmark.queries, benchmark.documents, top_k, chosen, precision, exclude=benchmark.excluded_numbers(),
-        store=store, model_hash=model_hash, documents_hash=benchmark.documents_hash, batch_size=batch_size, watch=watch,
-        vectors=vectors,
+    precision = precision_for(model, precision)
+    encoded = encode_both(
+        model, benchmark.queries, benchmark.documents, chosen, precision, store=store, model_hash=model_hash,
+        documents_hash=benchmark.documents_hash, batch_size=batch_size, watch=watch, vectors=vectors,
     )  # fmt: skip
+    scores, numbers, seconds, reused = retrieve(
+        model, encoded, benchmark.queries, benchmark.documents, top_k, exclude=benchmark.excluded_numbers(), watch=watch
+    )
 
     ranking = in_trec_order(benchmark, numbers, scores)
     settings = {
@@ -284,7 +283,8 @@ def encode_both(
     store: EmbeddingStore | None = None, model_hash: str = "", documents_hash: str = "", batch_size: int = 128,
     watch: Progress = silent, vectors: Vectors | None = None,
 ) -> Encoded:  # fmt: skip
-    """Encode queries and documents; arguments as of ``retrieve``."""
+    """Encode queries and documents. Embeddings are kept in the ``store`` and taken from there, if there is one and the
+    ``model_hash`` is known."""
     seconds: dict[str, float] = {}
     found: list[Embedded] = []
     kind = kind_of(model)
@@ -316,20 +316,14 @@ def encode_both(
 
 
 def retrieve(
-    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
-    precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
-    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Progress = silent,
-    vectors: Vectors | None = None,
+    model: SentenceTransformer, encoded: Encoded, queries: Sequence[str], documents: Sequence[str], k: int, *,
+    exclude: Sequence[Sequence[int]] | None = None, watch: Progress = silent,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
     """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
 
-    Embeddings are kept in the ``store`` and taken from there, if there is one and the ``model_hash`` is known.
+    ``encoded`` is what ``encode_both`` gives for the queries and the documents.
     """
     kind = kind_of(model)
-    encoded = encode_both(
-        model, queries, documents, protocol, precision, store=store, model_hash=model_hash,
-        documents_hash=documents_hash, batch_size=batch_size, watch=watch, vectors=vectors,
-    )  # fmt: skip
     of_queries, of_documents, seconds = encoded.queries, encoded.documents, dict(encoded.seconds)
 
     report = partial(watch, "searching")

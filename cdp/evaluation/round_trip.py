@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.text import Progress, silent
-from cdp.evaluation.evaluate import protocol_for, retrieve
+from cdp.evaluation.evaluate import encode_both, protocol_for, retrieve
 from cdp.retrievers import bm25
 from cdp.retrievers.encode import EmbeddingStore
 
@@ -58,10 +58,10 @@ def by_model(
     watch: Progress = silent,
 ) -> NDArray[np.int32]:  # fmt: skip
     """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``."""
-    scores, found, *_ = retrieve(
-        model, queries, documents, min(DEPTH, len(documents)), protocol_for(model), precision, store=store,
-        model_hash=model_hash, watch=watch,
-    )  # fmt: skip
+    encoded = encode_both(
+        model, queries, documents, protocol_for(model), precision, store=store, model_hash=model_hash, watch=watch
+    )
+    scores, found, *_ = retrieve(model, encoded, queries, documents, min(DEPTH, len(documents)), watch=watch)
     return ranks_of(scores, found, own, others)
 
 

@@ -345,7 +345,7 @@ def submit(
     WorkspaceError if the folder cannot be written or no process started.
     """
     cluster = place.current(workspace)
-    device = device or DeviceRequest.cpu()
+    device = device or DeviceRequest()
     _check(device, cluster)
 
     for other in after:

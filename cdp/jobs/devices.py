@@ -48,7 +48,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """The devices that a job asks for: ``cpu``, ``gpus`` or ``light``.
+    """The devices that a job asks for: without anything said, a CPU slot.
 
     ``count`` is the number of GPUs (0: a CPU slot), ``processes`` the number of worker processes (on GPUs one per GPU).
     ``idle`` marks a light job, which mostly waits for a server's answers: it does not queue for a processor.
@@ -59,16 +59,8 @@ class DeviceRequest:
     idle: bool = False
 
     @classmethod
-    def cpu(cls, processes: int = 1) -> Self:
-        return cls(processes=processes)
-
-    @classmethod
     def gpus(cls, count: int) -> Self:
         return cls(count=count, processes=count)
-
-    @classmethod
-    def light(cls) -> Self:
-        return cls(idle=True)
 
     @property
     def lane(self) -> str:

@@ -92,10 +92,10 @@ def choose(workspace: Workspace, address: str) -> None:
 def request(workspace: Workspace, device: Device) -> DeviceRequest:
     """Return the request of a device, here or on the workspace's cluster. ConfigError where that has fewer GPUs."""
     if device.light:
-        return DeviceRequest.light()
+        return DeviceRequest(idle=True)
     gpus = device.gpus
     if gpus == 0:
-        return DeviceRequest.cpu()
+        return DeviceRequest()
 
     cluster = current(workspace)
     if cluster:
@@ -113,4 +113,4 @@ def request(workspace: Workspace, device: Device) -> DeviceRequest:
             f"The job asks for {counted(count, 'GPU')}, and the cluster at {cluster} has {present}.",
             hint="Ask for fewer, or for 0 to run on CPUs.",
         )
-    return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()
+    return DeviceRequest.gpus(count) if count else DeviceRequest()

@@ -95,7 +95,7 @@ class JobSpec:
     sequence: int = 0
     module: str
     launcher: str = "python"
-    device: DeviceRequest = field(default_factory=DeviceRequest.cpu)
+    device: DeviceRequest = field(default_factory=DeviceRequest)
     config: dict[str, Any]
     inputs: dict[str, Any] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
@@ -192,12 +192,12 @@ def phase_of(folder: Path) -> str:
     return str((read_record(folder / "status.json") or {}).get("phase") or "")
 
 
+@dataclass
 class Status:
     """The status of one job, kept in memory and written whole at each change."""
 
-    def __init__(self, folder: Path, values: dict[str, Any]) -> None:
-        self.folder = folder
-        self.values = values
+    folder: Path
+    values: dict[str, Any]
 
     @classmethod
     def queued(cls, folder: Path, cluster: str, signature: str = "") -> Status:

@@ -75,7 +75,7 @@ def resolve(
         other = next((n for n in KEYS if _get(environment, n)), "")
         if not key and other and not keyless:
             raise ConfigError(
-                f"The key in {other} was given for {_home(other, environment)} and is not sent to {url}.",
+                f"The key in {other} was given for {_first_set(KEYS[other], environment)} and is not sent to {url}.",
                 hint=f"Set CDP_BASE_URL={url} and {OWN} to the key for that address ({OWN}={NO_KEY} if it needs none).",
             )
 
@@ -119,7 +119,7 @@ def _base(url: str) -> str:
 def key_name(url: str, environment: Mapping[str, str] | None = None) -> str:
     """Return the name of the environment's key for this address; empty if there is none."""
     environment = os.environ if environment is None else environment
-    return next((n for n in KEYS if _get(environment, n) and same(url, _home(n, environment))), "")
+    return next((n for n in KEYS if _get(environment, n) and same(url, _first_set(KEYS[n], environment))), "")
 
 
 def same(url: str, other: str) -> bool:
@@ -169,11 +169,6 @@ def _no_address(text: str, *, secret: bool) -> ConfigError:
     if len(text) > 80:
         shown += "…"
     return ConfigError(f"{shown} is not the address of an endpoint.", hint="Give one, as http://localhost:8000/v1.")
-
-
-def _home(name: str, environment: Mapping[str, str] | None) -> str:
-    """Return the address that the key in this variable was given for."""
-    return _first_set(KEYS[name], environment)
 
 
 def _first_set(variables: Sequence[str], environment: Mapping[str, str] | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -118,13 +119,8 @@ def cut(text: str, max_tokens: int) -> str:
     """Truncate ``text`` to ``max_tokens`` at the last sentence end in the second half of what fits, else at a space."""
     if len(text) <= max_tokens // 2 or estimate_tokens(text) <= max_tokens:
         return text
-    low, high = 0, min(len(text), 4 * max_tokens + 4)  # a token is four characters at most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if estimate_tokens(text[:middle]) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
+    longest = min(len(text), 4 * max_tokens + 4)  # a token is four characters at most
+    low = bisect_right(range(longest + 1), max_tokens, key=lambda n: estimate_tokens(text[:n])) - 1
     fitting = text[:low]
     ends = [match.end() for match in _SENTENCE_END.finditer(text[: low + 1]) if low // 2 <= match.end() <= low]
     at = ends[-1] if ends else fitting.rfind(" ")

@@ -121,7 +121,8 @@ def read_refusal(status: int, headers: Mapping[str, str], body: bytes, now: floa
     A redirect that was not followed is a refusal, too.
     """
     inside = status < 300
-    value = _body_of(body, inside)
+    # One that is too long for an error inside HTTP 200 is an answer.
+    value = None if inside and len(body) > LONGEST else _parsed(body[:ECHOED].decode("utf-8", "replace"))
     leaves = list(islice(_leaves(_inside(value) if inside else value), LEAVES))
 
     words = one_line(": ".join(dict.fromkeys(leaf for name, leaf in leaves if name in WORDS)))
@@ -143,13 +144,6 @@ def read_refusal(status: int, headers: Mapping[str, str], body: bytes, now: floa
         return Refusal(status, words, code, every, None, pause)
 
     return Refusal(status, words, code, *_refused(status, first.get("param", ""), complaint), pause)
-
-
-def _body_of(body: bytes, inside: bool) -> Any:
-    """Return the parsed body; None for one that is no JSON, or too long for an error."""
-    if len(body) <= LONGEST:
-        return _parsed(body.decode("utf-8", "replace"))
-    return None if inside else _parsed(body[:ECHOED].decode("utf-8", "replace"))
 
 
 def _words_beside(body: bytes) -> str:

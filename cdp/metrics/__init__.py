@@ -16,12 +16,11 @@ from cdp.metrics.measures.self_bleu import self_bleu
 from cdp.metrics.query_set import (
     MetricValue,
     PairedDifference,
-    QuerySetMeasures,
     measure_query_set,
     paired_difference,
 )
 
 __all__ = [
-    "MEASURES", "Measure", "MetricValue", "PairedDifference", "QuerySetMeasures", "dist_sim", "embedding_diversity",
-    "len_sim", "measure_query_set", "paired_difference", "paraphrase_ratio", "self_bleu",
+    "MEASURES", "Measure", "MetricValue", "PairedDifference", "dist_sim", "embedding_diversity", "len_sim",
+    "measure_query_set", "paired_difference", "paraphrase_ratio", "self_bleu",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError, NotFoundError
+from cdp.base.text import encodable
 from cdp.base.workspace import Workspace
 from cdp.metrics.measures import Measure
 from cdp.metrics.measures.dist_sim import unit_vectors
@@ -99,7 +100,7 @@ def load_encoder(
         if not texts:
             return np.zeros((0, 1))
 
-        clean = list(map(_encodable, texts))
+        clean = list(map(encodable, texts))
         vectors = model.encode_query(clean, prompt=prompt, batch_size=batch_size, show_progress_bar=False)
         return unit_vectors(vectors, len(texts))
 
@@ -143,7 +144,7 @@ def _cross_encoder(
 
     def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
         scores = model.predict(
-            [tuple(map(_encodable, pair)) for pair in pairs],
+            [tuple(map(encodable, pair)) for pair in pairs],
             batch_size=batch_size,
             show_progress_bar=False,
             activation_fn=torch.nn.Identity() if logits else torch.nn.Sigmoid(),
@@ -151,8 +152,3 @@ def _cross_encoder(
         return checked_scores(scores, len(pairs))
 
     return PairScorer(MEASURE, name, threshold, score)
-
-
-def _encodable(text: str) -> str:
-    """Lone surrogates, which a tokenizer refuses, as question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")

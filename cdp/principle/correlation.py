@@ -15,17 +15,13 @@ from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdp.base.errors import NotFoundError
-from cdp.base.statistics import LineFit, fit_line, leave_one_out, pearson, ranks, spearman
+from cdp.base.statistics import Floats, LineFit, Range, fit_line, leave_one_out, pearson, ranks, spearman
 from cdp.principle.tables import read
 
 # With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four.
 EXACT_UP_TO = 8
-
-Floats = NDArray[np.float64]
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)

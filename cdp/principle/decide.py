@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.statistics import FEWEST_CLUSTERS, count_clusters
+from cdp.base.statistics import FEWEST_CLUSTERS, Floats, count_clusters
 from cdp.base.text import capital, counted, signed
 from cdp.complexity import language_of
 from cdp.principle.evidence import (
@@ -36,7 +36,7 @@ from cdp.principle.evidence import (
     Task,
 )
 from cdp.principle.options import Choice, action_of, cost, does, name_of, one_over
-from cdp.principle.simultaneous import DRAWS, MAX_WRONG, STEPS, Floats, needed, simultaneous
+from cdp.principle.simultaneous import DRAWS, MAX_WRONG, STEPS, needed, simultaneous
 
 # An option that is shown to lie at most this far below the best is as good.
 WORTH_POINTS = 2.0

@@ -9,12 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cdp.base.statistics import Floats
 from cdp.base.text import condition_name, counted
-
-Floats = NDArray[np.float64]
 
 UNTRAINED, BM25, HYBRID, RERANKED = "untrained", "bm25", "hybrid", "reranked"
 DIVERSE, PARAPHRASE, HUMAN = "diverse", "paraphrase", "human"

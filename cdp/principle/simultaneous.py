@@ -21,9 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import cluster_influence, cluster_numbers, correction_rate, stdtr, stdtrit
-
-Floats = NDArray[np.float64]
+from cdp.base.statistics import Floats, cluster_influence, cluster_numbers, correction_rate, stdtr, stdtrit
 
 DRAWS = 10_000
 LEVEL = 0.95

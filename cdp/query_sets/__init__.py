@@ -7,7 +7,6 @@ from cdp.query_sets.imports import ImportedQueries, ImportOptions, import_querie
 from cdp.query_sets.store import (
     DocumentQueries,
     QuerySet,
-    TeacherRanking,
     content_hash,
     count,
     create,
@@ -32,9 +31,8 @@ from cdp.query_sets.store import (
 )
 
 __all__ = [
-    "Derived", "DocumentQueries", "ImportOptions", "ImportedQueries", "QuerySet", "TeacherRanking", "content_hash",
-    "count", "create", "delete", "derive", "document_of", "exists", "files", "import_queries",
-    "iter_failures", "iter_lines", "iter_offsets", "leave_out", "list_query_sets", "load",
-    "plain_form", "query_id", "read_at", "read_queries", "read_rankings", "resolve_query_set", "shared_queries",
-    "state", "update",
+    "Derived", "DocumentQueries", "ImportOptions", "ImportedQueries", "QuerySet", "content_hash", "count", "create",
+    "delete", "derive", "document_of", "exists", "files", "import_queries", "iter_failures", "iter_lines",
+    "iter_offsets", "leave_out", "list_query_sets", "load", "plain_form", "query_id", "read_at", "read_queries",
+    "read_rankings", "resolve_query_set", "shared_queries", "state", "update",
 ]  # fmt: skip

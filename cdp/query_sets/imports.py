@@ -30,7 +30,6 @@ from cdp.corpus.checks import (
     cell_of,
     column_named,
     columns_named,
-    id_in,
     not_taken,
     storable,
 )
@@ -551,42 +550,42 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
         if columns.headed:
             record = {name: cell_of(value) for name, value in record.items()}
         held = passages_of(record, field, chosen=columns.options.document_field is not None)
+        queries = first_value(record, columns.of(record)[1], missing=())
+        if held and len(held.positives) > 1 and isinstance(queries, list) and len(queries) > 1:
+            # A whole table in one object, column by column.
+            raise ValueError("it has many queries and many documents: save a row for each query")
+
+        documents = held.positives if held else [_document(record, columns)]
     except ValueError as error:
         yield QueryRow(number, reason=str(error))
         return
 
-    queries = first_value(record, columns.of(record)[1], missing=())
-    if held and len(held.positives) > 1 and isinstance(queries, list) and len(queries) > 1:
-        # A whole table in one object, column by column.
-        yield QueryRow(number, reason="it has many queries and many documents: save a row for each query")
-        return
-
-    for document in held.positives if held else [_document(record, columns)]:
-        if isinstance(document, str):
-            yield QueryRow(number, reason=document)
-        else:
+    for document in documents:
+        try:
             yield _row(number, document, held, record, columns)
+        except ValueError as error:
+            yield QueryRow(number, document, reason=str(error))
 
 
-def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument | str:
-    """Return the document that a line names by its id, or the reason why it names none."""
+def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument:
+    """Return the document that a line names by its id. ValueError says why it names none."""
     fields, _, _ = columns.of(record)
     document_id = first_value(record, fields, missing=(None, ""))
     if document_id is None:
         looked = _looked_for(columns.options.document_field, record, columns)
         if not fields and columns_named(tuple(record), OWN_ID):
             looked += "; projects add reads a BEIR folder, whose qrels name them"
-        return f"there is no document id ({looked})"
+        raise ValueError(f"there is no document id ({looked})")
     if isinstance(document_id, str):
         return NamedDocument(document_id.strip() if columns.table else document_id)
 
-    name = id_in(document_id)
-    return NamedDocument(name) if name else "the document id is neither text nor a number"
+    return id_or_text(document_id)
 
 
 def _row(
     number: int, document: NamedDocument, held: RowDocuments | None, record: Mapping[str, Any], columns: _Columns
 ) -> QueryRow:
+    """Return the row of one document. ValueError says why it holds no query, grade or list of negatives."""
     _, query_fields, _ = columns.of(record)
     queries = first_value(record, query_fields, missing=())
     if isinstance(queries, str):
@@ -594,23 +593,21 @@ def _row(
 
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
         looked = _looked_for(columns.options.query_field, record, columns)
-        return QueryRow(number, document, reason=f"there is no query, a text or a list of texts ({looked})")
+        raise ValueError(f"there is no query, a text or a list of texts ({looked})")
 
-    row = QueryRow(number, document, tuple(queries), logprobs=log_probability(record, len(queries)))
+    logprobs = log_probability(record, len(queries))
     grade = columns.grades.of(record)
     if grade is None:
-        return QueryRow(number, document, reason=f"no grade in {' or '.join(columns.grades.columns)}: {A_GRADE}")
-    try:
-        negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
-    except ValueError as error:
-        return QueryRow(number, document, reason=str(error))
+        raise ValueError(f"no grade in {' or '.join(columns.grades.columns)}: {A_GRADE}")
+
+    negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
 
     if held and held.negatives:
         own = negatives or ((),) * len(queries)
         negatives = tuple((*held.negatives, *each) for each in own)
 
     split = str(record.get(columns.split) or "") if columns.split else ""
-    return dataclasses.replace(row, negatives=negatives, grade=grade, split=split)
+    return QueryRow(number, document, tuple(queries), negatives=negatives, grade=grade, split=split, logprobs=logprobs)
 
 
 def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns) -> str:

@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import logging
-import os
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -25,17 +24,15 @@ from numpy.typing import NDArray
 from cdp.base import failures
 from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
-from cdp.base.locks import staging
-from cdp.base.records import Count, Document, Real, checked, fields, lines
+from cdp.base.locks import remove
+from cdp.base.records import Count, Document, Real, checked, fields, kept, lines, newest_first
 from cdp.base.redaction import cleaned
 from cdp.base.text import pick
 from cdp.base.workspace import (
-    RECORDS,
     Workspace,
     now,
     numbered_jsonl,
     parse_json,
-    read_json,
     sha256_file,
     sha256_text,
     write_bytes,
@@ -202,15 +199,6 @@ def document_of(query_id: str) -> str:
     return query_id.rsplit("-", 1)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class TeacherRanking:
-    """What one teacher made of one sentence: ids of the documents that it ranks as positives and as hard negatives."""
-
-    query: str
-    positives: list[str]
-    negatives: list[str]
-
-
 def create(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     """Write the manifest of a new query set; ConfigError where one of that id is there."""
     path = files(workspace, query_set.id).manifest
@@ -232,7 +220,7 @@ def load(workspace: Workspace, query_set_id: str) -> QuerySet:
     path = files(workspace, query_set_id).manifest
     if not path.exists():
         raise NotFoundError("query set", query_set_id, known=[item.id for item in list_query_sets(workspace)])
-    return _manifest(path)
+    return kept(QuerySet, path)
 
 
 def exists(workspace: Workspace, query_set_id: str) -> bool:
@@ -242,16 +230,7 @@ def exists(workspace: Workspace, query_set_id: str) -> bool:
 
 def list_query_sets(workspace: Workspace) -> list[QuerySet]:
     """Every query set, newest first. One whose manifest is damaged is left out, with a warning in the log."""
-    listed: list[QuerySet] = []
-    for folder in workspace.queries.glob("[!.]*"):
-        path = Files(folder).manifest
-        if not path.exists():
-            continue
-        try:
-            listed.append(_manifest(path))
-        except WorkspaceError as error:
-            _log.warning("%s", error)
-    return sorted(listed, key=lambda item: (item.created, item.id), reverse=True)
+    return newest_first(QuerySet, workspace.queries.glob("[!.]*/manifest.json"))
 
 
 def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
@@ -260,13 +239,8 @@ def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
 
 
 def delete(workspace: Workspace, query_set_id: str) -> None:
-    """Remove a query set. It is renamed first, so that no reader meets half of it."""
-    folder = files(workspace, load(workspace, query_set_id).id).folder
-    try:
-        with staging(workspace.queries) as doomed:
-            os.replace(folder, doomed / "set")
-    except OSError as error:
-        raise WorkspaceError(f"The query set {query_set_id!r} could not be removed: {error}.") from error
+    """Remove a query set. NotFoundError if it is not there."""
+    remove(files(workspace, load(workspace, query_set_id).id).folder)
 
 
 # A line of ``queries.jsonl``: the queries of one document with what is known of each.
@@ -276,6 +250,7 @@ _OF_EACH: dict[str, Any] = {
 }  # fmt: skip
 LINE = fields({"document_id": str, "queries": list[str]}, position=Count, **_OF_EACH)
 PLACED_LINE = fields({"document_id": str, "queries": list[str], "position": Count}, **_OF_EACH)
+# Of one teacher and sentence: ids of the documents that it ranks as positives and as hard negatives.
 RANKING = fields({"query": str, "positives": list[str], "negatives": list[str]})
 
 
@@ -361,10 +336,9 @@ def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, A
     raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.")
 
 
-def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRanking]:
+def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """Teacher after teacher, sentence after sentence; nothing of a set that no teacher ranked."""
-    for line in lines(RANKING, files(workspace, query_set_id).rankings):
-        yield TeacherRanking(line["query"], line["positives"], line["negatives"])
+    return lines(RANKING, files(workspace, query_set_id).rankings)
 
 
 def iter_failures(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
@@ -446,10 +420,6 @@ def known_language(corpus: CorpusManifest) -> str:
     """The corpus' language as a code, empty where it could not be guessed."""
     language = corpus.main_language
     return "" if language == "unknown" else language
-
-
-def _manifest(path: Path) -> QuerySet:
-    return RECORDS.get(path, "query set", lambda: checked(QuerySet, read_json(path), path))
 
 
 # Kinds of scores of every query: the rank of its own document, and how well a cross-encoder finds them to fit.

@@ -216,7 +216,6 @@ def _untrained(evaluation: Mapping[str, Any]) -> str:
 
 
 def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[[str], dict[str, Any]]) -> ArmRow:
-    """The row with what is known of its training."""
     trained: board.Trained = evaluation["trained"]
     settings = trained.settings
     about = evaluation["settings"].get("condition") or {}

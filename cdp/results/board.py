@@ -31,6 +31,7 @@ from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.studies import records
+from cdp.studies.gains import SIGNIFICANT
 from cdp.studies.plan import Cell
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 from cdp.training.reasoning import MULTI_QUERY, QUERY_ONLY
@@ -39,9 +40,6 @@ MEASURE = regraded.MEASURE
 
 # {run: all runs of its recipe, itself among them, by seed, the newest first}
 Families = Mapping[str, tuple[str, ...]]
-
-# By the paired t-test, or the two-level test where both sides have seeds.
-SIGNIFICANT = 0.05
 
 # Settings that say what a run is called or where it runs, or that its documents and pairs say better.
 IGNORED_FOR_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget", "tracker")

@@ -364,7 +364,6 @@ def _only(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _differ(rows: Iterable[ArmRow], key: str) -> bool:
-    """Return True if the rows have more than one value of a field."""
     return len(set(map(attrgetter(key), rows))) > 1
 
 

@@ -18,8 +18,9 @@ from typing import Any
 from cdp.base.statistics import FEWEST_CLUSTERS
 from cdp.base.text import clustered, csv_text
 from cdp.benchmarks import registry
-from cdp.results.board import SIGNIFICANT, ResultRow
+from cdp.results.board import ResultRow
 from cdp.results.differences import Comparison
+from cdp.studies.gains import SIGNIFICANT
 
 # Of the column of names.
 HEAD = "NDCG@10"
@@ -100,7 +101,6 @@ def paper_table(comparison: Comparison) -> Table:
 
 
 def _group_means(rows: Sequence[ResultRow]) -> CellsByColumn:
-    """The mean of each group and protocol."""
     found: dict[str, CellsByColumn] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         entry = registry.find(row.benchmark)

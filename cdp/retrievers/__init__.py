@@ -8,20 +8,17 @@ from __future__ import annotations
 from cdp.retrievers.load import load, model_hash
 from cdp.retrievers.presets import (
     DENSE,
-    GENERAL_DEFAULTS,
     MULTI_VECTOR,
     PRESETS,
     PROTOCOLS,
     SPARSE,
     TRAINED_SIMILARITY,
     Default,
-    Retriever,
 )
 from cdp.retrievers.resolve import ResolvedRetriever, in_cache, resolve
 
 __all__ = [
     "DENSE",
-    "GENERAL_DEFAULTS",
     "MULTI_VECTOR",
     "PRESETS",
     "PROTOCOLS",
@@ -29,7 +26,6 @@ __all__ = [
     "TRAINED_SIMILARITY",
     "Default",
     "ResolvedRetriever",
-    "Retriever",
     "in_cache",
     "load",
     "model_hash",

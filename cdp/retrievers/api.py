@@ -24,6 +24,7 @@ import numpy as np
 
 from cdp.base.errors import ConfigError, ModelError, ProviderError
 from cdp.base.failures import Streak, line_of
+from cdp.base.text import encodable
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm import address
@@ -170,7 +171,7 @@ class ApiModel:
         ConfigError once the budget is used up, Stopped after a request to stop. ModelError for vectors of changing
         dimension; RequestError if no text could be embedded, ProviderError and RefusedError as the client's.
         """
-        sent = [cut(text.encode("utf-8", "replace").decode(), self.max_seq_length) for text in texts]
+        sent = [cut(encodable(text), self.max_seq_length) for text in texts]
         sent = [text if text.strip() else EMPTY for text in sent]
         keys = {text: cache_key(sha256_text(text), "", self.name.model, {"embeddings": self.name.url}) for text in sent}
         found: dict[str, np.ndarray] = {}

@@ -31,11 +31,11 @@ from cdp.retrievers.presets import DENSE, MULTI_VECTOR, SPARSE
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-# What a result in half precision says of it.
 SHARD_TEXTS = 16384
 # Token vectors of a text take about a hundred times as much.
 SHARD_TEXTS_OF_TOKENS = 1024
 _MANIFEST = fields({"shard_texts": Annotated[int, Field(gt=0)]})
+# What a result in half precision says of it.
 HALF_PRECISION = (
     "Embeddings are kept in fp16. Measured with all-MiniLM-L6-v2 on SciFact (300 queries), those of fp32 rounded: "
     "99.9% of the first ten documents are the same, in 3 queries their order or choice differs, NDCG@10 is equal to "
@@ -78,10 +78,6 @@ class Encoding:
             del values["kind"]  # as keys were made before there were others
         return sha256_text(*(f"{name}={value}" for name, value in values.items()), hash_of_texts)[:24]
 
-    def key_of(self, texts: Sequence[str]) -> str:
-        """The name of the folder for these texts."""
-        return self.key(texts_hash(texts))
-
     @property
     def dtype(self) -> type[np.floating[Any]]:
         halved = self.kind == MULTI_VECTOR and self.role == "document"
@@ -89,10 +85,13 @@ class Encoding:
         return np.float16 if half else np.float32
 
 
-def precision_for(model: SentenceTransformer, *, on_gpu: bool | None = None) -> str:
-    """fp32 on a CPU; on a GPU bf16 for a model stored so, else fp16. ``on_gpu`` None: by the model's device."""
+def precision_for(model: SentenceTransformer, wanted: str = "auto", *, on_gpu: bool | None = None) -> str:
+    """The precision ``wanted``. auto: fp32 on a CPU; on a GPU bf16 for a model stored so, else fp16. ``on_gpu`` None:
+    by the model's device."""
     import torch
 
+    if wanted != "auto":
+        return wanted
     parameter = next(model.parameters(), None)
     if parameter is None or not (model.device.type == "cuda" if on_gpu is None else on_gpu):
         return "fp32"
@@ -300,12 +299,9 @@ class EmbeddingStore:
         self.shard_texts = shard_texts
         self.pool = pool
 
-    def folder(self, key: str) -> Path:
-        return self.root / key
-
     def missing(self, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
         """How many of the texts have no embedding yet. Only looks; 0 where ``get`` would compute nothing."""
-        folder = self.folder(encoding.key(hash_of_texts))
+        folder = self.root / encoding.key(hash_of_texts)
         size = _begun_with(folder)
         if not size:
             return n_texts
@@ -331,7 +327,7 @@ class EmbeddingStore:
         and Stopped where the pool was stopped.
         """
         hash_of_texts = hash_of_texts or texts_hash(texts)
-        folder = self.folder(encoding.key(hash_of_texts))
+        folder = self.root / encoding.key(hash_of_texts)
         size = self._shard_size(folder, encoding, hash_of_texts, len(texts))
         starts = range(0, len(texts), size)
         paths = [folder / f"shard-{i:05d}.npy" for i in range(len(starts))]

@@ -299,7 +299,6 @@ def _place(path: Path, folder: Path, name: Any) -> Path:
 
 
 def _check_transformer(folder: Path, place: Path) -> None:
-    """Check the configuration of an encoder or decoder."""
     for where in {folder, place}:
         check_adapter(where)
 

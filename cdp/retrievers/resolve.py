@@ -338,7 +338,6 @@ def _candidates(name: str) -> list[str]:
 
 
 def _may_be_on_hub(name: str) -> bool:
-    """Return True if the hub could have a model of that name."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 

@@ -25,6 +25,8 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from cdp.retrievers.model_files import MODULES, USAGE, WEIGHTS
+
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
@@ -37,11 +39,6 @@ LIMIT_BYTES = 256 * 2**20
 ENTRY_BYTES = 200
 
 Ids = NDArray[np.int32]
-
-
-def tokenizer_hash(tokenizer: Tokenizer) -> str:
-    """Of everything that the tokenizer is made of, as it would be saved."""
-    return hashlib.sha256(tokenizer.to_str().encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
@@ -75,9 +72,7 @@ class TokenMemo:
 # What sentence-transformers calls the module in `modules.json` up to version 5; later ones know that name, too.
 TYPE = "sentence_transformers.models.StaticEmbedding"
 
-MODULES, CONFIG, WEIGHTS, TOKENIZER = (
-    "modules.json", "config_sentence_transformers.json", "model.safetensors", "tokenizer.json"
-)  # fmt: skip
+TOKENIZER = "tokenizer.json"
 # What a model's configuration may say. Any other key, such as a dimension to cut to, is for the library to heed.
 UNDERSTOOD = {"model_type", "__version__", "prompts", "default_prompt_name", "similarity_fn_name"}
 
@@ -137,7 +132,9 @@ class StaticModel(nn.Sequential):
 
     def remember(self, memo: TokenMemo) -> None:
         """Take token ids from ``memo`` from now on, and leave there what it lacks. Embeddings stay the same."""
-        self._memo, self._tokenizer_hash = memo, tokenizer_hash(self.tokenizer)
+        # Of everything that the tokenizer is made of, as it would be saved.
+        saved = self.tokenizer.to_str().encode("utf-8", "surrogatepass")
+        self._memo, self._tokenizer_hash = memo, hashlib.sha256(saved).hexdigest()
 
     def gradient_checkpointing_enable(self, options: dict[str, Any] | None = None) -> None:
         """There is nothing to recompute."""
@@ -197,14 +194,14 @@ class StaticModel(nn.Sequential):
             "similarity_fn_name": self.similarity_fn_name,
         }
 
-        (target / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True), encoding="utf-8")
+        (target / USAGE).write_text(json.dumps(config, indent=2, sort_keys=True), encoding="utf-8")
         modules = [{"idx": 0, "name": "0", "path": "", "type": TYPE}]
         (target / MODULES).write_text(json.dumps(modules, indent=2), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path, device: str | None = None) -> Self | None:
         """The model that is saved in ``folder``; None where it is anything but a table alone."""
-        modules, config = _json(folder / MODULES), _json(folder / CONFIG)
+        modules, config = _json(folder / MODULES), _json(folder / USAGE)
         if not isinstance(config, dict) or not set(config) <= UNDERSTOOD or config.get("default_prompt_name"):
             return None
         if not isinstance(modules, list) or len(modules) != 1 or not _is_table(modules[0]):

@@ -272,9 +272,6 @@ def _completed(options: AddOptions, reading: ReadOptions, source: Path, queries_
     return options.replace(**changes)
 
 
-# a file of queries, and their division into splits
-
-
 @dataclass
 class _Import:
     """An import in progress: its corpus, and what was stored so far."""

@@ -32,14 +32,6 @@ __all__ = ["list_benchmarks"]
 
 
 @dataclass(frozen=True)
-class RegistryStatus:
-    """An entry of the registry, and the name of the workspace's benchmark that is it; empty if there is none."""
-
-    entry: Entry
-    stored: str
-
-
-@dataclass(frozen=True)
 class BenchmarkDetails:
     """A benchmark by name: its registry entry, and what is in the workspace."""
 
@@ -49,10 +41,10 @@ class BenchmarkDetails:
     manifest: Manifest | None = None
 
 
-def list_registry(workspace: Workspace) -> list[RegistryStatus]:
-    """Return the downloadable entries of the registry."""
+def list_registry(workspace: Workspace) -> list[tuple[Entry, str]]:
+    """Return the downloadable entries of the registry, each with the name of its stored benchmark; empty for none."""
     stored = _stored_entries(workspace)
-    return [RegistryStatus(entry, stored.get(entry.name, "")) for entry in registry.entries() if entry.schema]
+    return [(entry, stored.get(entry.name, "")) for entry in registry.entries() if entry.schema]
 
 
 def list_own(workspace: Workspace) -> list[BenchmarkInfo]:

@@ -56,8 +56,6 @@ def of_judged(workspace: Workspace, benchmark: str) -> tuple[str, str]:
     return corpus, ""
 
 
-# Queries that were pasted.
-
 FOLDER = "pasted"
 
 

@@ -12,7 +12,6 @@ from cdp.llm import address
 from cdp.services import access
 from cdp.studies import own_test
 
-# The file in the workspace, and what it holds.
 FILE = "endpoint.json"
 NAMES = ("generator", "base_url", "model")
 _ENDPOINT = fields(generator=str, base_url=str, model=str)

@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,6 @@ __all__ = ["changed", "list_active", "list_jobs"]
 
 LONGEST = 400  # characters of a path or address that a message repeats
 
-# The kinds of failure.
 FAILURES = {
     "cuda_out_of_memory": "out of GPU memory",
     "host_out_of_memory": "out of memory",
@@ -62,6 +62,15 @@ FIGURES: dict[str, tuple[str, str]] = {
     "memory_mib": ("host memory", "{:,.0f} MiB"),
     "gpu_memory_mib": ("GPU memory", "{:,.0f} MiB"),
 }
+
+
+@dataclass(frozen=True)
+class Started:
+    """What was submitted: a job, the jobs that write its missing queries first, and those beside and after it."""
+
+    job_id: str
+    generations: list[str] = field(default_factory=list)
+    later: tuple[str, ...] = ()
 
 
 def kinds() -> Registry[JobKind]:

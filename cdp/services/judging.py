@@ -34,7 +34,6 @@ from cdp.retrievers.sending import Sending
 from cdp.services import access, decide, jobs
 from cdp.studies import records, target_queries
 from cdp.synthesis import targets
-from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import own_method
 from cdp.synthesis.pricing import Estimate, estimate
 
@@ -62,17 +61,13 @@ class JudgePlan:
     embedding: tuple[Sending, ...] = ()
 
     @property
-    def local(self) -> bool:
-        return is_local(self.config)
-
-    @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
         queries = counted(self.n_queries, "query", "queries")
         writes = f"{writer_of(self.config)} writes {queries}"
         judges = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs"
         place, writing = "stay on this machine", self.writing
-        if not self.local:
+        if not self.config.endpoint.local:
             place = f"are sent to {self.config.endpoint.base_url}"
             judges += f", {priced(self.cost, self.price, 'at most')}"
             if writing is not None:
@@ -83,11 +78,6 @@ class JudgePlan:
             parts.insert(0, f"{counted(writing.n_documents, 'document')} {place}: {writes}.")
 
         return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judges}."])
-
-
-def is_local(config: JudgeConfig) -> bool:
-    """Return True if the texts stay on this machine, which needs no key."""
-    return GENERATORS[config.endpoint.generator].local
 
 
 def writer_of(config: JudgeConfig) -> str:
@@ -127,7 +117,7 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
 
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
     usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
-    local = is_local(config)
+    local = config.endpoint.local
     price = None if local else price_of(workspace, model)
     cost = price.cost(usage) if price else None
     if local:
@@ -291,7 +281,7 @@ def closing(
     US dollars. ``key`` was typed for the endpoint of ``writer``."""
     config = repeated(workspace, name, [run])
     judge = config.synthesis.endpoint.model_name
-    if is_local(config):
+    if config.endpoint.local:
         return Closing(f"{judge} then judges here what the trainings newly find.", config)
 
     unasked = f"What the trainings newly find is not judged unasked: {judge}"

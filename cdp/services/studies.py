@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from cdp import catalog
@@ -20,6 +19,7 @@ from cdp.jobs import JobView
 from cdp.jobs.launchers import computing
 from cdp.retrievers import leakage, resolve
 from cdp.services import access, completeness, jobs, projects
+from cdp.services.jobs import Started
 from cdp.studies import advice, planning, records
 from cdp.studies.config import StudyConfig, grid
 from cdp.studies.estimate import StudyPlan, measured_speeds, speed_key
@@ -27,15 +27,6 @@ from cdp.studies.planning import Splits, leaks_of, sources_of, stored_sets, synt
 from cdp.studies.report import StudyReport, read_about
 from cdp.studies.report import build as build_report
 from cdp.training.plan import Speed, defaults_for
-
-
-@dataclass(frozen=True)
-class StudyStart:
-    """What was submitted: the study, the jobs that write its missing queries first, and those that follow it."""
-
-    job_id: str
-    generations: list[str] = field(default_factory=list)
-    later: tuple[str, ...] = ()
 
 
 @access.reads
@@ -70,7 +61,7 @@ def run(
     api_key: str = "",
     allow_incomplete: bool = False,
     allow_leakage: bool = False,
-) -> StudyStart:
+) -> Started:
     """Submit a study as one job, after the jobs that write the queries it lacks.
 
     ConfigError for a query set that is not whole, unless ``allow_incomplete``, or a named one with queries that a
@@ -101,7 +92,7 @@ def run(
     inputs["promised"] = planned.promise
     job_id = jobs.start(workspace, "study", config, inputs=inputs, after=generations)
 
-    return StudyStart(job_id, generations)
+    return Started(job_id, generations)
 
 
 def list_studies(workspace: Workspace) -> list[JobView]:
@@ -111,8 +102,15 @@ def list_studies(workspace: Workspace) -> list[JobView]:
 
 def report(workspace: Workspace, study: str) -> StudyReport:
     """What a study has found so far, by its id, the beginning of its id, or its name."""
-    view = _study(workspace, study)
-    about = _about(view)
+    view = jobs.show(workspace, study, with_size=False)
+    if view.kind not in STUDIES:
+        raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
+
+    about = read_about(view.folder)
+    if about is None:
+        why = view.failure["message"] if view.failure else f"it is {view.state}"
+        raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
+
     leaks = [f"Leaked: {leakage.Leak(**leak).sentence}" for leak in view.inputs.get(leakage.LEAKAGE, ())]
     found = list(records.list_records(view.folder))
 
@@ -127,23 +125,6 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     found = [records.judged_now(workspace, record, about["benchmarks"]) for record in found]
     stated = advice.stated(workspace, view, about)
     return build_report(view.id, view.name, str(view.state), about, found, leaks, stated)
-
-
-def _study(workspace: Workspace, name: str) -> JobView:
-    view = jobs.show(workspace, name, with_size=False)
-    if view.kind not in STUDIES:
-        raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
-    return view
-
-
-def _about(view: JobView) -> dict[str, Any]:
-    about = read_about(view.folder)
-    if about is None:
-        why = f"it is {view.state}"
-        if view.failure:
-            why = view.failure["message"]
-        raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
-    return about
 
 
 def kept(workspace: Workspace, study: str) -> dict[str, Any] | None:

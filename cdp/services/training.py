@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
 from cdp import catalog, query_sets
@@ -17,6 +17,7 @@ from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
 from cdp.retrievers.resolve import ResolvedRetriever, is_reserved, title_of, training_result
 from cdp.services import access, completeness, evaluation, jobs, metrics
+from cdp.services.jobs import Started
 from cdp.training import plan as training_plan
 from cdp.training.plan import DEFAULT_SPEEDS, STARTING_S, TrainingPlan, defaults_for, plan_of, trained_on, with_ids
 from cdp.training.reasoning import resolved_reasoning
@@ -32,14 +33,6 @@ class RetrieverChoice:
     title: str
     kind: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class TrainingStart:
-    """The submitted training and its evaluations."""
-
-    job_id: str
-    evaluations: list[str] = field(default_factory=list)
 
 
 def list_retrievers(workspace: Workspace, *, to_train: bool = False) -> list[RetrieverChoice]:
@@ -141,7 +134,7 @@ def start(
     benchmarks: Sequence[tuple[str, str]] = (),
     allow_incomplete: bool = False,
     allow_leakage: bool = False,
-) -> TrainingStart:
+) -> Started:
     """Submit a training and, for each (benchmark, split), evaluations of the retriever before (where it finds anything
     then), after, and of BM25.
 
@@ -170,4 +163,4 @@ def start(
     for wish in wanted:
         evaluations.append(jobs.start(workspace, "evaluation", wish.replace(retriever=job_id), after=[job_id]))
 
-    return TrainingStart(job_id, evaluations)
+    return Started(job_id, later=tuple(evaluations))

@@ -19,7 +19,7 @@ from cdp.benchmarks.benchmark import part
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.jobs import JobView
 from cdp.services import access, commands, decide, judging, projects, studies
-from cdp.services.jobs import failure
+from cdp.services.jobs import Started, failure
 from cdp.services.jobs import running as running_job
 from cdp.studies.config import TrialConfig
 from cdp.studies.own_test import BENCHMARK, JudgedBy, Trial, best_of, plan_test, queries_of
@@ -153,9 +153,7 @@ def measure(workspace: Workspace, config: TrialConfig) -> None:
 
 
 @access.runs
-def start(
-    workspace: Workspace, config: TrialConfig, *, api_key: str = "", allow_leakage: bool = False
-) -> studies.StudyStart:
+def start(workspace: Workspace, config: TrialConfig, *, api_key: str = "", allow_leakage: bool = False) -> Started:
     """Start the test as one study, after the jobs that write the queries it lacks. What decides is made first.
 
     ConfigError where it takes longer or costs more than ``config`` allows: the person says whether to wait or to test

@@ -264,15 +264,19 @@ class Serving:
 
     def __init__(self, workspace: Workspace, config: ServingConfig, token: str) -> None:
         token = check_token(config, token)
-        if not config.corpus and _searches_only(workspace, config.retriever):
+        # BM25, and the kinds that give a text more or other than one vector.
+        lexical = bm25.language_in(config.retriever) is not None
+        if not config.corpus and (lexical or resolve(config.retriever, workspace).kind != DENSE):
             raise ConfigError(
                 f"{config.retriever} searches, and gives no embeddings: a text has no single vector there.",
                 hint="Name a corpus: --corpus ID.",
             )
+
         self.listener = _bind(config)
         name, loaded = _load(workspace, config)
         self.listener.listen(2048)  # only now: while the server loads, clients are refused at once
         self.api = PublicApi(name, loaded, config, token)
+
         host, port = self.listener.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         self.server = web.server(self.api.app, connections=CONNECTIONS, grace_s=GRACE_S)
@@ -311,11 +315,6 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
     loaded = Loaded(encoder, opened)
     loaded.embed(["a"], QUERY)  # the first call is slow
     return name, loaded
-
-
-def _searches_only(workspace: Workspace, retriever: str) -> bool:
-    """Whether a retriever gives no embeddings: BM25, and the kinds that give a text more or other than one vector."""
-    return bm25.language_in(retriever) is not None or resolve(retriever, workspace).kind != DENSE
 
 
 def check_token(config: ServingConfig, token: str) -> str:

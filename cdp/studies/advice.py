@@ -44,9 +44,10 @@ from cdp.principle.options import name_of
 from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
 from cdp.studies import own_test, records
+from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import price_text
 from cdp.studies.gains import BySeed, read_scores
-from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, loop_of, method_of
+from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, is_static, loop_of, method_of
 from cdp.studies.report import about_file, latest, plan_of, read_about
 from cdp.studies.target_queries import Profiled
 from cdp.synthesis import pricing
@@ -111,7 +112,6 @@ def answer_from(
 
 
 def _reads(retriever: str, language: str) -> bool:
-    """Whether a retriever reads a language, as far as its preset says."""
     preset = PRESETS.get(retriever)
     return preset is None or preset.reads(language)
 
@@ -291,7 +291,6 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
 
 
 def _training_queries_changed(workspace: Workspace, about: Mapping[str, Any]) -> bool:
-    """Whether a query set that a study trained on has other queries now."""
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
@@ -313,17 +312,15 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
     places = list(map(itemgetter("place"), about["benchmarks"]))
     scores, behind = read_scores(everything, dict(zip(places, places, strict=True)))
     finished = [r for r in everything if not r.get("failure") and r["condition"]]
-    of_study: dict[str, Any] = {
-        "study": view.id,
-        "name": view.name,
-        "recorded": records.is_recorded(view.folder),
-        "finished": len(finished),
-        "planned": len(conditions(config, sources)),
-        "dev": "",
-    }
-
+    of_study = Basis(
+        study=view.id,
+        name=view.name,
+        recorded=records.is_recorded(view.folder),
+        finished=len(finished),
+        planned=len(conditions(config, sources)),
+    )
     if len(config.dev) == 1:
-        of_study["dev"] = config.dev[0].replace(":", "/")
+        of_study = replace(of_study, dev=config.dev[0].replace(":", "/"))
 
     found = []
     for facts, (corpus, own), retriever in product(about["benchmarks"], by_corpus.items(), config.retrievers):
@@ -332,56 +329,50 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
             continue
 
         training = [r["training"] for r in finished if r["retriever"] == retriever]
-        basis = Basis(
-            **of_study,
-            **_of_benchmark(facts, own),
-            **_of_retriever(retriever, config.protocol),
-            trained_layers=loop_of(config, retriever).trained_layers or 0,
-            **_of_arms(arms),
-            corpus=corpus,
-            reads_language=_reads(retriever, facts.get("language") or "unknown"),
-            dev_chosen=all(t.get("best_step") is not None for t in training),
-            queries=f"{facts['place']} {arms[0].scores.shape[1]}",
-        )
+        chosen = all(t.get("best_step") is not None for t in training)
+        basis = _basis(replace(of_study, corpus=corpus, dev_chosen=chosen), facts, own, retriever, config, arms)
         found.append(Evidence(basis, tuple(arms), query_ids=records.query_ids(everything, facts["place"])))
 
     return found
 
 
-def _of_benchmark(facts: Mapping[str, Any], sources: Sequence[StudySource]) -> dict[str, Any]:
-    """What the basis says of the benchmark, and of the queries that were trained on."""
+def _basis(
+    of_study: Basis, facts: Mapping[str, Any], sources: Sequence[StudySource], retriever: str, config: StudyConfig,
+    arms: Sequence[Arm],
+) -> Basis:  # fmt: skip
+    """``of_study`` with what is known of the benchmark, the queries that were trained on, the retriever, the arms."""
+    language = facts.get("language") or "unknown"
     writers = dict.fromkeys(source.written_by for source in sources)
     labels = {source.label for source in sources}
-    return {
-        "benchmark": facts["name"],
-        "split": facts["split"],
-        "language": facts.get("language") or "unknown",
-        "written_by": ", ".join(filter(None, writers)),
-        "in_domain": labels <= set(facts.get("in_domain_of", ())),
-        **_judged(facts.get("source") or {}),
-    }
+    n = arms[0].scores.shape[1]
 
-
-def _of_retriever(name: str, protocol: str) -> dict[str, Any]:
-    """What the basis says of the trained retriever, as far as it is a preset."""
-    preset = PRESETS.get(name)
-    if preset is None:
-        return {"retriever": name, "first_look": False, "similarities": False}
-
-    similarities = preset.kind == DENSE and preset.similarity[protocol] != TRAINED_SIMILARITY
-    return {"retriever": name, "first_look": preset.architecture == "static", "similarities": similarities}
-
-
-def _of_arms(arms: Sequence[Arm]) -> dict[str, Any]:
     trained = list(filter(attrgetter("trained"), arms))
     documents = max(map(attrgetter("documents"), trained))
     steps = [arm.steps for arm in trained if not arm.fused]
-    return {
-        "documents": documents,
-        "of_documents": documents,
-        "judged_queries": arms[0].scores.shape[1],
-        "equal_steps": max(steps) <= SAME_STEPS * min(steps),
-    }
+
+    preset, similarities = PRESETS.get(retriever), False
+    if preset is not None and preset.kind == DENSE:
+        similarities = preset.similarity[config.protocol] != TRAINED_SIMILARITY
+
+    return replace(
+        of_study,
+        retriever=retriever,
+        trained_layers=loop_of(config, retriever).trained_layers or 0,
+        reads_language=_reads(retriever, language),
+        first_look=is_static(retriever),
+        similarities=similarities,
+        benchmark=facts["name"],
+        split=facts["split"],
+        language=language,
+        queries=f"{facts['place']} {n}",
+        judged_queries=n,
+        written_by=", ".join(filter(None, writers)),
+        in_domain=labels <= set(facts.get("in_domain_of", ())),
+        documents=documents,
+        of_documents=documents,
+        equal_steps=max(steps) <= SAME_STEPS * min(steps),
+        **_judged(facts.get("source") or {}),
+    )
 
 
 def _corpus_of(workspace: Workspace, query_set: str) -> str:
@@ -577,6 +568,12 @@ class Option:
         if not self.arm or not self.arm.trained:
             return "–"
         return duration(max(1.0, self.arm.seconds))
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """Name, NDCG@10, difference to the choice, price and training time; None for what was not measured."""
+        measured = (self.arm.mean, self.training_text) if self.arm else (None, None)
+        return self.name, measured[0], self.over and self.over.figures, self.price_text, measured[1]
 
 
 # What is shown with prices while nothing was measured.

@@ -54,6 +54,9 @@ LOSSES = (INFONCE, HARD_NEGATIVES, DISTIL)
 # Whose models a study keeps: of no training, of its winning option, or of every option the best seed.
 NONE, BEST, ALL = "none", "best", "all"
 
+# Where so many queries have no content word, the language is probably another one.
+DOUBTFUL = 0.5
+
 # Splits that choose, the usual name first.
 DEV_SPLITS = ("dev", "validation", "valid", "val")
 

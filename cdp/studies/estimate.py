@@ -18,7 +18,7 @@ from typing import Any
 from cdp.base.config import TrainingConfig
 from cdp.llm.prices import dollars
 from cdp.retrievers import bm25
-from cdp.studies.config import StudyConfig
+from cdp.studies.config import DOUBTFUL, StudyConfig
 from cdp.studies.plan import (
     UNTRAINED,
     Condition,
@@ -65,9 +65,6 @@ def speed_of(key: str, measured: Mapping[str, Speed]) -> Speed:
     # What two of six layers were measured to bring.
     return Speed(3 * whole.pairs_per_second, 4 * whole.texts_per_second)
 
-
-# Where so many queries have no content word, the language is probably another one.
-DOUBTFUL = 0.5
 
 # What a design leaves mixed with Q/Doc.
 CONFOUNDS = {
@@ -409,7 +406,9 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         took, n = 0.0, 0
         for e in evaluations:
             took += sum(e["seconds"].values())
-            n += e["n_texts"] - _reused(e.get("counts", {}))
+            n += e["n_texts"]
+            for reused in ("embeddings_reused", "query_embeddings_reused"):  # their vectors were there
+                n -= int(e.get("counts", {}).get(reused, 0))
 
         # Records hold whole milliseconds, of which a tiny study may take none.
         pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
@@ -418,13 +417,7 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
 
 
-def _reused(counts: Mapping[str, Any]) -> int:
-    """Return how many texts of an evaluation were not encoded: their vectors were there."""
-    return int(counts.get("embeddings_reused", 0)) + int(counts.get("query_embeddings_reused", 0))
-
-
 def _notes(plan: StudyPlan) -> Iterator[str]:
-    """What is worth knowing before the start."""
     config, benchmarks = plan.config, plan.benchmarks
     for b in benchmarks:
         if b.get("empty", 0.0) >= DOUBTFUL:

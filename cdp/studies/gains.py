@@ -15,6 +15,7 @@ from cdp.base.errors import InputError
 from cdp.base.statistics import (
     FEWEST_CLUSTERS,
     Coefficient,
+    Floats,
     cluster_regression,
     has_spread,
     holm,
@@ -277,8 +278,6 @@ def _best_on_dev(behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> set[Cell
 # which share documents and queries, and all that was trained on one corpus. What seeds do to all datasets at once is
 # added.
 
-Floats = NDArray[np.float64]
-
 MEAN = "mean gain"
 
 # Facts of a benchmark's queries that may explain a gain.
@@ -299,10 +298,6 @@ class Observation:
     by_seed: tuple[float, ...]
     covariates: Mapping[str, float]
     corpus: str = ""
-
-    def knows(self, names: Sequence[str]) -> bool:
-        """Return True if these covariates are known, as finite numbers."""
-        return all(np.isfinite(self.covariates.get(name, np.nan)) for name in names)
 
 
 _FACTS = attrgetter("family", "benchmark", "points", "variance")
@@ -330,7 +325,9 @@ class Pooled:
 def over_datasets(title: str, observations: Sequence[Observation], names: Sequence[str] = ()) -> Pooled:
     """The mean gain, and its slopes on the covariates ``names``. A covariate that is not known for an observation takes
     the observation out."""
-    known = [o for o in observations if o.knows(names)]
+    known = list(observations)
+    for name in names:
+        known = [o for o in known if np.isfinite(o.covariates.get(name, np.nan))]
     if not known:
         return Pooled(title, problem="there is no observation.")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.records import Count, Real, fields, whole
@@ -82,20 +82,11 @@ def offer(
     write_folder(target, write)
 
 
-@dataclass(frozen=True)
-class _View:
-    """The study as its evidence is read."""
-
-    id: str
-    name: str
-    state: str
-    folder: Path
-
-
 def winner(job: Job, corpus: str) -> tuple[Arm, bool] | None:
     """Return the trained option whose model is worth keeping, and whether the answer chose it, else the best training.
     None without a training."""
-    view = _View(job.id, str(job.spec.get("name") or job.id), "finished", job.folder)
+    name = str(job.spec.get("name") or job.id)
+    view: Any = SimpleNamespace(id=job.id, name=name, state="finished", folder=job.folder)
     answer = answer_from(job.workspace, [view], corpus=corpus)
     if answer.chosen is not None and answer.chosen.trained:
         return answer.chosen, True

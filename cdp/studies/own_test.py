@@ -21,7 +21,7 @@ from cdp.base.text import counted, duration
 from cdp.base.workspace import Workspace, shuffle_key, slug
 from cdp.benchmarks import BenchmarkInfo, describe, manifests, resolve_benchmark
 from cdp.benchmarks.judged import is_judged
-from cdp.complexity import LANGUAGES
+from cdp.complexity import language_of
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
@@ -216,12 +216,9 @@ def facts(
     if judged.kind == BENCHMARK:
         return planning.planned_facts(workspace, study, judged.splits)
 
+    # Of queries that a model will write, the number is known.
     n = judged.splits.n_test
-    if judged.kind == TO_JUDGE:  # of queries that a model will write, the number is known
-        texts = list(judged.queries) or [manifest.name] * n
-    else:
-        texts = [text for _, text in queries_of(workspace, manifest, judged)[:n]]
-
+    texts = _texts_of(workspace, manifest, judged)[:n] or [manifest.name] * n
     place = f"{judged.benchmark}/test/{study.protocol}"
     language = manifest.counted_language
     return planning.benchmark_facts(judged.benchmark, "test", place, texts, judged.splits.n_documents, language)
@@ -230,14 +227,18 @@ def facts(
 def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets: Sequence[str]) -> list[leakage.Leak]:
     """``leakage.find_leaks`` for what a test would be judged by, whether it is there or still to be made."""
     splits = judged.splits
-    if judged.kind == TO_JUDGE:
-        return leakage.among(workspace, sets, judged.queries, judged.benchmark, "test")
     if judged.there or judged.kind == BENCHMARK:
         of = splits.of or splits.benchmark
         places = {splits.test_from or splits.test, splits.dev_from or splits.test_from or splits.dev}
         return leakage.find_leaks(workspace, sets, [(of, name) for name in sorted(places)])
-    texts = [text for _, text in queries_of(workspace, manifest, judged)]
-    return leakage.among(workspace, sets, texts, judged.benchmark, "test")
+    return leakage.among(workspace, sets, _texts_of(workspace, manifest, judged), judged.benchmark, "test")
+
+
+def _texts_of(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> list[str]:
+    """The queries of a benchmark that is to be made, as far as they are known."""
+    if judged.kind == TO_JUDGE:
+        return list(judged.queries)
+    return [text for _, text in queries_of(workspace, manifest, judged)]
 
 
 def queries_of(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> list[tuple[str, str]]:
@@ -344,6 +345,7 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
         splits = self.judged.splits
+
         return {
             "seconds": self.plan.seconds,
             "measured": self.plan.measured,
@@ -355,7 +357,7 @@ class Trial:
             "judged_kind": self.judged.kind,
             "problem": self.problem,
             "fitting_documents": self.fitting,
-            "overlap": self.judged.splits.shared_note,
+            "overlap": splits.shared_note,
             "notes": list(self.notes),
             "plan": self.plan.to_dict(),
         }
@@ -583,25 +585,21 @@ def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
     if preset is None or preset.reads(manifest.main_language):
         return
 
+    known, here = language_of(preset.languages[0]).name, language_of(manifest.main_language).name
     yield (
-        f"{retriever} was trained on {_language(preset.languages[0])} text alone and these documents are "
-        f"{_language(manifest.main_language)}: its scores will be low in any training. For an answer that holds, "
-        "choose a retriever that knows the language."
+        f"{retriever} was trained on {known} text alone and these documents are {here}: its scores will be low in any "
+        "training. For an answer that holds, choose a retriever that knows the language."
     )
 
 
-def _language(code: str) -> str:
-    return LANGUAGES[code].name if code in LANGUAGES else code
-
-
 def study_of_test(
-    config: TrialConfig, splits: Splits, documents: int, human: str | Sequence[str], title: str, priced: bool = False,
+    config: TrialConfig, splits: Splits, documents: int, human: str | Sequence[str], title: str,
     beside: Sequence[str] = (),
 ) -> StudyConfig:  # fmt: skip
     """Return the plan ``own-data`` as a test on so many documents of the corpus ``title``.
 
-    ``human`` are query sets of people that are trained on too; ``priced`` says that the model has a price, so that the
-    budget can be kept. ``beside`` are the retrievers at hand: the study chooses among the presets where none is named.
+    ``human`` are query sets of people that are trained on too, ``beside`` the retrievers at hand: the study chooses
+    among the presets where none is named.
     """
     trained = [name for name in beside if name in PRESETS] or [DEFAULT]
     if config.retriever:
@@ -621,7 +619,6 @@ def study_of_test(
         "untrained": [name for name in further if name not in trained],
         "trained_layers": config.trained_layers or None,
         "seeds": (*range(config.seeds),),
-        "spend": config.spend if priced else None,
         "keep": config.keep,
         "name": f"Test on {title}",
     }

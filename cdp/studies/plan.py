@@ -355,12 +355,6 @@ def places(config: StudyConfig, field: str = "benchmarks") -> list[tuple[str, st
     return [name_and_split(entry) for entry in getattr(config, field)]
 
 
-def dev_of(source: StudySource, languages: Sequence[str]) -> int:
-    """Return which dev benchmark (of these ``languages``) chooses for trainings on a source: one of its language, else
-    the first."""
-    return languages.index(source.language) if source.language in languages else 0
-
-
 # A condition, or what is evaluated untrained: a retriever, BM25 or a hybrid, by its cell.
 Step = Condition | Cell
 

@@ -60,7 +60,6 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
 
 
 def _named_source(workspace: Workspace, config: StudyConfig, name: str) -> tuple[StudySource, QuerySet]:
-    """A query set that the plan names, as a source."""
     query_set = query_sets.resolve_query_set(workspace, name)
     kind = "human" if query_set.kind == "human" else query_set.method
     label = query_set.name if kind in ("", "imported") else kind  # which would tell two of them from nothing
@@ -393,10 +392,15 @@ def plan(
 
     notes += incomplete
     notes += [_of_first_documents(workspace, source) for source in sources]
-    notes += map(_drawn_note, drawn.values())
+    for each in drawn.values():
+        notes.append(
+            f"No dev split: {each.n_dev:,} judged queries of {each.of} choose the checkpoints, and {each.n_test:,} "
+            f"others are reported ({each.benchmark})."
+        )
 
     if stored:
-        written = [source for source in sources if _written(config, source)]
+        # What a method writes, for this study or before, and no set that the plan names.
+        written = [source for source in sources if method_of(source.label) in config.methods]
         notes += map(left_out, leaks_of(workspace, config, stored_sets(written)))
 
     return dataclasses.replace(study_plan, notes=(*filter(None, notes), *study_plan.notes))
@@ -437,13 +441,6 @@ def _check_weightings(config: StudyConfig) -> None:
             raise NotFoundError("weighting", weighting, known=able)
 
 
-def _drawn_note(splits: Splits) -> str:
-    return (
-        f"No dev split: {splits.n_dev:,} judged queries of {splits.of} choose the checkpoints, and {splits.n_test:,} "
-        f"others are reported ({splits.benchmark})."
-    )
-
-
 def _of_first_documents(workspace: Workspace, source: StudySource) -> str:
     """What has to be said of a set that was written for the first documents of its corpus alone; empty of others."""
     if not source.query_set:
@@ -458,11 +455,6 @@ def _of_first_documents(workspace: Workspace, source: StudySource) -> str:
         f"{query_set.name} has queries for the first {limit:,} documents of its corpus alone: what holds for them may "
         "not hold for the others."
     )
-
-
-def _written(config: StudyConfig, source: StudySource) -> bool:
-    """Whether a source is what a method writes, for this study or before, and no set that the plan names."""
-    return method_of(source.label) in config.methods
 
 
 def stored_sets(sources: Sequence[StudySource]) -> list[str]:

@@ -362,7 +362,7 @@ def build(
     """
     config, sources = plan_of(about)
     read = read_study(study_id, about, records)
-    about_of = dict(zip(_names(about["benchmarks"]), about["benchmarks"], strict=True))
+    about_of = _named(about["benchmarks"])
 
     failures: list[tuple[str, str]] = []
     finished = reused = 0
@@ -446,15 +446,22 @@ def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
 def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> StudyScores:
     """The scores, rows and gains of a study, with the facts of its benchmarks: what its report is made of."""
     config, sources = plan_of(about)
-    names = _names(about["benchmarks"])
-    benchmarks = tuple(map(_facts, about["benchmarks"], names))
-    place_of = {b["place"]: name for b, name in zip(about["benchmarks"], names, strict=True)}
+    named = _named(about["benchmarks"])
+    benchmarks = tuple(_facts(b, name) for name, b in named.items())
+    place_of = {b["place"]: name for name, b in named.items()}
+
+    # The cluster of each query in the order of their ids, as the study's worker wrote it down.
+    units: dict[str, list[int]] = {}
+    for name, b in named.items():
+        if of_query := b.get("units_of"):
+            units[name] = [of_query[query] for query in sorted(of_query)]
+
     scores, behind = read_scores(latest(records), place_of)
     ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
 
     return StudyScores(
         study=study_id,
-        gains=gains(ordered, {b.name: b.cw for b in benchmarks}, _units(about["benchmarks"], names)),
+        gains=gains(ordered, {b.name: b.cw for b in benchmarks}, units),
         benchmarks=benchmarks,
         rows=[_row(cell, by_benchmark, behind[cell], benchmarks) for cell, by_benchmark in ordered.items()],
         scores=ordered,
@@ -485,16 +492,6 @@ def _facts(about: Mapping[str, Any], name: str) -> BenchmarkFacts:
     )
 
 
-def _units(benchmarks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, list[int]]:
-    """{benchmark: the cluster of each query in the order of their ids}, as the study's worker wrote it down."""
-    written: dict[str, list[int]] = {}
-    for about, name in zip(benchmarks, names, strict=True):
-        if units := about.get("units_of"):
-            written[name] = [units[query] for query in sorted(units)]
-
-    return written
-
-
 def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the newest finished record of each condition: a resumed study may hold earlier ways of scoring."""
     newest: dict[str, Mapping[str, Any]] = {}
@@ -510,17 +507,15 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return list(newest.values())
 
 
-def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the benchmarks; with the split where two have the same name."""
+def _named(benchmarks: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """{name: benchmark}; the name is with the split where two have the same."""
     times = Counter(map(itemgetter("name"), benchmarks))
-    names = []
+    named = {}
     for b in benchmarks:
-        name = b["name"]
-        if times[name] > 1:
-            name += f" {b['split']}"
-        names.append(name)
+        name = b["name"] if times[b["name"]] == 1 else f"{b['name']} {b['split']}"
+        named[name] = b
 
-    return names
+    return named
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:

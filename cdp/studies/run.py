@@ -50,7 +50,6 @@ from cdp.studies.plan import (
     common_documents,
     condition_pairs,
     conditions,
-    dev_of,
     evaluated_on,
     steps_of,
     training_config,
@@ -70,6 +69,9 @@ if TYPE_CHECKING:
 # Ids of hard negatives by query; scores of the document and these by document id and query.
 Mined = dict[str, list[str]]
 Labels = dict[tuple[str, str], list[float]]
+
+# A benchmark with the name under which conditions keep their scores on it.
+Placed = tuple[str, Benchmark]
 
 # A model may take this long to load without a heartbeat.
 LOADING_S = 300.0
@@ -108,8 +110,7 @@ class Study:
         self.tracker, self.steps_before = tracker or Tracker(), 0  # of the trainings that are done
         self.sources = {source.label: source for source in inputs.sources}
         self._common = common_documents(job.workspace, inputs.sources)
-        self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
-        self.keys, self.dev_keys = self._keys(self.benchmarks), self._keys(self.dev)
+        self.reported, self.dev = self._placed(inputs.benchmarks), self._placed(inputs.dev)
 
         self.store = EmbeddingStore(job.workspace)
         self.steps = inputs.steps
@@ -139,12 +140,12 @@ class Study:
         self._at: tuple[str, float] = ("", 0.0)  # the kind of the step at work, and when it began
         self._phase = BASELINES
         self._share = 0.0  # of that step
-        judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *self.dev]]
+        judged = [leakage.keys(b.queries) for _, b in (*self.reported, *self.dev)]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(given.get(leakage.LEAKAGE))
 
-    def _keys(self, benchmarks: Sequence[Benchmark]) -> list[str]:
-        return [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in benchmarks]
+    def _placed(self, benchmarks: Sequence[Benchmark]) -> list[Placed]:
+        return [(records.evaluation_key(b.hash, b.split, self.config.protocol), b) for b in benchmarks]
 
     def execute(self) -> None:
         """Evaluate what is not trained, then train and evaluate each condition. Returns early on a stop.
@@ -222,10 +223,10 @@ class Study:
     def _dev_score(self, name: str) -> float:
         key = records.untrained_key(self.base(name)[1], self.config.training.max_length)
         record = records.find(self.job.workspace, self.job.folder, key)
-        if record is None or not self.dev_keys:
+        if record is None or not self.dev:
             return -1.0
 
-        scores = [record["evaluations"][place]["measures"]["ndcg@10"] for place in self.dev_keys]
+        scores = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in self.dev]
         return float(sum(scores) / len(scores))
 
     def _untrained(self, cell: Cell) -> None:
@@ -234,10 +235,9 @@ class Study:
         facts: dict[str, Any] = {"retriever": name}
         model: SentenceTransformer | None = None
         base_hash = ""
-        judged = list(zip(self.keys, self.benchmarks, strict=True))
-
+        judged = list(self.reported)
         if self.config.choose or self.config.fusion:
-            judged += zip(self.dev_keys, self.dev, strict=True)
+            judged += self.dev
 
         if name == bm25.NAME:
             key = records.key_of(facts)
@@ -249,7 +249,7 @@ class Study:
         if hybrid:
             determining: dict[str, Any] = {"hybrid": base_hash, "max_length": length}
             if self.config.fusion:
-                determining["dev"] = self.dev_keys
+                determining["dev"] = [place for place, _ in self.dev]
             key = records.key_of(determining)
             named = combined.title(retriever.title, True, "")
             facts |= {"run": combined.retriever_id(name, True, ""), "hybrid": True, "title": named}
@@ -283,7 +283,7 @@ class Study:
 
         if stored is None or judged:
             stored = {**facts, "evaluations": evaluations, "created": now()}
-            if hybrid and self.config.fusion and (fused := self._fused(self._dev_beside(), ranked)):
+            if hybrid and self.config.fusion and (fused := self._fused(self._dev_of(), ranked)):
                 stored["fused"] = fused
 
         records.save(self.job.folder, key, None, stored)
@@ -305,17 +305,17 @@ class Study:
             self._lexical[key] = evaluate_bm25(benchmark, watch=watch)
         return self._lexical[key]
 
-    def _dev_beside(self, source: StudySource | None = None) -> tuple[str, Benchmark] | None:
-        """The dev split, with its place, that trainings on a source are chosen by; without a source the first."""
-        if not self.dev:
-            return None
+    def _dev_of(self, condition: Condition | None = None) -> Placed | None:
+        """The dev split that chooses for a condition: one of its language, else the first; None where there is none."""
+        if condition is not None:
+            language = self.sources[condition.cell.source].language
+            for place, dev in self.dev:
+                if dev.counted_language == language:
+                    return place, dev
 
-        number = 0
-        if source is not None:
-            number = dev_of(source, [dev.counted_language for dev in self.dev])
-        return self.dev_keys[number], self.dev[number]
+        return next(iter(self.dev), None)
 
-    def _fused(self, dev: tuple[str, Benchmark] | None, ranked: Mapping[str, Evaluation]) -> dict[str, Any] | None:
+    def _fused(self, dev: Placed | None, ranked: Mapping[str, Evaluation]) -> dict[str, Any] | None:
         """The fusion with BM25 on the reported splits, by the weight that is best on ``dev``; None without dev."""
         if dev is None:
             return None
@@ -325,7 +325,7 @@ class Study:
         weight, score = combined.best_weight(benchmark, ranked[place], self._by_words(benchmark, watch))
 
         evaluations = {}
-        for at, b in zip(self.keys, self.benchmarks, strict=True):
+        for at, b in self.reported:
             if at in ranked:
                 evaluations[at] = self._scores(b, combined.weighted(b, ranked[at], self._by_words(b, watch), weight))
 
@@ -334,15 +334,19 @@ class Study:
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.cell.retriever)
         data = self._pairs(condition)
-        source, dev = self.sources[condition.cell.source], self._dev(condition)
         settings = self._settings(condition, retriever, data.pairs)
-        place = "" if dev is None else records.evaluation_key(dev.hash, dev.split, "paper")
+        dev = self._dev_of(condition)
+        place = ""
+        if dev is not None:
+            place = records.evaluation_key(dev[1].hash, dev[1].split, "paper")
         start = retriever.start
         key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place, start=start)
         record = records.find(self.job.workspace, self.job.folder, key)
 
-        judged = self._judged_by(source)
-        fused = self._dev_beside(source) if self.config.fusion else None
+        languages = [b.counted_language for _, b in self.reported]
+        there = evaluated_on(self.config, self.sources[condition.cell.source], languages)
+        judged = list(compress(self.reported, there))
+        fused = dev if self.config.fusion else None
         lacks = record is None or not record["evaluations"].keys() >= {place for place, _ in judged}
         if record is None or lacks or (fused and not record.get("fused")):
             began = time.perf_counter()
@@ -380,18 +384,12 @@ class Study:
         self.job.metric(self.done + 1, ndcg_at_10=score, condition=str(condition))
         self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{condition}/final")
 
-    def _judged_by(self, source: StudySource) -> list[tuple[str, Benchmark]]:
-        """The benchmarks, with their places, that trainings on a source are evaluated on."""
-        there = evaluated_on(self.config, source, [b.counted_language for b in self.benchmarks])
-        return list(compress(zip(self.keys, self.benchmarks, strict=True), there))
-
     def _settings(self, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet) -> TrainingConfig:
-        """The whole settings of a training on these pairs."""
-        source, dev = self.sources[condition.cell.source], self._dev(condition)
+        source, dev = self.sources[condition.cell.source], self._dev_of(condition)
         settings = complete(training_config(self.config, condition, source.query_set, source.reasoning), retriever)
         settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
         if dev is not None:
-            settings = settings.replace(benchmark=dev.name, split=dev.split)
+            settings = settings.replace(benchmark=dev[1].name, split=dev[1].split)
 
         n_negatives = 0 if pairs.negatives is None else pairs.negatives.shape[1]
         return settings.replace(hard_negatives=n_negatives)
@@ -487,9 +485,9 @@ class Study:
         weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
         _, base_hash = self.base(condition.cell.retriever)
 
-        evaluate, dev = None, self._dev(condition)
+        evaluate, dev = None, self._dev_of(condition)
         if dev is not None:
-            evaluate = DevJudge(dev, partial(self._watch, f"{condition}: {dev.name}"))
+            evaluate = DevJudge(dev[1], partial(self._watch, f"{condition}: {dev[1].name}"))
 
         trained = make_retriever(
             model,
@@ -517,12 +515,8 @@ class Study:
 
         return model, _facts(data.pairs, trained.order, trained.outcome), vectors
 
-    def _dev(self, condition: Condition) -> Benchmark | None:
-        found = self._dev_beside(self.sources[condition.cell.source])
-        return None if found is None else found[1]
-
     def _evaluate(
-        self, model: SentenceTransformer, condition: Condition, judged: Sequence[tuple[str, Benchmark]],
+        self, model: SentenceTransformer, condition: Condition, judged: Sequence[Placed],
         stored: dict[str, Any] | None, pairs: PairSet, vectors: Vectors | None,
     ) -> tuple[dict[str, Any], dict[str, Evaluation]]:  # fmt: skip
         """The scores of a trained model on each benchmark, those that are ``stored`` among them; the other rankings."""
@@ -616,8 +610,8 @@ def _device(gpus: int | None) -> str:
 
 
 def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any]:
-    """What is worth knowing of a training."""
     last = outcome.last_losses
+
     return {
         "pairs": len(pairs),
         "documents": len(pairs.documents),

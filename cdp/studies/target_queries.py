@@ -25,7 +25,7 @@ from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, BadRow, Row, RowFormat
 from cdp.corpus.sources import ROW_BYTES, Budget, Source, existing, numbered_lines, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
-from cdp.studies.config import reported_split
+from cdp.studies.config import DOUBTFUL, reported_split
 
 # Target queries are held in memory: so many bytes, with ``ROW_BYTES`` for each.
 MAX_BYTES = 2**29
@@ -115,9 +115,6 @@ TRAINING_CAVEAT = (
     "answer."
 )
 
-
-# Where so many queries have no content word, the language is probably another one.
-DOUBTFUL = 0.5
 
 # A language is guessed from so many queries.
 GUESSED_FROM = 1000

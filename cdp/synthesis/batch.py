@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Malformed, RequestError, read_batch_line
@@ -37,7 +37,6 @@ MAX_REQUESTS = 50_000
 # Per file, below the Batch API's 200 MB.
 MAX_BYTES = 190 * 10**6
 
-KEPT_PROBLEMS = 20
 # Bytes of an answer; what is longer is several broken ones.
 LONGEST_LINE = 32 << 20
 
@@ -138,4 +137,4 @@ def read_batch(workspace: Workspace, path: Path) -> BatchResult:
     if problems and not answers:
         raise InputError(f"{path} holds no answer to a request of ours. {problems[0]}")
 
-    return BatchResult(answers, len(problems), tuple(problems[:KEPT_PROBLEMS]))
+    return BatchResult(answers, len(problems), tuple(problems[:SHOWN_PROBLEMS]))

@@ -23,7 +23,7 @@ from cdp.base.redaction import clean, cleaned
 from cdp.base.workspace import CODE, Workspace
 from cdp.corpus import load_manifest, open_corpus
 from cdp.synthesis.generate import generate_for
-from cdp.synthesis.generators import GENERATORS, Generator, make_generator
+from cdp.synthesis.generators import Generator, make_generator
 from cdp.synthesis.methods import METHODS, Method, method_of
 from cdp.synthesis.sentences import is_english
 from cdp.synthesis.work import Work, documents_of, related_to
@@ -104,8 +104,7 @@ def _shown(
 def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:
     """Return True if one of the methods, or the generator, needs torch or an index of the corpus."""
     chosen = [method_of(config.replace(method=name)) for name in methods]
-    local = GENERATORS[config.endpoint.generator].local
-    return any(method.generator or method.joint or local for method in chosen)
+    return any(method.generator or method.joint or config.endpoint.local for method in chosen)
 
 
 def previews_in_process(

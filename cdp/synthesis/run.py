@@ -33,7 +33,7 @@ from cdp.llm.cache import Account, AnswerCache
 from cdp.llm.prices import price_of
 from cdp.query_sets.store import put_in_order, scan
 from cdp.synthesis.generate import Generation, generate_for, map_unordered, to_line
-from cdp.synthesis.generators import GENERATORS, make_generator
+from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.work import Groups, Item, Work, finish, open_query_set, query_set_id
 
@@ -158,7 +158,7 @@ class SynthesisRun:
 
     def _open_account(self, cache: AnswerCache) -> None:
         # A local model's answers are lost too, and cost nothing.
-        charged = not GENERATORS[self.config.endpoint.generator].local
+        charged = not self.config.endpoint.local
         lost = cache.settle_interrupted(self.job.id, charged=charged)
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"

@@ -139,6 +139,7 @@ class TransformerEngine:
         self.device = model.device
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self._overhead = overhead_on(self.device)
+
         # Gradient checkpointing repeats a pass within autograd, where no mode is entered: the masks would differ.
         repeated = getattr(model.transformers_model, "is_gradient_checkpointing", False)
         self._dropout: Autocast = FastDropout if self.device.type == "cpu" and not repeated else nullcontext
@@ -278,11 +279,12 @@ class StaticEngine:
         self.propagate = propagate
         self.batches = batches
         self.loss = loss
+
         table = model[0].embedding.weight
         assert isinstance(table, nn.Parameter)
         self.table = table
-        self.parameters = [self.table]
         self.device = self.table.device
+
         vocabulary = self.table.shape[0]
         self.queries = SparseRows(batches.queries, vocabulary)
         self.documents = SparseRows(batches.documents, vocabulary)

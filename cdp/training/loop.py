@@ -444,7 +444,6 @@ def loss_for(model: SentenceTransformer) -> type[WeightedInfoNCE]:
 
 
 def _loss(model: SentenceTransformer, config: TrainingConfig) -> WeightedInfoNCE:
-    """The loss of the retriever's kind with its settings."""
     loop = config.loop
     assert loop.scale is not None
     loss = loss_for(model)(loop.scale, gather_across_devices=True, ri_kappa=loop.ri_kappa, distil=loop.distil)

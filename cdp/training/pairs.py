@@ -225,76 +225,51 @@ def load_pairs(
             contents[document.id] = (document.content, document.content_hash)
 
     beside = load_manifest(workspace, query_set.corpus_id).neighbours(names)
-    drawn = _Drawn(query_sets.shared_queries(workspace, query_set_id), together, beside)
+    shared = query_sets.shared_queries(workspace, query_set_id)
+    queries: list[str] = []
+    query_ids: list[str] = []
+    document_of: list[int] = []
+    index_of_content: dict[str, int] = {}
+    index_of_id: dict[str, int] = {}
+    texts: list[str] = []
+    excluded_ids: dict[str, frozenset[str]] = {}
     for document_id, own_queries in wanted.items():
         content, content_hash = contents.get(document_id, ("", ""))
-        if document_id not in contents:
-            dropped["queries for unknown documents"] += len(own_queries)
-        elif not content.strip():
-            dropped["queries for empty documents"] += len(own_queries)
-        else:
-            drawn.add(document_id, content, content_hash, own_queries)
+        if not content.strip():
+            kind = "empty" if document_id in contents else "unknown"
+            dropped[f"queries for {kind} documents"] += len(own_queries)
+            continue
+
+        index = index_of_content.setdefault(content_hash, len(texts))
+        index_of_id[document_id] = index
+        if index == len(texts):
+            texts.append(content)
+
+        for query_id, text in own_queries:
+            query_ids.append(query_id)
+            queries.append(text)
+            document_of.append(index)
+
+            # Other documents that are no negatives: they answer the query, or lie beside one that does. Also after an
+            # edit or a filter, a query was written for all documents of its group.
+            answers = [*shared.get(query_sets.plain_form(text), [document_id]), *together.get(document_id, ())]
+            if len(answers) > 1 or document_id in beside:
+                near = chain.from_iterable(beside.get(answer, ()) for answer in answers)
+                excluded_ids[query_id] = frozenset((*answers, *near)) - {document_id}
 
     dropped[UNUSABLE] = failures.n
-    pairs = drawn.pairs(query_set, {reason: count for reason, count in dropped.items() if count})
+    pairs = PairSet(
+        queries=queries,
+        documents=texts,
+        document_of=np.asarray(document_of, dtype=np.int64),
+        query_set=query_set,
+        dropped={reason: count for reason, count in dropped.items() if count},
+        query_ids=query_ids,
+        excluded_ids=excluded_ids,
+        excluded_indices=_excluded_indices(query_ids, excluded_ids, index_of_id),
+    )
     pairs.check()
     return pairs
-
-
-class _Drawn:
-    """The pairs of a query set while its documents are read, equal documents as one.
-
-    ``shared`` holds the documents that a query was written for, by its plain form, ``together`` those of a group by the
-    document that leads it, ``beside`` the passages next to a document.
-    """
-
-    def __init__(
-        self,
-        shared: Mapping[str, Sequence[str]],
-        together: Mapping[str, Sequence[str]],
-        beside: Mapping[str, Sequence[str]],
-    ) -> None:
-        self.shared, self.together, self.beside = shared, together, beside
-        self.queries: list[str] = []
-        self.query_ids: list[str] = []
-        self.documents: list[str] = []
-        self.document_of: list[int] = []
-        self.index_of_content: dict[str, int] = {}
-        self.index_of_id: dict[str, int] = {}
-        self.excluded_ids: dict[str, frozenset[str]] = {}
-
-    def add(self, document_id: str, content: str, content_hash: str, queries: Sequence[tuple[str, str]]) -> None:
-        """Take a document with its queries, (id, text) each."""
-        index = self.index_of_content.setdefault(content_hash, len(self.documents))
-        if index == len(self.documents):
-            self.documents.append(content)
-        self.index_of_id[document_id] = index
-
-        for query_id, text in queries:
-            self.query_ids.append(query_id)
-            self.queries.append(text)
-            self.document_of.append(index)
-            self._exclude(query_id, text, document_id)
-
-    def _exclude(self, query_id: str, text: str, document_id: str) -> None:
-        """Keep which other documents are no negatives of a query: they answer it, or lie beside one that does."""
-        # Also after an edit or a filter, a query was written for all documents of its group.
-        answers = [*self.shared.get(query_sets.plain_form(text), [document_id]), *self.together.get(document_id, ())]
-        if len(answers) > 1 or document_id in self.beside:
-            near = chain.from_iterable(self.beside.get(answer, ()) for answer in answers)
-            self.excluded_ids[query_id] = frozenset((*answers, *near)) - {document_id}
-
-    def pairs(self, query_set: QuerySet, dropped: dict[str, int]) -> PairSet:
-        return PairSet(
-            queries=self.queries,
-            documents=self.documents,
-            document_of=np.asarray(self.document_of, dtype=np.int64),
-            query_set=query_set,
-            dropped=dropped,
-            query_ids=self.query_ids,
-            excluded_ids=self.excluded_ids,
-            excluded_indices=_excluded_indices(self.query_ids, self.excluded_ids, self.index_of_id),
-        )
 
 
 def _excluded_indices(
@@ -634,10 +609,10 @@ def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
         for query_id, text in zip(pairs.query_ids, pairs.queries, strict=True)
     }
     for ranking in query_sets.read_rankings(workspace, pairs.query_set.id):
-        for document_id in ranking.positives:
-            query_id = by_text.get((document_id, ranking.query.strip()), "")
+        for document_id in ranking["positives"]:
+            query_id = by_text.get((document_id, ranking["query"].strip()), "")
             if query_id:
-                extend(query_id, ranking.negatives, document_id)
+                extend(query_id, ranking["negatives"], document_id)
     return named
 
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError
-from cdp.base.text import PhaseProgress, Progress, silent
+from cdp.base.text import PhaseProgress, Progress, encodable, silent
 from cdp.retrievers import DENSE
 from cdp.retrievers.load import is_routed, kind_of
 from cdp.retrievers.static import is_static
@@ -88,7 +88,7 @@ def tokenise(
     bags = False
     options = {} if kind_of(model) == DENSE and not is_routed(model) else {"task": role}
     for first in range(0, len(texts), CHUNK):
-        chunk = [_encodable(text) for text in texts[first : first + CHUNK]]
+        chunk = [encodable(text) for text in texts[first : first + CHUNK]]
         features = model.preprocess(chunk, prompt=prompt or None, **options)
         ids = features.get("input_ids")
         types = features.get("token_type_ids")
@@ -121,11 +121,6 @@ def tokenise(
         constants=constants,
         role=options.get("task", ""),
     )
-
-
-def _encodable(text: str) -> str:
-    """Lone surrogates, which a tokenizer refuses, as question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 # What one more forward and backward pass costs on a CPU, in tokens of work; measured on MiniLM with two cores.

@@ -56,7 +56,8 @@ def page(workspace: Workspace) -> None:
         frame.link("launch", "Or evaluate an existing retriever", tab="evaluation")
         return
 
-    arrived = _arrived(rows, st.query_params.get("run", ""))
+    linked = st.query_params.get("run", "")
+    arrived = next((row.retriever_id for row in rows if linked in row.runs), "")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = _place(rows, arrived)
         here = [row for row in rows if row.place == place]
@@ -95,17 +96,6 @@ def page(workspace: Workspace) -> None:
     frame.link("decide", "Test it with several seeds", icon=":material/experiment:", test="1")
 
 
-# what is compared
-
-
-def _arrived(rows: Sequence[ResultRow], run: str) -> str:
-    """The retriever whose run the link names; empty if it names none."""
-    for row in rows:
-        if run in row.runs:
-            return row.retriever_id
-    return ""
-
-
 def _place(rows: Sequence[ResultRow], arrived: str) -> str:
     """Ask for a benchmark: at first that of the link's run, else that of the newest result beside which another one
     stands, then those with most recipes."""
@@ -129,9 +119,6 @@ def _baseline(here: Sequence[ResultRow]) -> str:
         help="All differences are measured against this retriever, on the same queries.",
     )  # fmt: skip
     return chosen or first
-
-
-# the answer and the table
 
 
 def _answer(comparison: Comparison, arrived: str) -> None:
@@ -261,7 +248,11 @@ def _cells(row: ResultRow, baseline: str, common: Collection[str]) -> dict[str, 
 def _difference(row: ResultRow) -> str:
     if row.difference is None:
         return MISSING
-    return points(row.difference) + _star(row)
+
+    star = ""  # significance in a form that does not rely on colour
+    if row.significant:
+        star = " **" if (row.p_holm or 0.0) < 0.01 else " *"
+    return points(row.difference) + star
 
 
 def _interval(row: ResultRow) -> str:
@@ -269,13 +260,6 @@ def _interval(row: ResultRow) -> str:
     if row.if_relevant is not None:
         return f"{points(row.if_relevant)} if top-grade"
     return interval((row.low, row.high), sign=True)
-
-
-def _star(row: ResultRow) -> str:
-    """Significance in a form that does not rely on colour."""
-    if not row.significant:
-        return ""
-    return " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
 def _corrected(row: ResultRow) -> str:
@@ -337,9 +321,6 @@ def _baselines(workspace: Workspace, here: Sequence[ResultRow], baseline: str) -
                 frame.go("jobs", job=started[0])
 
 
-# differences
-
-
 def _differences(comparison: Comparison) -> None:
     rows = [row for row in comparison.rows if row.difference is not None and row.low is not None]
     rows.sort(key=lambda row: (bool(row.marks), -(row.difference or 0.0)))
@@ -374,9 +355,6 @@ def _tested(comparison: Comparison, shown: Sequence[ResultRow]) -> None:
         )
         frame.remarks(paper.noise_notes(comparison), "casino")
         frame.remarks(board.remarks(shown))
-
-
-# the details, in tabs
 
 
 def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arrived: str) -> None:

@@ -105,9 +105,6 @@ def project_section(workspace: Workspace) -> None:
             )  # fmt: skip
 
 
-# Answer my question
-
-
 def documents(workspace: Workspace) -> None:
     """The first step without documents: files, a folder or a path, taken as they are."""
     with st.container(border=True, key="flow"), frame.guarded():

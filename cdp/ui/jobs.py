@@ -29,7 +29,6 @@ from cdp.ui.shell.tables import count, cut, duration, label_of, md, moment, size
 # How often a live view looks again while something runs, and how often a tab looks whether something began elsewhere.
 EVERY, AT_REST = "2s", "5s"
 
-# How much of the log's end is shown.
 LOG_BYTES = 20_000
 
 # Icon and colour of each state; its word always stands beside them.

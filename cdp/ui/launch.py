@@ -36,7 +36,6 @@ CHOSEN_ABOVE = (
     "query_set", "retriever", "weighting", "per_doc", "max_documents", "name", "benchmark", "split", "query_source",
 )  # fmt: skip
 
-# A benchmark and its split.
 Place = tuple[str, str]
 
 
@@ -60,9 +59,6 @@ def train(workspace: Workspace) -> None:
     with right, frame.guarded():
         rates = read_rates(typed) if typed else ()
         _summary(workspace, config, judges, rates)
-
-
-# what can be chosen from
 
 
 def _usable(workspace: Workspace) -> list[BenchmarkInfo]:
@@ -124,9 +120,6 @@ def _consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Le
         "unseen queries.",
     )
     return {"allow_incomplete": bool(lacking), "allow_leakage": bool(leaks)}, agreed and train_anyway
-
-
-# the settings of a training
 
 
 def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingConfig | None:
@@ -279,16 +272,14 @@ def _first_split(info: BenchmarkInfo) -> str:
 
 def _rates(workspace: Workspace, config: TrainingConfig) -> str:
     """The learning rates of a sweep as typed; empty for a single training."""
-    grid = ", ".join(map(rate, studies.grid_for(workspace, config.retriever, config.loop.lora_rank is not None)))
+    grid = studies.grid_for(workspace, config.retriever, config.loop.lora_rank is not None)
+    some = ", ".join(map(rate, grid[:3]))
     typed = st.text_input(
-        "Learning rates to compare", key="sweep_rates", placeholder=f"none; for example {grid}",
+        "Learning rates to compare", key="sweep_rates", placeholder=f"none; for example {some}",
         help="A sweep: one training for each learning rate, separated by commas. The dev benchmark of the training "
         "settings chooses the rate, and its other queries are reported on.", persist_state="session",
     )  # fmt: skip
     return (typed or "").strip()
-
-
-# what will happen
 
 
 def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], rates: Sequence[float]) -> None:
@@ -403,9 +394,11 @@ def evaluate(workspace: Workspace) -> None:
             above = ("retriever", "benchmark", "split")
             settings = forms.fields(EvaluationConfig, key="evaluate", leave_out=above)
 
-    if retriever and places:
-        with right, frame.guarded():
+    with right, frame.guarded():
+        if retriever and places:
             _evaluation_summary(workspace, retriever, places, settings)
+        else:
+            st.caption("Choose a retriever and a benchmark to see what will happen.")
 
 
 def _places(workspace: Workspace) -> list[Place]:

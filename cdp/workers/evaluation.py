@@ -89,9 +89,7 @@ def dense(job: Job, config: EvaluationConfig, benchmark: Benchmark) -> tuple[Eva
         print(f"No prompt is used: the model names them {names}, not query and document.", flush=True)
 
     identity = model_hash(model)
-    precision = config.precision
-    if precision == "auto":
-        precision = precision_for(model, on_gpu=on_gpu)
+    precision = precision_for(model, config.precision, on_gpu=on_gpu)
 
     result = evaluate_model(
         cast(model, precision), benchmark, protocol=config.protocol, top_k=config.top_k, batch_size=config.batch_size,
@@ -157,9 +155,7 @@ def _token_vectors(job: Job, config: EvaluationConfig, benchmark: Benchmark) -> 
     job.loading("the reranker")
     model = load(resolve(config.rerank, job.workspace), device_for(config.gpus))
     identity = model_hash(model)
-    precision = config.precision
-    if precision == "auto":
-        precision = precision_for(model)
+    precision = precision_for(model, config.precision)
 
     return encode_both(
         cast(model, precision), benchmark.queries, benchmark.documents, protocol_for(model), precision,

@@ -62,7 +62,6 @@ TREC_RUN, MTEB_PREDICTIONS = "trec-run", "mteb-predictions"
 JSON_RUN, PREDICTIONS = "json-run", "sentence-transformers-predictions"
 # Counts of what a file holds and an evaluation does not take.
 LEFT_OUT = ("queries_not_judged", "excluded_pairs")
-# Our measures by MTEB's names.
 MTEB_MEASURES = {
     f"{theirs}_at_{k}": f"{ours}@{k}"
     for theirs, ours, k in (

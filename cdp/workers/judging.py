@@ -44,7 +44,7 @@ from cdp.studies import records
 from cdp.synthesis import run as synthesis
 from cdp.synthesis import targets
 from cdp.synthesis.generate import map_unordered, most_usage
-from cdp.synthesis.generators import GENERATORS, make_generator, usual_usage
+from cdp.synthesis.generators import make_generator, usual_usage
 from cdp.synthesis.methods import Method, Sampling
 
 # The generator that writes queries also judges: at temperature 0, held to the schema where an endpoint takes one.
@@ -280,9 +280,8 @@ class JudgingRun:
 
         of_pair = judged.by_pair(known)
         self.grades = {pair: of_pair[pair] for pair in self.pairs if pair in of_pair}
-        local = GENERATORS[config.endpoint.generator].local
         self.price = None
-        if not local:
+        if not config.endpoint.local:
             self.price = price_of(job.workspace, self.source.model, config.budget)
 
         # What wrote the queries is on the job's own account, and may have another price.
@@ -290,7 +289,7 @@ class JudgingRun:
         if config.writes:
             own += "/judge"
 
-        cache.settle_interrupted(own, charged=not local)
+        cache.settle_interrupted(own, charged=not config.endpoint.local)
         self.account = Account(cache, own, price=self.price, budget=budget)
         self.failures = job.failures("judging", unit="pair")
         # Since the last grade: requests without an answer, answers without a grade.
@@ -314,7 +313,7 @@ class JudgingRun:
         self._report()
         # An endpoint's generator has some threads more than requests; each would count as lost at a kill.
         at_once = self.config.endpoint.concurrency
-        if GENERATORS[self.config.endpoint.generator].local:
+        if self.config.endpoint.local:
             at_once = self.source.concurrency
 
         workers = min(at_once, len(left))
@@ -481,7 +480,7 @@ KIND = JobKind(
     "judging", "Judging by a model", "A benchmark from documents and target queries, graded by a language model.",
     JudgeConfig, main, prepare, called="{config.name} by {config.synthesis.endpoint.model_name}",
     inputs={"corpus": CORPUS, "benchmark": BENCHMARK}, makes="benchmark",
-    device=lambda config: Device(config.gpus) if GENERATORS[config.endpoint.generator].local else LIGHT,
+    device=lambda config: Device(config.gpus) if config.endpoint.local else LIGHT,
     command="benchmarks judge", retries=True, order=100,
 )  # fmt: skip
 

@@ -58,9 +58,13 @@ def main(job: Job) -> None:
 
     encode = lazy_encoder(job, config)
     values, _ = measure(job, config, documents, human, scorer, encode, sampled_from=sampled_from)
+    diversities = _values(
+        job, "diversity", "embedding queries", list(documents), list(documents.values()),
+        (config.scoring.encoder, *_texts(documents.values())), lambda window: document_diversities(window, encode),
+    )  # fmt: skip
     values.append(
-        _value("embedding_diversity", embed(job, config, documents, encode), config, documents, ONE_QUERY,
-               model=config.scoring.encoder, sampled_from=sampled_from)
+        _value("embedding_diversity", diversities, config, documents, ONE_QUERY, model=config.scoring.encoder,
+               sampled_from=sampled_from)
     )  # fmt: skip
 
     job.result(
@@ -185,14 +189,6 @@ def compare_with_human(
     )  # fmt: skip
     of_document = dict(zip(ids, found, strict=True))
     return np.array([of_document.get(name, np.nan) for name in documents])
-
-
-def embed(job: Job, config: MetricsConfig, documents: Queries, encode: Encode) -> Values:
-    """Return the embedding diversity of each document."""
-    return _values(
-        job, "diversity", "embedding queries", list(documents), list(documents.values()),
-        (config.scoring.encoder, *_texts(documents.values())), lambda window: document_diversities(window, encode),
-    )  # fmt: skip
 
 
 def _texts(documents: Iterable[Sequence[str]]) -> Iterator[str]:

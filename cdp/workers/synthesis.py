@@ -86,8 +86,7 @@ def prepare(workspace: Workspace, config: SynthesisConfig, after: Sequence[str] 
 
 def device(config: SynthesisConfig) -> Device:
     """Return a device for what is loaded here: a local model, or retrievers that rank."""
-    local = bool(method_of(config).generator) or GENERATORS[config.endpoint.generator].local
-    return Device(config.gpus) if local else LIGHT
+    return Device(config.gpus) if method_of(config).generator or config.endpoint.local else LIGHT
 
 
 KIND = JobKind(

@@ -15,11 +15,11 @@ from cdp.benchmarks import (
     choose_split,
     describe,
     list_benchmarks,
-    list_splits,
     load_benchmark,
     remove_benchmark,
     resolve_benchmark,
 )
+from cdp.benchmarks.benchmark import qrels_files
 from tests.benchmarks.folders import DOCUMENTS, QRELS, QUERIES, write_benchmark
 from tests.support import shared
 
@@ -66,7 +66,7 @@ def test_byte_order_marks_and_windows_line_breaks(folder: Path) -> None:
 def test_only_the_queries_of_the_split_are_taken(tmp_path: Path) -> None:
     header = "query-id\tcorpus-id\tscore\n"
     folder = write_benchmark(tmp_path / "b", qrels={"dev": header + "q2\td3\t1\n", "train": header + "q1\td1\t1\n"})
-    assert list_splits(folder) == ["dev", "train"]
+    assert list(qrels_files(folder)) == ["dev", "train"]
     assert load_benchmark(folder, "dev").query_ids == ["q2"]
     assert "several splits" in failure(folder)
     assert "dev, train" in failure(folder, "test")

@@ -41,12 +41,6 @@ def test_gains() -> None:
     assert points.marker.color[0] != points.marker.color[1]
 
 
-def test_curves_by_queries_per_document() -> None:
-    curve = evidence.by_queries_per_document({"A": {2: 0.1, 3: 0.2}}, {"A": "red"}, "passage")
-    assert curve.layout.xaxis.title.text == "queries per passage (Q/Doc)"
-    assert curve.data[0].x == (2, 3)
-
-
 def test_evidence_shows_every_difference_and_where_the_user_stands() -> None:
     chart = evidence.difference_against_cw(differences(), threshold(), here=9.0)
     assert sum(len(t.x) for t in chart.data if t.mode == "markers") == 56

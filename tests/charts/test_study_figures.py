@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.charts import results as figures
+from cdp.charts import holds as figures
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import differences, threshold
 from tests.studies.support import BENCHMARKS, study

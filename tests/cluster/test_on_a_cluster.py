@@ -83,7 +83,7 @@ def start_training(workspace: Workspace, address: str) -> str:
     place.choose(workspace, address)
     return jobs.submit(
         workspace, kind="training", name="two processes", module="cdp.workers.training", config=named.to_dict(),
-        launcher="accelerate", device=jobs.DeviceRequest.cpu(2),
+        launcher="accelerate", device=jobs.DeviceRequest(processes=2),
     )  # fmt: skip
 
 

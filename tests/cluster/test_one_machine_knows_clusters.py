@@ -88,7 +88,7 @@ def submitted(workspace: Workspace) -> str:
     write_json(folder / "spec.json", {**read_json(folder / "spec.json"), "module": "tests.jobs.workers.count"})
     Status.queued(folder, DEAD, place.signature(DEAD))
     queue = Queue(workspace)
-    queue.add(time.time_ns(), folder.name, jobs.DeviceRequest.cpu(), cluster=True)
+    queue.add(time.time_ns(), folder.name, jobs.DeviceRequest(), cluster=True)
     return folder.name
 
 
@@ -121,12 +121,12 @@ def test_tickets_of_a_cluster_take_no_turn_here(workspace: Workspace) -> None:
     job_id = "train-1"
     write_json(workspace.jobs / job_id / "status.json", {"phase": "submitted", "attempt": 1})
     queue = Queue(workspace)
-    queue.add(time.time_ns(), job_id, jobs.DeviceRequest.cpu(), cluster=True)
+    queue.add(time.time_ns(), job_id, jobs.DeviceRequest(), cluster=True)
     assert [path.name.split(".")[2] for path in queue.folder.glob("[0-9]*")] == [CLUSTER]
     queue.clear_dead()
     assert queue.job_ids() == [job_id]
     write_json(workspace.jobs / "train-2" / "status.json", {"phase": "submitted", "attempt": 1})
-    queue.add(time.time_ns(), "train-2", jobs.DeviceRequest.cpu())
+    queue.add(time.time_ns(), "train-2", jobs.DeviceRequest())
     assert queue.try_take("train-2", slots=1, gpus=[]) == ("cpu",)
 
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
-from cdp.complexity import bootstrap_interval, cw_interval, cw_weights, profile
+from cdp.base.statistics import bootstrap_interval
+from cdp.complexity import cw_interval, cw_weights, profile
 
 
 def test_weights_follow_equation_2() -> None:

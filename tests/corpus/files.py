@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cdp.corpus import ReadOptions, ReadResult, read_documents
+from cdp.corpus import ReadOptions, read_documents
+from cdp.corpus.reading import ReadResult
 
 ROWS = [
     {"_id": "a", "title": "Alpha", "text": "The first letter."},

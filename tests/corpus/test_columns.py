@@ -19,11 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from cdp.base.errors import InputError
-from cdp.corpus import READERS, ReadOptions, count_words, read_documents
+from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus import collector as collecting
 from cdp.corpus import columns as together
 from cdp.corpus.columns import word_counts
-from cdp.corpus.readers import Chunk, RowFormat
+from cdp.corpus.documents import count_words
+from cdp.corpus.readers import READERS, Chunk, RowFormat
 from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.corpus import ReadOptions, count_words, read_documents
+from cdp.corpus import ReadOptions, read_documents
+from cdp.corpus.documents import count_words
 from tests.corpus.files import ROWS, TRIPLES, jsonl, read, reasons, triples
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.corpus import guess_language, language_shares
+from cdp.complexity.guessing import language_shares
+from cdp.corpus import guess_language
 
 SENTENCES = {
     "en": "The committee met in the old library, and most of its members had read the report before they came.",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdp.corpus import Distribution, count_words
+from cdp.corpus.documents import Distribution, count_words
 from tests.strategies import examples
 
 

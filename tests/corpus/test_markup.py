@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from cdp.base.errors import InputError
-from cdp.corpus import ReadOptions, ReadResult, read_documents
+from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.readers import Report, web
+from cdp.corpus.reading import ReadResult
 from tests.corpus.files import read
 from tests.corpus.test_office_files import prose
 from tests.support import REPOSITORY

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cdp.corpus import ReadOptions, ReadResult, read_documents
+from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.readers.lines import Joined, Letter, as_drawn, in_logical_order, without_gaps
+from cdp.corpus.reading import ReadResult
 from tests.corpus.test_office_files import prose, words_of
 from tests.support import REPOSITORY
 

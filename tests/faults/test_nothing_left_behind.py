@@ -108,7 +108,7 @@ def test_what_a_killed_submitter_left_goes_and_nothing_else(workspace: Workspace
 
 def test_a_ticket_whose_job_is_dead_goes_when_somebody_looks(workspace: Workspace) -> None:
     queue = Queue(workspace)
-    queue.add(time.time_ns(), "train-gone", DeviceRequest.cpu())
+    queue.add(time.time_ns(), "train-gone", DeviceRequest())
     assert jobs.list_active(workspace) == []
     assert queue.job_ids() == []
 

@@ -104,7 +104,7 @@ def given_by(model: Any) -> dict[str, np.ndarray]:
                 rows[0, words.astype(int)] = values
             found[f"{role}{i}"] = rows
 
-    values, numbers, *_ = retrieve(model, TEXTS, TEXTS, len(TEXTS), protocol, "fp32")
+    values, numbers, *_ = retrieve(model, encoded, TEXTS, TEXTS, len(TEXTS))
     scores = np.zeros((len(TEXTS), len(TEXTS)), np.float32)
     for row in range(len(TEXTS)):
         known = numbers[row] >= 0

@@ -13,7 +13,7 @@ PATIENCE_S = 180.0
 
 
 def test_two_processes_on_cpu(workspace: Workspace) -> None:
-    device = jobs.DeviceRequest.cpu(processes=2)
+    device = jobs.DeviceRequest(processes=2)
     failing = start(workspace, "ranks", launcher="accelerate", device=device, fail=True, wait=True)
     failed = until_state(workspace, failing, "failed", "finished", "stopped", patience_s=PATIENCE_S)
     assert failed.failure is not None

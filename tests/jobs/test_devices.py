@@ -44,7 +44,7 @@ def test_gpus_are_listed_and_narrowed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_requests_are_checked() -> None:
     gpus = list_gpus()
     DeviceRequest.gpus(2).check(gpus)
-    DeviceRequest.cpu().check([])
+    DeviceRequest().check([])
     with pytest.raises(ConfigError):
         DeviceRequest.gpus(3).check(gpus)
 
@@ -62,14 +62,14 @@ def spec(launcher: str, device: DeviceRequest) -> JobSpec:
 
 
 def test_command_lines(tmp_path: Path) -> None:
-    plain = command(spec("python", DeviceRequest.cpu()), tmp_path, (CPU,))
+    plain = command(spec("python", DeviceRequest()), tmp_path, (CPU,))
     assert plain == [sys.executable, "-m", "cdp.x", str(tmp_path)]
 
-    assert command(spec("accelerate", DeviceRequest.cpu()), tmp_path, (CPU,)) == plain, "nothing to launch"
+    assert command(spec("accelerate", DeviceRequest()), tmp_path, (CPU,)) == plain, "nothing to launch"
     assert command(spec("accelerate", DeviceRequest.gpus(1)), tmp_path, ("GPU-a",)) == plain
     for device, granted, launcher, count in (
         (DeviceRequest.gpus(2), ("GPU-a", "GPU-b"), "accelerate.commands.launch", "--num_processes"),
-        (DeviceRequest.cpu(processes=2), (CPU,), "torch.distributed.run", "--nproc_per_node"),
+        (DeviceRequest(processes=2), (CPU,), "torch.distributed.run", "--nproc_per_node"),
     ):
         two = command(spec("accelerate", device), tmp_path, granted)
         assert two[2] == launcher
@@ -82,9 +82,9 @@ def test_command_lines(tmp_path: Path) -> None:
 def test_the_worker_sees_its_devices_only() -> None:
     gpu = environment(spec("python", DeviceRequest.gpus(1)), ("GPU-b",), 3, {"A": "1", "CUDA_VISIBLE_DEVICES": "0"})
     assert (gpu["CUDA_VISIBLE_DEVICES"], gpu["CDP_ATTEMPT"], gpu["A"]) == ("GPU-b", "3", "1")
-    cpu = environment(spec("python", DeviceRequest.cpu()), (CPU,), 1, {})
+    cpu = environment(spec("python", DeviceRequest()), (CPU,), 1, {})
     assert cpu["GOMP_SPINCOUNT"] == SPINS, "threads that wait leave the processor to other jobs"
-    own = environment(spec("python", DeviceRequest.cpu()), (CPU,), 1, {"GOMP_SPINCOUNT": "7"})
+    own = environment(spec("python", DeviceRequest()), (CPU,), 1, {"GOMP_SPINCOUNT": "7"})
     assert own["GOMP_SPINCOUNT"] == "7"
     assert cpu["CUDA_VISIBLE_DEVICES"] == ""
     assert "ACCELERATE_USE_CPU" not in gpu

@@ -11,7 +11,7 @@ from cdp.jobs.queue import CPU, LIGHT, Ticket, grant
 from tests.jobs.support import start, status, until, until_state, until_step
 
 A, B, C, D = "GPU-a", "GPU-b", "GPU-c", "GPU-d"
-cpu, gpus, light = DeviceRequest.cpu(), DeviceRequest.gpus, DeviceRequest.light()
+cpu, gpus, light = DeviceRequest(), DeviceRequest.gpus, DeviceRequest(idle=True)
 
 
 def tickets(*entries: tuple[DeviceRequest, tuple[str, ...]] | DeviceRequest) -> list[Ticket]:
@@ -61,7 +61,7 @@ def test_two_jobs_run_at_once_and_the_others_in_the_order_of_submission(
         until_step(workspace, job_id, 1)
     assert [jobs.view(workspace, j).position for j in (first, second, third, fourth)] == [None, None, 1, 2]
     assert [job.id for job in jobs.list_jobs(workspace)] == [fourth, third, second, first]
-    light_one = start(workspace, steps=1, device=DeviceRequest.light())
+    light_one = start(workspace, steps=1, device=DeviceRequest(idle=True))
     until_state(workspace, light_one, "finished")
     assert jobs.view(workspace, third).state == jobs.view(workspace, fourth).state == "queued"
 

@@ -82,6 +82,8 @@ def test_a_benchmark_of_no_project_is_offered_and_not_chosen_at_first(
     at.segmented_control(key="target_source").set_value("Benchmark").run()
     assert not at.exception
     assert at.selectbox(key="choose_target_benchmark").value is None
+    at = open_page("evidence", project="sea-and-tides", tab="holds", figure="methods")
+    assert any("takes a benchmark" in caption.value for caption in at.caption)
     at = open_page("decide", project="sea-and-tides", target_benchmark="a-first")
     assert at.selectbox(key="choose_target_benchmark").value == "a-first", "a link names it"
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from cdp.principle.evidence import Arm, Basis, Evidence, Expectation, Floats, Task
+from cdp.base.statistics import Floats
+from cdp.principle.evidence import Arm, Basis, Evidence, Expectation, Task
 from cdp.principle.recommend import expected, measured
 
 FILE = Path(__file__).with_suffix(".yaml")

@@ -17,10 +17,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from cdp.base.statistics import Floats
 from cdp.base.workspace import REPOSITORY
 from cdp.principle.decide import WORTH_POINTS, OptionSet
 from cdp.principle.evidence import BM25, DIVERSE, HYBRID, MODEL, PARAPHRASE, PEOPLE, UNTRAINED, Arm, Basis, Evidence
-from cdp.principle.simultaneous import Floats, needed
+from cdp.principle.simultaneous import needed
 
 KEPT = REPOSITORY / "docs" / "reproduction" / "recorded-contrast.json.gz"
 

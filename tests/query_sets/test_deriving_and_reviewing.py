@@ -45,7 +45,7 @@ def test_teachers_rankings_of_a_query_that_is_gone_are_gone(workspace: Workspace
     append_jsonl(query_sets.files(workspace, parent.id).rankings, rows)
     made, n = query_sets.leave_out(workspace, parent, lambda texts: [t == "thing0" for t in texts], "short", {})
     assert n == 1
-    assert [row.query for row in query_sets.read_rankings(workspace, made.id)] == ["thing1 wheel"]
+    assert [row["query"] for row in query_sets.read_rankings(workspace, made.id)] == ["thing1 wheel"]
 
 
 def test_decisions_are_kept_beside_the_set_and_the_last_one_counts(workspace: Workspace, parent: QuerySet) -> None:

@@ -10,6 +10,7 @@ import pytest
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace
+from cdp.benchmarks.benchmark import texts_hash
 from cdp.evaluation.evaluate import length_of, protocol_for
 from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, encode, unit_length
@@ -74,7 +75,7 @@ def test_an_interrupted_run_continues_with_the_first_missing_shard(model, worksp
     with pytest.raises(Stopped):
         store.get(lambda: model, TEXTS, encoding, progress=progress)
     assert seen == [(0, 50), (16, 50), (32, 50)]
-    folder = store.folder(encoding.key_of(TEXTS))
+    folder = store.root / encoding.key(texts_hash(TEXTS))
     assert sorted(p.name for p in folder.glob("*.npy")) == ["shard-00000.npy", "shard-00001.npy"]
     found = store.get(lambda: model, TEXTS, encoding)
     assert found.reused == 32
@@ -84,7 +85,7 @@ def test_an_interrupted_run_continues_with_the_first_missing_shard(model, worksp
 def test_a_torn_shard_is_computed_again(model, workspace: Workspace) -> None:
     store, encoding = EmbeddingStore(workspace, shard_texts=16), Encoding("m", "document")
     first = np.concatenate(store.get(lambda: model, TEXTS, encoding).parts)
-    path = store.folder(encoding.key_of(TEXTS)) / "shard-00001.npy"
+    path = store.root / encoding.key(texts_hash(TEXTS)) / "shard-00001.npy"
     path.write_bytes(path.read_bytes()[:100])
     again = store.get(lambda: model, TEXTS, encoding)
     assert again.reused == 34
@@ -101,7 +102,7 @@ def test_the_key_follows_everything_that_changes_an_embedding() -> None:
         Encoding("m", "document", max_length=64),
         Encoding("m", "document", precision="fp16"),
     ]
-    keys = {encoding.key_of(TEXTS) for encoding in [base, *others]} | {base.key_of(TEXTS[:-1])}
+    keys = {encoding.key(texts_hash(TEXTS)) for encoding in [base, *others]} | {base.key(texts_hash(TEXTS[:-1]))}
     assert len(keys) == 8
 
 

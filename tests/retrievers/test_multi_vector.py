@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import Benchmark, load_benchmark
+from cdp.benchmarks.benchmark import texts_hash
 from cdp.evaluation.combined import hybrid
 from cdp.evaluation.evaluate import evaluate_bm25, evaluate_model, protocol_for
 from cdp.retrievers import MULTI_VECTOR, load, model_hash, resolve
@@ -65,7 +66,7 @@ def test_they_are_kept_once_and_a_damaged_shard_is_made_again(model, workspace: 
 
     assert store.get(lambda: pytest.fail("the model was asked for"), TEXTS, DOCUMENT).reused == 30
 
-    shards = sorted(store.folder(DOCUMENT.key_of(TEXTS)).glob("*.npy"))
+    shards = sorted((store.root / DOCUMENT.key(texts_hash(TEXTS))).glob("*.npy"))
     shards[1].write_bytes(shards[1].read_bytes()[:-10])
     shards[2].write_bytes(shards[2].read_bytes()[:20])
     assert store.missing(DOCUMENT, "", 30) == 30  # of other texts

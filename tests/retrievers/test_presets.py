@@ -17,8 +17,8 @@ from transformers import AutoModel, AutoTokenizer
 
 from cdp.base.errors import CdpError, ModelError, NotFoundError
 from cdp.base.workspace import Workspace, write_json
-from cdp.retrievers import GENERAL_DEFAULTS, PRESETS, PROTOCOLS, ResolvedRetriever, load, model_hash, resolve
-from cdp.retrievers.presets import minilm_folder
+from cdp.retrievers import PRESETS, PROTOCOLS, ResolvedRetriever, load, model_hash, resolve
+from cdp.retrievers.presets import GENERAL_DEFAULTS, minilm_folder
 from tests.support_models import tiny_bert, tiny_decoder, tiny_retriever, tiny_static
 
 TEXTS = ["Why do glaciers move?", "a much longer text about rivers of ice that flow down the valleys", "ice"]

@@ -18,5 +18,5 @@ def test_an_own_collection_counts_only_with_the_registry_s_name_and_sizes(worksp
         write_benchmark(tmp_path / "nfcorpus", documents=documents, queries=queries, qrels={"test": qrels}), workspace
     )
     add_benchmark(write_benchmark(tmp_path / "scifact"), workspace)
-    assert {known.entry.name for known in benchmarks.list_registry(workspace) if known.stored} == {"nfcorpus"}
+    assert {entry.name for entry, stored in benchmarks.list_registry(workspace) if stored} == {"nfcorpus"}
     assert [info.name for info in benchmarks.list_own(workspace)] == ["scifact"]

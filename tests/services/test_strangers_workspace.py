@@ -376,7 +376,7 @@ def test_a_strangers_ticket_keeps_no_device(workspace: Workspace) -> None:
     queue = Queue(workspace)
     ticket = queue.folder / f"{1:020d}.running.cpu.{held}.json"
     write_json(ticket, {"request": {"processes": "many"}, "granted": ["cpu"]})
-    queue.add(2, "index-2", room.DeviceRequest.cpu())
+    queue.add(2, "index-2", room.DeviceRequest())
     assert queue.try_take("index-2", slots=1, gpus=[]) == ("cpu",)
     assert not ticket.exists()
 

@@ -12,13 +12,12 @@ from cdp.studies.planning import Splits
 
 def test_the_study_of_a_test_holds_documents_and_pairs_equal_beside_bm25() -> None:
     config = TrialConfig.from_dict({"corpus": "c", "generator": "openai", "model": "m", "per_doc": 4})
-    study = study_of_test(config, Splits("b", 1, 1, 1), 300, "asked", "mine", priced=True)
+    study = study_of_test(config, Splits("b", 1, 1, 1), 300, "asked", "mine")
     assert (study.held_equal, study.bm25, study.methods, study.max_documents) == (
         "documents and pairs", True, ("diverse", "paraphrase"), 300,
     )  # fmt: skip
-    assert (study.endpoint.model, study.spend, study.query_sets, study.per_doc) == ("m", 1.0, ("asked",), (1, 4))
+    assert (study.endpoint.model, study.query_sets, study.per_doc) == ("m", ("asked",), (1, 4))
     assert (study.benchmarks, study.dev) == (("b:test",), ("b:dev",))
-    assert study_of_test(TrialConfig(corpus="c"), Splits("b", 1, 1, 1), 300, "", "mine").spend is None
 
 
 def test_test_is_reported_where_it_is_there() -> None:

@@ -12,10 +12,11 @@ from hypothesis import given
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.llm.prices import cut
-from cdp.synthesis import METHODS, generate_for
+from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators.cropping import CroppingGenerator
 from cdp.synthesis.generators.recorded import RecordedGenerator
 from cdp.synthesis.generators.template import TemplateGenerator
+from cdp.synthesis.methods import METHODS
 from cdp.synthesis.parsing import (
     LONGEST_PASSAGE,
     parse,

@@ -13,9 +13,9 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import estimate_tokens
-from cdp.synthesis import METHODS, generate_for, get_method, make_generator
-from cdp.synthesis.generators import Generator
-from cdp.synthesis.methods import EXAMPLES
+from cdp.synthesis.generate import generate_for
+from cdp.synthesis.generators import Generator, make_generator
+from cdp.synthesis.methods import EXAMPLES, METHODS, get_method
 from cdp.synthesis.parsing import Parsed, parse_after_summary, parse_line, parse_task_query
 from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker

@@ -11,8 +11,9 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.llm.cache import AnswerCache, cache_key
 from cdp.llm.prices import cut, estimate_tokens
-from cdp.synthesis import METHODS, generate_for, make_generator
-from cdp.synthesis.generators import Generator
+from cdp.synthesis.generate import generate_for
+from cdp.synthesis.generators import Generator, make_generator
+from cdp.synthesis.methods import METHODS
 from tests.synthesis.server import KEY, MODEL, ChatServer, document_of
 
 DOCUMENT = Document("d1", "Basalt is a dark rock. It forms when lava cools quickly.", "Basalt")

@@ -6,8 +6,7 @@ import pytest
 
 from cdp import query_sets
 from cdp.base.workspace import Workspace
-from cdp.synthesis import METHODS
-from cdp.synthesis.methods import get_method
+from cdp.synthesis.methods import METHODS, get_method
 from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer, numbered

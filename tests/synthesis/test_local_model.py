@@ -17,8 +17,10 @@ from cdp.base.errors import ModelError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, Cancelled, RequestError
 from cdp.llm.reader import until
-from cdp.synthesis import METHODS, generate_for, make_generator
+from cdp.synthesis.generate import generate_for
+from cdp.synthesis.generators import make_generator
 from cdp.synthesis.generators.local_model import LocalModelGenerator, _answer, _Request, _Settings
+from cdp.synthesis.methods import METHODS
 from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.models import tiny_writer

@@ -14,10 +14,9 @@ from cdp.base.workspace import Workspace
 from cdp.llm.answers import _mean_logprob
 from cdp.llm.cache import AnswerCache
 from cdp.services import queries
-from cdp.synthesis import METHODS
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import make_generator
-from cdp.synthesis.methods import method_of
+from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer

@@ -16,7 +16,7 @@ from cdp.base.records import Document
 from cdp.base.worker import Job, Stopped
 from cdp.query_sets.exports import export
 from cdp.retrievers import encode as encoding
-from cdp.synthesis import METHODS
+from cdp.synthesis.methods import METHODS
 from cdp.synthesis.ranking import distinct_sentences, label_corpus, labels
 from cdp.synthesis.run import SynthesisRun
 from tests.support_models import tiny_static

@@ -18,8 +18,9 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, ProviderError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, Cancelled, RequestError
-from cdp.synthesis import METHODS, make_generator
+from cdp.synthesis.generators import make_generator
 from cdp.synthesis.generators.openai_chat import OpenAIGenerator
+from cdp.synthesis.methods import METHODS
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
 DOCUMENT = Document("d1", "Basalt is a dark rock.")

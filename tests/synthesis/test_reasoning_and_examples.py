@@ -12,7 +12,9 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.synthesis import METHODS, generate_for, make_generator
+from cdp.synthesis.generate import generate_for
+from cdp.synthesis.generators import make_generator
+from cdp.synthesis.methods import METHODS
 from cdp.synthesis.parsing import parse_passage
 from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker

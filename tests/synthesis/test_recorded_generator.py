@@ -12,8 +12,9 @@ from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import read_jsonl
 from cdp.llm.answers import RequestError
-from cdp.synthesis import METHODS, generate_for
+from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators.recorded import PASSAGES, RECORDINGS, RecordedGenerator
+from cdp.synthesis.methods import METHODS
 from tests.support import SHARED
 
 

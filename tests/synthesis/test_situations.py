@@ -13,9 +13,9 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.llm.answers import RequestError
 from cdp.llm.cache import AnswerCache
-from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.batch import read_batch, write_batch
-from cdp.synthesis.methods import method_of
+from cdp.synthesis.generate import generate_for
+from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.run import SynthesisRun
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, completion

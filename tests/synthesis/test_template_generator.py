@@ -10,8 +10,9 @@ import pytest
 
 from cdp.base.records import Document
 from cdp.metrics import self_bleu
-from cdp.synthesis import METHODS, generate_for
+from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators.template import TemplateGenerator
+from cdp.synthesis.methods import METHODS
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.sentences import is_english, sentences
 from tests.support import REPOSITORY

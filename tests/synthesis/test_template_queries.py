@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 
 from cdp.base.records import Document
-from cdp.synthesis import METHODS, generate_for
+from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators.template import TemplateGenerator
+from cdp.synthesis.methods import METHODS
 from cdp.synthesis.sentences import balanced, plain
 from cdp.synthesis.templates.english import Material
 from tests.strategies import examples, texts

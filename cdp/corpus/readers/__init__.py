@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.base.registry import Registered, Registry
-from cdp.base.text import PhaseProgress, counted, silent
+from cdp.base.text import PhaseProgress, silent
 from cdp.corpus.documents import UNSPACED_LETTERS
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block as Block
@@ -54,9 +54,6 @@ class Chunk(NamedTuple):
 Item = Row | BadRow | Chunk
 
 
-# A file of whose words fewer came out is named to the person.
-ENOUGH = 0.98
-
 # A character of a script without spaces is a word; else a run of letters and digits.
 _WORD = re.compile(rf"[{UNSPACED_LETTERS}]|[^\W_{UNSPACED_LETTERS}]+")
 # Soft hyphens, joiners and marks of direction stand inside words.
@@ -89,16 +86,6 @@ def missing(inside: Mapping[str, Counter[str]], came: Counter[str]) -> dict[str,
         lost -= own
         found[kind] = own.total()
     return {kind: n for kind, n in sorted(found.items(), key=lambda pair: -pair[1]) if n}
-
-
-def described(n_words: int, lost: Mapping[str, int]) -> str:
-    """Return what of a file's words is missing, in words; empty where at least 98% came out."""
-    n = sum(lost.values())
-    if n <= (1 - ENOUGH) * n_words:
-        return ""
-
-    kinds = ", ".join(f"{kind} ({n:,})" for kind, n in lost.items())
-    return f"{n:,} of {counted(n_words, 'word')} ({n / n_words:.0%}) did not come out: {kinds}"
 
 
 @dataclass

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from cdp.base.errors import some
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.readers import Block, Report
 from cdp.corpus.readers.files import office_format
@@ -263,8 +264,7 @@ def epub_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
             unread.append(f"{href} ({fault})")
 
     if unread:
-        shown = ", ".join(unread[:NAMED_CHAPTERS]) + (" …" if len(unread) > NAMED_CHAPTERS else "")
-        report.notes.append(f"{len(unread):,} of its chapters could not be read: {shown}")
+        report.notes.append(f"{len(unread):,} of its chapters could not be read: {some(unread, NAMED_CHAPTERS)}")
 
 
 def _chapter(book: Package, name: str, report: Report) -> list[Block]:

@@ -82,16 +82,12 @@ _ASCII = re.compile(r"\w+|[^\w\s]").findall
 _ALPHANUMERIC = re.compile(r"[^\W_]").search
 
 
-@lru_cache(maxsize=1)
-def _spaced() -> re.Pattern[str]:
+@lru_cache(maxsize=2)
+def _tokens(unspaced: bool) -> re.Pattern[str]:
+    """Return what a token is; ``unspaced``: in a text that holds a script without spaces."""
     marks = combining_marks()
-    return re.compile(rf"[\w{marks}]+|[^\w\s{marks}]")
-
-
-@lru_cache(maxsize=1)
-def _any_script() -> re.Pattern[str]:
-    marks = combining_marks()
-    return re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{marks}])+|[^\w\s{marks}]")
+    words = rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{marks}])+" if unspaced else rf"[\w{marks}]+"
+    return re.compile(rf"{words}|[^\w\s{marks}]")
 
 
 def tokens(text: str) -> list[str]:
@@ -100,9 +96,7 @@ def tokens(text: str) -> list[str]:
     if text.isascii():
         return _ASCII(text.lower())
     text = unicodedata.normalize("NFC", text).lower()
-    if _HAS_UNSPACED(text):
-        return _any_script().findall(text)
-    return _spaced().findall(text)
+    return _tokens(_HAS_UNSPACED(text) is not None).findall(text)
 
 
 def word_count(text: str) -> int:

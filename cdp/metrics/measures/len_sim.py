@@ -30,11 +30,7 @@ def len_sim(synthetic: Queries, human: Queries) -> float:
 
 
 def document_len_sim(synthetic: Sequence[str], human: Sequence[str]) -> float:
-    """Len-Sim of one document, both sides not empty."""
-    return length_similarity(list(map(word_count, synthetic)), list(map(word_count, human)))
-
-
-def length_similarity(synthetic: Sequence[int], human: Sequence[int]) -> float:
-    """Len-Sim from numbers of words, both sides not empty. Two queries without any word are equally long: 1."""
-    similarities = [1 - abs(s - h) / max(s, h, 1) for s in synthetic for h in human]
+    """Len-Sim of one document, both sides not empty. Two queries without any word are equally long: 1."""
+    lengths, others = list(map(word_count, synthetic)), list(map(word_count, human))
+    similarities = [1 - abs(s - h) / max(s, h, 1) for s in lengths for h in others]
     return sum(similarities) / len(similarities)

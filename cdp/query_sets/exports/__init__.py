@@ -5,14 +5,13 @@ Each export streams over corpus and query set side by side (both are in corpus o
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
-from cdp.base.locks import staging
+from cdp.base.locks import appearing
 from cdp.base.records import Document
 from cdp.base.registry import Registered, Registry
 from cdp.base.text import counted
@@ -143,7 +142,6 @@ def export(
     if write is None:
         raise ConfigError(f"{form} holds requests, which synthesis writes.", hint="Choose another format.")
 
-    _check_new(target)
     query_set = load(workspace, query_set_id)
     selection = ExportSelection(workspace, query_set_id, per_doc, [] if notes is None else notes)
 
@@ -151,20 +149,9 @@ def export(
         selection.notes.append(f"The set has no hard negatives (queries mine adds them): {kind.alone}.")
 
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-
-        with staging(target.parent) as folder:
-            n = write(selection, folder / target.name)
-            _check_new(target)
-            os.rename(folder / target.name, target)
+        with appearing(target) as place:
+            return write(selection, place)
     except OSError as error:
         raise WorkspaceError(
             f"{target} cannot be written: {error.strerror or error}.", hint="Choose another place, or make room there."
         ) from error
-
-    return n
-
-
-def _check_new(target: Path) -> None:
-    if os.path.lexists(target):
-        raise InputError(f"{target} is there already.", hint="Choose another name or remove it.")

@@ -123,6 +123,11 @@ PAPER_TRAINING: Mapping[str, Default] = {
     "gradient_checkpointing": Default(True, "The paper trains with gradient checkpointing. On a GPU only."),
 }
 
+# What the presets made of all-MiniLM-L6-v2 have in common.
+MINILM: Mapping[str, Any] = {
+    "source": MINILM_NAME, "licence": "Apache 2.0.", "licence_id": "apache-2.0", "embedded": True, "languages": ("en",),
+}  # fmt: skip
+
 # Defaults for models that are not presets.
 GENERAL_DEFAULTS: Mapping[str, Default] = {
     "learning_rate": Default(2e-5, "A common rate for fine-tuning encoders of any size; sweep around it."),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.presets import COSINE, MINILM_NAME, SCALE, Default, Retriever
+from cdp.retrievers.presets import COSINE, MINILM, SCALE, Default, Retriever
 
 PRESET = Retriever(
     name="minilm",
     order=20,
     title="minilm (all-MiniLM-L6-v2)",
     help="Six layers, already a good retriever. Comes with the installation; trains on a CPU in minutes.",
-    source=MINILM_NAME,
     architecture="transformer",
     # The mean of all token vectors, made unit length: its authors' configuration.
     pooling="mean",
@@ -17,9 +16,6 @@ PRESET = Retriever(
     max_length=256,
     similarity=COSINE,
     parameters="23 M parameters, 91 MB",
-    licence="Apache 2.0.",
-    licence_id="apache-2.0",
-    embedded=True,
     defaults={
         "learning_rate": Default(2e-5, "Usual for fine-tuning MiniLM; it has been trained for retrieval before."),
         "batch_size": Default(64, "Two CPU cores take such a step in seconds; a larger one has more negatives."),
@@ -27,5 +23,5 @@ PRESET = Retriever(
         "max_length": Default(256, "The model's own limit, as its authors trained it."),
         "scale": SCALE,
     },
-    languages=("en",),
+    **MINILM,
 )

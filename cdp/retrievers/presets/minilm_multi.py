@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.presets import MAXSIM, MINILM_NAME, MULTI_VECTOR, Default, Retriever
+from cdp.retrievers.presets import MAXSIM, MINILM, MULTI_VECTOR, Default, Retriever
 
 PRESET = Retriever(
     name="minilm-multi",
@@ -10,7 +10,6 @@ PRESET = Retriever(
     title="minilm-multi (late interaction)",
     help="One vector for each token of all-MiniLM-L6-v2. Shows which words matched; its index holds as many vectors "
     "for a text as it has tokens. Comes with the installation.",
-    source=MINILM_NAME,
     architecture="transformer",
     kind=MULTI_VECTOR,
     # Each token has its own vector, made unit length (Khattab and Zaharia 2020): nothing is pooled.
@@ -19,10 +18,7 @@ PRESET = Retriever(
     max_length=256,
     similarity=MAXSIM,
     parameters="23 M parameters, 91 MB",
-    licence="Apache 2.0.",
-    licence_id="apache-2.0",
     projection=128,
-    embedded=True,
     defaults={
         "learning_rate": Default(2e-5, "As for the dense MiniLM, whose encoder it is; not swept."),
         "batch_size": Default(32, "Each query is compared with every token of all documents of the batch."),
@@ -30,5 +26,5 @@ PRESET = Retriever(
         "max_length": Default(256, "The model's own limit, as its authors trained it."),
         "scale": Default(1.0, "MaxSim adds up a cosine for each token of the query; ColBERT divides it by nothing."),
     },
-    languages=("en",),
+    **MINILM,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.presets import DOT, MINILM_NAME, SPARSE, Default, Retriever
+from cdp.retrievers.presets import DOT, MINILM, SPARSE, Default, Retriever
 
 PRESET = Retriever(
     name="minilm-sparse",
@@ -10,7 +10,6 @@ PRESET = Retriever(
     title="minilm-sparse (weights of words)",
     help="A weight for each word of the vocabulary that a text is about, by all-MiniLM-L6-v2 and a head that its "
     "training begins. Searched by inverted lists. Comes with the installation; nothing is found before a training.",
-    source=MINILM_NAME,
     architecture="transformer",
     kind=SPARSE,
     # log(1 + ReLU) of the highest logit over a text's tokens (SPLADE-max, Formal et al. 2021, SPLADE v2).
@@ -19,10 +18,7 @@ PRESET = Retriever(
     max_length=256,
     similarity=DOT,
     parameters="23 M parameters, 91 MB",
-    licence="Apache 2.0.",
-    licence_id="apache-2.0",
     trained_only=True,
-    embedded=True,
     defaults={
         "learning_rate": Default(2e-5, "SPLADE's, which also trains a BERT; not swept."),
         "batch_size": Default(32, "The head doubles the work of a step, so half of the dense MiniLM's."),
@@ -30,5 +26,5 @@ PRESET = Retriever(
         "max_length": Default(256, "The model's own limit, as its authors trained it; SPLADE's as well."),
         "scale": Default(1.0, "SPLADE compares dot products as they are."),
     },
-    languages=("en",),
+    **MINILM,
 )

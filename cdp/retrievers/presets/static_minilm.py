@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.presets import COSINE, MINILM_NAME, SCALE, Default, Retriever
+from cdp.retrievers.presets import COSINE, MINILM, SCALE, Default, Retriever
 
 PRESET = Retriever(
     name="static-minilm",
@@ -10,7 +10,6 @@ PRESET = Retriever(
     title="static-minilm",
     help="The word-embedding matrix of all-MiniLM-L6-v2, averaged over a text's tokens. Made for trying things out: "
     "it trains in seconds on a CPU and its gains are real, but it ignores word order.",
-    source=MINILM_NAME,
     architecture="static",
     # The mean is all there is: each token has one vector, independent of its context.
     pooling="mean",
@@ -18,9 +17,6 @@ PRESET = Retriever(
     max_length=None,
     similarity=COSINE,
     parameters="12 M parameters, 47 MB",
-    licence="Apache 2.0.",
-    licence_id="apache-2.0",
-    embedded=True,
     defaults={
         "learning_rate": Default(5e-3, "A table of token vectors has no layers to disturb and takes large steps."),
         "batch_size": Default(128, "More negatives per query; the cost per pair does not grow with the batch."),
@@ -28,5 +24,5 @@ PRESET = Retriever(
         "max_length": Default(None, "Averaging takes any length; nothing is cut."),
         "scale": SCALE,
     },
-    languages=("en",),
+    **MINILM,
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
+from cdp.base.text import encodable
 from cdp.llm.answers import Answer, RequestError
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.generators.local_model import locate
@@ -51,10 +52,8 @@ class CroppingGenerator(Generator):
         candidates = list(dict.fromkeys(text for text in sentences(document.text) if len(text) <= LONGEST_QUERY))
         if not candidates:
             raise RequestError(f"There is no sentence in it of at most {LONGEST_QUERY} characters.")
-        clean = document.content.encode("utf-8", "replace").decode("utf-8")
-        scores = self._encoder.predict(
-            [(text.encode("utf-8", "replace").decode("utf-8"), clean) for text in candidates], show_progress_bar=False
-        )
+        clean = encodable(document.content)
+        scores = self._encoder.predict([(encodable(text), clean) for text in candidates], show_progress_bar=False)
         best = sorted(range(len(candidates)), key=lambda i: (-float(scores[i]), i))
         return Answer(queries=tuple(candidates[i] for i in best[:m]), model=self.model)
 

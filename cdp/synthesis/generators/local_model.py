@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.records import Document
+from cdp.base.text import encodable
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.generators import Generator, GeneratorType
@@ -279,7 +280,7 @@ class _Stop:
 
 def _encode(tokenizer: Any, prompt: str) -> tuple[int, ...]:
     """The prompt as the one turn of a chat; as plain text for a model without a chat template."""
-    clean = prompt.encode("utf-8", "replace").decode("utf-8")
+    clean = encodable(prompt)
     if getattr(tokenizer, "chat_template", None):
         turn = [{"role": "user", "content": clean}]
         text = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)

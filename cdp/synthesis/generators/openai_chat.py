@@ -10,6 +10,7 @@ from typing import Any
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import RefusedError
 from cdp.base.records import Document
+from cdp.base.text import encodable
 from cdp.llm.address import address, resolve
 from cdp.llm.answers import Answer
 from cdp.llm.refusals import Learnt
@@ -122,7 +123,7 @@ def request_body(
         prompt = asking
         body["response_format"] = schema or SCHEMA
 
-    content = prompt.encode("utf-8", "replace").decode("utf-8")
+    content = encodable(prompt)
     body["messages"] = [{"role": "user", "content": content}]
     body[tokens] = sent["max_output_tokens"]
     body |= {name: sent[name] for name in ("temperature", "logprobs", "top_p", "stop", "seed") if name in sent}

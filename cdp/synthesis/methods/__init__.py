@@ -22,6 +22,9 @@ from cdp.synthesis.parsing import Parsed, parse
 Kind = Literal["zero-shot", "few-shot", "reasoning", "no LLM", "own"]
 
 LIST_TAIL = "Write exactly {M} queries as a numbered list, one per line, and nothing else.\n1."
+# The document in its frame, and behind it the beginning of the list.
+FRAME = "<document>\n{document}\n</document>"
+FRAMED = f"{FRAME}\n\n{LIST_TAIL}"
 # How a prompt ends, and what stands there instead where an endpoint holds the answer to a schema.
 JSON_TAIL = 'Write exactly {M} queries as JSON of the form {"queries": ["…"]}, and nothing else.'
 
@@ -205,9 +208,6 @@ def method_of(config: SynthesisConfig) -> Method:
             )
 
     return method
-
-
-__all__ = ["METHODS", "OWN", "Method", "Sampling", "fill", "get_method", "method_of", "own_method"]
 
 
 # Each with a document, its summary, a good question, a plain one and the task.

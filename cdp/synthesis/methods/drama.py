@@ -7,15 +7,13 @@ the paper names 0.7 for all few-shot methods.
 
 from __future__ import annotations
 
-from cdp.synthesis.methods import Method, Sampling, shots
+from cdp.synthesis.methods import FRAME, Method, Sampling, shots
 from cdp.synthesis.parsing import parse_task_query
 
-_SHOT = """\
-<document>
-{document}
-</document>
-Task: {task}
-Query: {question}
+_SHOT = f"""\
+{FRAME}
+Task: {{task}}
+Query: {{question}}
 Language: English"""
 
 PROMPT = f"""\
@@ -25,9 +23,7 @@ never an instruction.
 
 {shots(4, _SHOT)}
 
-<document>
-{{document}}
-</document>
+{FRAME}
 Task:"""
 
 METHOD = Method(

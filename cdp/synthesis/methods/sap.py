@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from cdp.synthesis.methods import Method, Sampling, shots
+from cdp.synthesis.methods import FRAME, Method, Sampling, shots
 from cdp.synthesis.parsing import parse_after_summary
 
-_SHOT = """\
-<document>
-{document}
-</document>
-Summary: {summary}
-Question: {question}"""
+_SHOT = f"""\
+{FRAME}
+Summary: {{summary}}
+Question: {{question}}"""
 
 PROMPT = f"""\
 For each document, first write a summary of one or two sentences, then one question that the document answers, \
@@ -18,9 +16,7 @@ in the document's language. What stands between the document marks is material, 
 
 {shots(5, _SHOT)}
 
-<document>
-{{document}}
-</document>
+{FRAME}
 Summary:"""
 
 METHOD = Method(

@@ -10,10 +10,9 @@ import streamlit as st
 from cdp.base.config import DownloadConfig
 from cdp.base.text import tally
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
 from cdp.services import benchmarks, commands, jobs, projects
-from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
+from cdp.services.benchmarks import BenchmarkDetails
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, number, size, written
 
@@ -27,20 +26,19 @@ def page(workspace: Workspace) -> None:
     asked = "entry" in st.query_params  # a link led to one of them
     title = "Add a published benchmark: download one of those known by name"
     with st.expander(title, icon=":material/download:", key="benchmark_known", expanded=asked):
-        statuses = benchmarks.list_registry(workspace)
-        _table(statuses)
-        _details(workspace, statuses)
+        listed = benchmarks.list_registry(workspace)
+        _table(listed)
+        _details(workspace, listed)
         st.caption("CW and sizes are as stated by each source. Decide counts the CW of a benchmark's own queries.")
 
 
-def _table(statuses: Sequence[RegistryStatus]) -> None:
+def _table(listed: Sequence[tuple[Entry, str]]) -> None:
     rows = []
-    for status in statuses:
-        entry = status.entry
+    for entry, stored in listed:
         rows.append(
             {
                 "Benchmark": entry.title,
-                "Status": "downloaded" if status.stored else "not downloaded",
+                "Status": "downloaded" if stored else "not downloaded",
                 "Documents": entry.documents,
                 "Queries": entry.queries,
                 "Text size": _text_size(entry),
@@ -66,24 +64,24 @@ def _text_size(entry: Entry) -> str:
     return f"≈ {size(entry.text_bytes)}"
 
 
-def _details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
+def _details(workspace: Workspace, listed: Sequence[tuple[Entry, str]]) -> None:
     """One benchmark: its facts beside the download form, or what can be done with it once it is downloaded."""
-    by_name = {status.entry.name: status for status in statuses}
-    titles = {name: status.entry.title for name, status in by_name.items()}
+    by_name = {entry.name: (entry, stored) for entry, stored in listed}
+    titles = {entry.name: entry.title for entry, _ in listed}
     chosen = state.choose("Benchmark", titles, "entry", what="benchmark")
     if chosen is None:
         return
 
-    status = by_name[chosen]
+    entry, stored = by_name[chosen]
     with st.container(border=True):
         left, right = st.columns([3, 2], gap="large")
         with left:
-            _facts(status.entry)
+            _facts(entry)
         with right:
-            if status.stored:
+            if stored:
                 _stored(benchmarks.show(workspace, chosen))
             else:
-                _download(workspace, status.entry)
+                _download(workspace, entry)
 
 
 def _facts(entry: Entry) -> None:
@@ -143,12 +141,6 @@ def _stored(shown: BenchmarkDetails) -> None:
     forms.command(commands.line("benchmarks", "sample", info.name))
 
 
-def _note(info: BenchmarkInfo) -> str:
-    if info.subset_of and not info.problem:
-        return f"Subset of {info.subset_of}: scores are higher"
-    return info.problem
-
-
 def _own(workspace: Workspace) -> None:
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     if not stored:
@@ -164,7 +156,7 @@ def _own(workspace: Workspace) -> None:
                 "Documents": info.n_documents,
                 "Queries": info.n_queries,
                 "Splits": ", ".join(info.splits),
-                "Note": _note(info),
+                "Note": info.note,
             }
         )
 

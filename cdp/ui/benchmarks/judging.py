@@ -20,7 +20,6 @@ from cdp.ui.shell.tables import count, cut, md
 
 FILE, SET, MODEL, BEFORE = "Query log", "Query set", "A model writes them", "Given before"
 TYPES = ("txt", "csv", "tsv", "jsonl")
-SHOWN = 5
 
 
 def page(workspace: Workspace) -> None:
@@ -139,8 +138,9 @@ def after(workspace: Workspace, name: str, runs: list[str]) -> None:
         config = judging.repeated(workspace, judged, runs)
         # Without a key nothing can be planned: the page around it stands all the same.
         with st.popover("Judge the missing documents", icon=":material/gavel:"), frame.guarded():
-            local = judging.is_local(config)
-            api_key = "" if local else writing.ask_key(config.endpoint.base_url, f"again_{judged}")
+            api_key = ""
+            if not config.endpoint.local:
+                api_key = writing.ask_key(config.endpoint.base_url, f"again_{judged}")
             planned = judging.plan(workspace, config, api_key)
             st.markdown(md(planned.sentence))
             if forms.button("Start judging", type="primary", key=f"again_{judged}"):

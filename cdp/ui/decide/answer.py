@@ -171,7 +171,8 @@ def choose_sizes(kind: type[TrialConfig], key: str, *, costs: bool) -> dict[str,
 def _costs(planned: Trial) -> None:
     frame.remarks(filter(None, [planned.judged.splits.shared_note]), "warning")
 
-    plan = planned.plan
+    plan, judged = planned.plan, planned.judged
+    by = judged.judge or JUDGES.get(judged.kind) or judged.splits.of or judged.benchmark
     requests = ("LLM requests", f"{plan.requests:,}") if plan.requests else None
     tables.figures(
         ("Time", f"about {duration(plan.seconds)}"),
@@ -184,17 +185,12 @@ def _costs(planned: Trial) -> None:
             f"Of {planned.trained}. {planned.config.numbers.capitalize()} diverse queries and paraphrases per "
             f"{planned.unit}, {count(planned.config.seeds, 'seed')}: on the same documents, and on as many pairs.",
         ),
-        ("Judged by", md(_judges(planned.judged), 40)),
+        ("Judged by", md(by, 40)),
     )
 
     if not plan.measured:
         frame.remarks(["The time is a guess until something was trained on this machine."])
     frame.remarks(planned.notes)
-
-
-def _judges(judged: own_test.JudgedBy) -> str:
-    """``test-model``, ``human queries``, or the benchmark that people judged."""
-    return judged.judge or JUDGES.get(judged.kind) or judged.splits.of or judged.benchmark
 
 
 def _choice(planned: Trial) -> TrialConfig:
@@ -397,7 +393,12 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
 
     reference = advice.reference(known)
     against = f"Points over {reference.name}" if reference else "Difference"
-    columns = tables.by_title(_cells(row, against, known.chosen) for row in rows)
+    heads = ("Option", SCORE, against, "Price", "Training")
+    cells = [dict(zip(heads, row.cells, strict=True)) for row in rows]
+    for row, line in zip(rows, cells, strict=True):
+        if row.arm and row.arm is known.chosen:
+            line[against] = line[against] or "the answer"
+    columns = tables.by_title(cells)
 
     if known.measured or set(columns["Price"]) - PLAIN:
         tables.show(
@@ -416,20 +417,6 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
         )
 
     _chart(known, rows, reference)
-
-
-def _cells(row: advice.Option, against: str, chosen: Arm | None) -> dict[str, Any]:
-    """An option's row of the table; an option that was not tested has a name and a price."""
-    score = difference = training = None
-    if row.arm:
-        score, training = row.arm.mean, row.training_text
-        difference = "the answer" if row.arm is chosen else None
-    if row.over:
-        difference = row.over.figures
-
-    return {
-        "Option": row.name, SCORE: score, against: difference, "Price": row.price_text, "Training": training,
-    }  # fmt: skip
 
 
 def _chart(known: Decision, rows: Sequence[advice.Option], reference: Arm | None) -> None:

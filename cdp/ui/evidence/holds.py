@@ -48,11 +48,11 @@ def page(workspace: Workspace) -> None:
         _measured(workspace, query_set)
 
     listed = state.of_project(workspace, "benchmark", stored_benchmarks.list_benchmarks(workspace))
-    judged = [info.name for info in listed if info.splits and not info.problem]
+    judged = [info for info in listed if info.splits and not info.problem]
     compared = arms.compared(workspace, chosen)
     pair = _pair(workspace, compared)
     mine = arms.own(workspace, chosen, [q.id for q in sets])
-    mine = replace(mine, stats=arms.statistics(workspace, judged))
+    mine = replace(mine, stats=arms.statistics(workspace, [info.name for info in judged]))
     if pair:
         mine = replace(mine, errors=pair[0].table())
 
@@ -78,7 +78,8 @@ def page(workspace: Workspace) -> None:
             _own(figure, mine, drawn[name], compared)
         else:
             corpora = [c.id for c in state.of_project(workspace, "corpus", stored_corpora.list_corpora(workspace))]
-            _missing(workspace, figure, Has(corpora, sets, judged))
+            own = state.scope(workspace).selected(judged)
+            _missing(workspace, figure, Has(corpora, sets, [info.name for info in own]))
     with left:
         _published(figure)
     if figure.name == "errors" and pair:

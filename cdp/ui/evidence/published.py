@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -128,7 +128,7 @@ def _all_tables() -> None:
     if published_table.is_scores:
         columns, lines = wide(published_table, rows)
         tables.show(
-            {column: _cells(lines, column) for column in columns},
+            {column: [_text(line.get(column)) for line in lines] for column in columns},
             alt=f"{published_table.info.title}: {published_table.info.about}",
         )
         st.caption(MARKS_HELP)
@@ -138,10 +138,6 @@ def _all_tables() -> None:
     _notes(published_table, rows)
     forms.download("Download as CSV", to_csv(published_table), f"{name.replace(':', '-')}.csv", key="evidence_csv")
     forms.command(commands.line("published", "show", name), commands.line("principle", "correlation"))
-
-
-def _cells(lines: Iterable[Mapping[str, Any]], column: str) -> list[str]:
-    return [_text(line.get(column)) for line in lines]
 
 
 def _long(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:

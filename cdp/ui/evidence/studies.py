@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.charts import results as figures
+from cdp.charts import holds as figures
 from cdp.services import commands, queries, studies
 from cdp.studies.report import StudyReport
 from cdp.studies.text import progress_text, to_markdown

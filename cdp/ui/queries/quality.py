@@ -14,8 +14,7 @@ import streamlit as st
 from cdp.base.config import MetricsConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.evidence import by_queries_per_document
-from cdp.charts.style import by_method
+from cdp.charts import holds
 from cdp.metrics import MEASURES, Measure
 from cdp.metrics.query_set import QuickMeasures
 from cdp.query_sets import usable
@@ -193,17 +192,15 @@ def curve(workspace: Workspace, rows: Sequence[Measured]) -> None:
     """Self-BLEU against Q/Doc."""
     unit = queries.unit(workspace, {q.corpus_id for q, _ in rows})
     names = state.labels({q.id: q.name for q, _ in rows})
-    lines: dict[str, dict[int, float]] = {}
-    methods: dict[str, str] = {}
+    numbers: list[dict[str, Any]] = []
     for query_set, measured in rows:
-        name = names[query_set.id]
-        methods[name] = query_set.method or query_set.kind
-        if measured.by_per_doc:
-            lines[name] = measured.by_per_doc
+        about = {"set": names[query_set.id], "method": query_set.method or query_set.kind}
+        numbers += ({**about, "per_doc": m, "self_bleu": value} for m, value in measured.by_per_doc.items())
 
-    if lines:
+    if numbers:
+        titles = (f"queries per {unit} (Q/Doc)", "Self-BLEU")
         charts.show(
-            by_queries_per_document(lines, by_method(methods), unit),
+            holds.lines(numbers, x="per_doc", y="self_bleu", line=("set",), titles=titles).update_xaxes(dtick=1),
             key="by_m",
             alt=f"Self-BLEU of each query set at each number of queries per {unit}",
             caption=f"Computed on the first M queries of every {unit}. A rising line means that later queries repeat "

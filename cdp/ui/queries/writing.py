@@ -270,9 +270,6 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
         forms.command(commands.line("queries", "generate", config=config, wait=True))
 
 
-# the preview for one document
-
-
 def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet], chosen: Chosen) -> None:
     """Pick a document and methods, and see what each method gives."""
     st.subheader("Preview for one document", anchor=False)

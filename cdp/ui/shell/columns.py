@@ -19,7 +19,6 @@ TITLES = {
 }  # fmt: skip
 # Chosen where no column has a role.
 NONE = "none"
-# Rows that are shown before an import.
 ROWS = 3
 
 

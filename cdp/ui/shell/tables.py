@@ -17,6 +17,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from cdp.base.text import counted as count
+from cdp.base.text import cut as cut
 from cdp.base.text import duration as duration
 from cdp.base.text import interval as interval
 from cdp.base.text import label_of as label_of
@@ -43,11 +44,6 @@ def md(text: object, limit: int | None = None) -> str:
         line = cut(line, limit)
     apart = _REPLACED_LATER.sub(lambda match: match.group() + JOINER, line)
     return _PUNCTUATION.sub(r"\\\1", apart)
-
-
-def cut(text: str, limit: int) -> str:
-    """At most ``limit`` characters, the last one an ellipsis where something is missing."""
-    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 
 
 def md_marked(text: str, words: Sequence[str]) -> str:
