@@ -177,6 +177,7 @@ for words in json.loads(sys.argv[1]):
         assert main([*words, "--json"]) == 0, words
     answers.append(json.loads(told.getvalue()))
 CORPUS, QUERY_SET = answers[0]["id"], answers[2][0]["id"]
+assert main(["queries", "export", QUERY_SET, "--format", "lines", "--out", sys.argv[2]]) == 0
 
 def options(at, key):
     return list(at.get_by_key(key).options)
@@ -205,7 +206,9 @@ print(json.dumps({
 @pytest.mark.slow
 def test_the_pages_offer_one_of_each(environment: dict[str, str]) -> None:
     """In a dashboard of its own, as an operator starts it: the plug-ins are named before it is."""
-    told = python(environment, "-c", PAGES, json.dumps(writing(environment)))
+    lines = Path(environment["FOLDER"]) / "pages.txt"
+    told = python(environment, "-c", PAGES, json.dumps(writing(environment)), str(lines))
+    assert lines.read_text().splitlines()[:2] == ["headline: Copper!", "headline: conducts!"]
     offered = json.loads(told.strip().splitlines()[-1])
     assert offered["written"] == ["headline", "echo", 6]
     assert "bars" in offered["corpus format"]

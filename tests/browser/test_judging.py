@@ -169,6 +169,6 @@ def test_from_files_and_a_log_to_a_corrected_answer(
     tab.page.reload()
     tab.see("11 of 24 queries labelled by people").see("Corrected by 11 queries of people").shot("25-labelled")
     tab.press("Decide", role="link").see("Judged by a model, 11 queries by people")
-    tab.see("Corrected by 11 queries of people").shot("26-corrected")
+    tab.unfold("All limits and comparisons").see("Corrected by 11 queries of people").shot("26-corrected")
     tab.open("compare").see("Corrected by 11 queries of people").see("judged by test-model").shot("27-compare")
     assert "Traceback" not in server.console()

@@ -4,7 +4,7 @@ from cdp.query_sets.exports import Export
 
 
 def write(selection, target):
-    queries = [query for _, queries in selection.pairs() for query in queries]
+    queries = [example.query for example in selection.examples()]
     target.write_text("\n".join(queries))
     return len(queries)
 
