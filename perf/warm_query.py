@@ -28,7 +28,7 @@ from sentence_transformers import util
 
 from cdp.base.workspace import SHIPPED_DATA, Workspace, read_jsonl
 from cdp.corpus import load_manifest
-from cdp.retrievers.encode import EmbeddingStore, _npy, unit_length
+from cdp.retrievers.encode import EmbeddingStore, npy, unit_length
 from cdp.retrievers.resolve import resolve
 from cdp.services import corpora, search
 from cdp.serving.engine import Encoder, SearchEngine, load_encoder, open_documents
@@ -62,7 +62,7 @@ def random_embeddings(workspace: Workspace, encoder: Encoder, hash_of_texts: str
     for number, start in enumerate(range(0, DOCUMENTS, size)):
         rows = random.standard_normal((min(size, DOCUMENTS - start), 384), dtype=np.float32)
         shards.append(unit_length(rows))
-        (store.root / encoding.key(hash_of_texts) / f"shard-{number:05d}.npy").write_bytes(_npy(shards[-1]))
+        (store.root / encoding.key(hash_of_texts) / f"shard-{number:05d}.npy").write_bytes(npy(shards[-1]))
     return np.concatenate(shards)
 
 

@@ -83,8 +83,8 @@ FAULTS = (
     ),
     Fault(
         "equal documents count as different ones",
-        "index = self.index_of_content.setdefault(content_hash, len(self.documents))",
-        "index = len(self.documents)",
+        "index = index_of_content.setdefault(content_hash, len(texts))",
+        "index = len(texts)",
         "tests/training",
     ),
     Fault(

@@ -14,6 +14,7 @@ from cdp.retrievers.presets import (
     SPARSE,
     TRAINED_SIMILARITY,
     Default,
+    Retriever,
 )
 from cdp.retrievers.resolve import ResolvedRetriever, in_cache, resolve
 
@@ -26,6 +27,7 @@ __all__ = [
     "TRAINED_SIMILARITY",
     "Default",
     "ResolvedRetriever",
+    "Retriever",
     "in_cache",
     "load",
     "model_hash",

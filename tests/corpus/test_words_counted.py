@@ -10,8 +10,9 @@ import pytest
 
 from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.extraction import blocks_of, reading_process
-from cdp.corpus.readers import Block, Report, described, missing, words
+from cdp.corpus.readers import Block, Report, missing, words
 from cdp.corpus.readers import text as text_reader
+from cdp.corpus.reading import FileRead
 from tests.support import install_plugins
 
 LOSSY = """
@@ -50,9 +51,14 @@ def test_what_came_twice_makes_up_for_nothing_and_is_lost_where_most_of_it_is() 
     inside = {"text": Counter(words("the fee is of the port")), "notes": Counter(words("the quay"))}
     came = Counter(words("the fee is of the port port port port"))
     assert missing(inside, came) == {"notes": 2}
-    assert described(8, {"notes": 2}) == "2 of 8 words (25%) did not come out: notes (2)"
-    assert described(100, {"notes": 2}) == ""
-    assert described(0, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("n_words", "lost", "said"),
+    [(8, {"notes": 2}, "2 of 8 words (25%) did not come out: notes (2)"), (100, {"notes": 2}, ""), (0, {}, "")],
+)
+def test_a_file_says_what_did_not_come_out(n_words: int, lost: dict[str, int], said: str) -> None:
+    assert FileRead("a.docx", "docx", "", "en", 1, n_words=n_words, missing=lost).loss == said
 
 
 def test_words_of_a_text_are_counted_one_by_one_only_where_some_are_missing(
