@@ -191,9 +191,14 @@ class JudgedOn(Config):
     @classmethod
     def _one_spelling(cls, values: Any) -> Any:
         """Take ``name:split`` as the benchmark too. ConfigError where ``split`` is another one."""
-        if isinstance(values, Mapping) and isinstance(named := values.get("benchmark"), str):
-            benchmark, split = name_and_split(named.strip(), str(values.get("split") or "").strip())
+        if not isinstance(values, Mapping):
+            return values
+
+        named, split = values.get("benchmark"), values.get("split") or ""
+        if isinstance(named, str) and isinstance(split, str):  # the fields say what else is wrong with them
+            benchmark, split = name_and_split(named.strip(), split.strip())
             values = {**values, "benchmark": benchmark, "split": split}
+
         return values
 
 

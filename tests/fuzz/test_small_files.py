@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdp.base.config import EvaluationConfig, SynthesisConfig, TrainingConfig
+from cdp.base.config import EvaluationConfig, JudgedOn, SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.text import shown
 from cdp.base.workspace import Workspace
@@ -56,6 +56,13 @@ def test_ten_thousand_damaged_inputs(target: str, tmp_path: Path) -> None:
 def test_no_number(value: object) -> None:
     with pytest.raises(ConfigError, match="'top_k' must be"):
         EvaluationConfig.from_dict({"retriever": "minilm", "benchmark": "b", "top_k": value})
+
+
+@pytest.mark.parametrize("split", [3, ["dev"], {"dev": 1}])
+def test_a_split_that_is_no_text_is_refused_as_one(split: object) -> None:
+    """Its words were taken for the name of a split, and those of a list within lists never ended."""
+    with pytest.raises(ConfigError, match="'split' must be text"):
+        JudgedOn.from_dict({"benchmark": "demo", "split": split})
 
 
 def test_several_wrong_settings_are_named_at_once() -> None:
