@@ -174,7 +174,9 @@ def checked_id(value: Any, field: str) -> str:
     """
     if type(value) is int or isinstance(value, UUID):
         return str(value)
-    if isinstance(value, (float, Decimal)) and value == value and value % 1 == 0:
+    # A remainder of more digits than the context's 28 is an error of decimals.
+    whole = value.is_integer() if isinstance(value, float) else isinstance(value, Decimal) and value == round(value)
+    if whole:
         return str(int(value))
     if value is None or value != value or (isinstance(value, str) and not value.strip()):
         raise RefusedValueError("no id", f"the field {field!r} is empty")
