@@ -9,19 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from cdp import query_sets
 from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError
-from cdp.base.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import describe, judged, library, load_benchmark, manifests
 from cdp.cli import main
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.evaluation import labelling
 from cdp.results import board, differences
-from cdp.services import jobs, judging
+from cdp.services import decide, jobs, judging, projects, studies, trial
 from cdp.studies import own_test
+from cdp.studies.config import TrialConfig
 from tests.jobs.support import run_worker
-from tests.judging.conftest import settings
+from tests.judging.conftest import ANIMALS, settings
 from tests.judging.made import make
+from tests.support import ONLY_STATIC_IS_FAST
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
 pytestmark = pytest.mark.slow
@@ -264,6 +267,55 @@ def test_what_a_later_run_finds_waits_for_labels(
     (row,) = [row for row in differences.compare(workspace, "bm25").rows if row.retriever == "static-minilm"]
     assert not row.withheld
     assert row.low is not None
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_a_test_rests_on_the_labelled_queries_and_its_new_documents_wait_for_labels(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, jobs_here: None
+) -> None:
+    write_json(workspace.root / studies.SPEEDS, ONLY_STATIC_IS_FAST)
+    start(workspace, settings(corpus, log, generator="people", model="", name=NAME, retrievers="bm25", depth=1))
+    projects.take_along(workspace, "corpus", corpus.id, NAME)
+    for method in ("diverse", "paraphrase"):
+        lines = []
+        for animal in ANIMALS:
+            for n in range(3):
+                lines.append((f"{animal}-{n}", [f"{method} {at} of the {animal} {n}" for at in range(5)]))
+        made = query_sets.import_queries(
+            iter(lines), workspace, corpus.id, method, kind="synthetic", method=method, language="en"
+        )
+        query_sets.update(workspace, made.query_set.id, generator="template")
+
+    values = {"corpus": corpus.id, "generator": "template", "seeds": 1, "minutes": 60}
+    config = TrialConfig.from_dict(values)
+    assert trial.plan(workspace, config).judged.kind == own_test.TEMPLATE, "without labels it decides nothing"
+
+    finish(workspace, n=2)
+    with pytest.raises(CdpError, match="too few to choose checkpoints"):
+        trial.plan(workspace, config)
+
+    finish(workspace, n=10)
+    planned = trial.plan(workspace, config)
+    assert (planned.judged.splits.of, planned.judged.judge) == (NAME, "")
+    assert planned.judged.splits.n_test + planned.judged.splits.n_dev == len(ANIMALS)
+    assert "What the trainings newly find joins the pool" in planned.notes[-1]
+
+    begun = trial.start(workspace, config)
+    (later,) = begun.later
+    assert str(jobs.show(workspace, later).state) == "finished"
+    answer = decide.decide(workspace, corpus=corpus.id)
+    assert answer.badge.startswith("judged by people")
+    assert answer.headline.startswith("Withheld: ")
+    left = labelling.progress(workspace, NAME).left
+    assert left > 0
+
+    while labelling.task(workspace, NAME, "Ada") is not None:
+        finish(workspace)
+    answer = decide.decide(workspace, corpus=corpus.id)
+    assert "Withheld" not in answer.headline
+    assert answer.basis is not None
+    assert (answer.basis.unjudged, answer.basis.judge) == (0, "")
+    assert not answer.basis.stale
 
 
 def test_a_model_judges_afterwards_and_the_labels_correct_it(
