@@ -87,7 +87,7 @@ class LabellingProgress:
     def _state(self) -> str:
         """What the labels make possible, and what is left to do."""
         if not self.judge:
-            state = "they are the test" if self.finished else "a query counts once all its documents are labelled"
+            state = "the test so far" if self.finished else "a query counts once all its documents are labelled"
             return (
                 f"{state}; {counted(self.left, 'document')} left, about {duration(self.seconds)}"
                 if self.left

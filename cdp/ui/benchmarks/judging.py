@@ -39,14 +39,15 @@ def page(workspace: Workspace) -> None:
     corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
         people = forms.segments("Who judges", JUDGES, key=f"{key}_by") == PEOPLE
-        source = asked_queries(workspace, key, corpus, stack, writes=not people)
         if people:
             st.caption(
-                "A query counts once all its pooled documents are labelled: these queries are the test. What nothing "
-                "pooled counts as not relevant."
+                "A query counts once all its pooled documents are labelled: these queries are the test. A document "
+                "outside the pool counts as not relevant."
             )
-            chosen = writing.Chosen(PEOPLE, {})
-        else:
+
+        source = asked_queries(workspace, key, corpus, stack, writes=not people)
+        chosen = writing.Chosen(PEOPLE, {})
+        if not people:
             chosen = writing.choose_generator(workspace, [], key, llm_only=True)
 
         own = ["corpus", "queries", "query_field", "benchmark", "runs", "generator", "model", "base_url", "writer"]
