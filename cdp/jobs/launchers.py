@@ -94,6 +94,9 @@ def own_process(workspace: Path) -> dict[str, str]:
         "PYTHONPATH": python_path(os.environ),
         # Else Python imports from the current folder first, which may hold other people's files.
         "PYTHONSAFEPATH": "1",
+        # Logs and names of files are UTF-8 in every locale.
+        "PYTHONUTF8": "1",
+        "PYTHONIOENCODING": "",
     }
 
 

@@ -24,13 +24,13 @@ import numpy as np
 
 from cdp.base.errors import ConfigError, ModelError, ProviderError
 from cdp.base.failures import Streak, line_of
-from cdp.base.text import encodable
+from cdp.base.text import cut_to_tokens, encodable, estimate_tokens
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm import address
 from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import cut, estimate_tokens, price_of
+from cdp.llm.prices import price_of
 from cdp.llm.refusals import Learnt
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class ApiModel:
         ConfigError once the budget is used up, Stopped after a request to stop. ModelError for vectors of changing
         dimension; RequestError if no text could be embedded, ProviderError and RefusedError as the client's.
         """
-        sent = [cut(encodable(text), self.max_seq_length) for text in texts]
+        sent = [cut_to_tokens(encodable(text), self.max_seq_length) for text in texts]
         sent = [text if text.strip() else EMPTY for text in sent]
         keys = {text: cache_key(sha256_text(text), "", self.name.model, {"embeddings": self.name.url}) for text in sent}
         found: dict[str, np.ndarray] = {}

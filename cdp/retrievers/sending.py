@@ -11,13 +11,14 @@ import numpy as np
 
 from cdp import query_sets
 from cdp.base.config import EvaluationConfig, MiningConfig
+from cdp.base.text import cut_to_tokens, estimate_tokens
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, judged_on, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import load_manifest, open_corpus
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, cut, estimate_tokens, price_of, priced
+from cdp.llm.prices import Price, price_of, priced
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
 
@@ -115,4 +116,4 @@ def of_benchmark(workspace: Workspace, folder: Path, longest: int = api.LONGEST)
 
 
 def _mean(n: int, texts: Sequence[str], longest: int = api.LONGEST) -> Texts:
-    return Texts(n, float(np.mean([estimate_tokens(cut(text, longest)) for text in texts])) if texts else 0.0)
+    return Texts(n, float(np.mean([estimate_tokens(cut_to_tokens(text, longest)) for text in texts])) if texts else 0.0)

@@ -16,7 +16,7 @@ from cdp.base import actions
 from cdp.base.config import PEOPLE, EndpointSettings, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.records import fields, whole
-from cdp.base.text import counted, duration
+from cdp.base.text import counted, duration, estimate_tokens
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug, write_json
 from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_queries
@@ -28,7 +28,7 @@ from cdp.evaluation import judging
 from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, PACE, UNDO, LabelTask, pool_of
 from cdp.llm import address
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, dollars, estimate_tokens, price_of, priced
+from cdp.llm.prices import Price, dollars, price_of, priced
 from cdp.retrievers import bm25, sending
 from cdp.retrievers.sending import Sending
 from cdp.services import access, decide, jobs

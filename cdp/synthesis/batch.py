@@ -19,11 +19,11 @@ from typing import Any
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError
+from cdp.base.text import cut_to_tokens
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Malformed, RequestError, read_batch_line
 from cdp.llm.cache import AnswerCache, cache_key
-from cdp.llm.prices import cut
 from cdp.synthesis.generators.openai_chat import parameters, request_body
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.work import Work, documents_of
@@ -64,7 +64,7 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
     work = Work.of(workspace, config, method, corpus)
     groups = work.groups(workspace, corpus) if method.joint else None
     for item in work.items(workspace, groups=groups):
-        texts = [cut(document.content, limit) for document in documents_of(item.document)]
+        texts = [cut_to_tokens(document.content, limit) for document in documents_of(item.document)]
         for prompt, sample, _ in method.requests(texts, config.per_doc, item.queries):
             sampling = method.sampling_for(config.per_doc, sample)
             settings = sampling.within(parameters(config))

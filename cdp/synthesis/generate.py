@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.records import Document
+from cdp.base.text import cut_to_tokens
 from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import cut
 from cdp.synthesis.generators import Generator, make_generator, usual_usage
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.parsing import Parsed, comparison_key, select, without_cut
@@ -100,7 +100,7 @@ def generate_for(
     if method.joint and len(documents) < 2:
         raise ConfigError(f"{method.title} needs two or three related documents, and here is one.")
 
-    texts = [cut(one.content, method.document_tokens(max_document_tokens)) for one in documents]
+    texts = [cut_to_tokens(one.content, method.document_tokens(max_document_tokens)) for one in documents]
 
     requests = method.requests(texts, m, queries)
     prompts_cut, kept, refresh = 0, False, False

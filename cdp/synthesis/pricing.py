@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import JOB_FACTS, Count, Document, Real, fields, whole
-from cdp.base.text import counted
+from cdp.base.text import counted, cut_to_tokens, estimate_tokens
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.corpus import load_manifest, open_corpus, resolve_corpus
 from cdp.llm import address
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, cut, estimate_tokens, load_price
+from cdp.llm.prices import Price, load_price
 from cdp.llm.prices import dollars as dollars
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import Method, method_of
@@ -141,7 +141,7 @@ def _sample(
 
 def prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:
     """Input tokens of all requests about one document, or one group of them."""
-    texts = [cut(one.content, limit) for one in documents_of(document)]
+    texts = [cut_to_tokens(one.content, limit) for one in documents_of(document)]
     return sum(estimate_tokens(prompt) for prompt, _, _ in method.requests(texts, m, queries))
 
 

@@ -26,6 +26,7 @@ from cdp.base.failures import Streak, is_fatal, line_of
 from cdp.base.job_kind import BENCHMARK, CORPUS, LIGHT, Device, JobKind, PreparedJob, device_for
 from cdp.base.records import Document
 from cdp.base.redaction import clean
+from cdp.base.text import cut_to_tokens
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, append_jsonl, read_json_or_none, shuffle_key, write_bytes
 from cdp.benchmarks import judged, library, manifests, resolve_benchmark
@@ -37,7 +38,7 @@ from cdp.evaluation import combined, judging
 from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, record_unembedded
 from cdp.llm.answers import Answer, Cancelled, RequestError, prompts_cut
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import cut, price_of
+from cdp.llm.prices import price_of
 from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore
@@ -378,7 +379,7 @@ class JudgingRun:
     def _judge(self, pair: Pair) -> tuple[Pair, Grade | Exception | None]:
         """Return the pair's grade, the error that kept it from one, or None if the run was cancelled."""
         document = self.target.documents[pair[1]]
-        passage = cut(document.content, self.config.endpoint.max_document_tokens)
+        passage = cut_to_tokens(document.content, self.config.endpoint.max_document_tokens)
         text = judging.prompt(self.target.queries[pair[0]], passage)
         settings = JUDGE.sampling.within(self.source.parameters)
         key, usual = cache_key(document.content_hash, text, self.source.model, settings), usual_usage(text, JUDGE, 1)

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
-from cdp.llm.prices import cut
+from cdp.base.text import cut_to_tokens
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators.cropping import CroppingGenerator
 from cdp.synthesis.generators.recorded import RecordedGenerator
@@ -94,7 +94,7 @@ def template(method: str) -> Callable[[str], Any]:
 
 LINEAR: dict[str, Callable[[str], Any]] = {
     "sentences": sentences,
-    "cut": lambda text: cut(text, 2048),
+    "cut": lambda text: cut_to_tokens(text, 2048),
     "prompt": lambda text: METHODS["diverse"].render(text, 3),
     "diverse": template("diverse"),
     "paraphrase": template("paraphrase"),

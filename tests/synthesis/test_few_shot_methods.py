@@ -10,9 +10,9 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
+from cdp.base.text import estimate_tokens
 from cdp.base.workspace import Workspace
 from cdp.llm.cache import AnswerCache
-from cdp.llm.prices import estimate_tokens
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import Generator, make_generator
 from cdp.synthesis.methods import EXAMPLES, METHODS, get_method

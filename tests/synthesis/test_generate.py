@@ -8,9 +8,9 @@ import pytest
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
+from cdp.base.text import cut_to_tokens, estimate_tokens
 from cdp.base.workspace import Workspace
 from cdp.llm.cache import AnswerCache, cache_key
-from cdp.llm.prices import cut, estimate_tokens
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import Generator, make_generator
 from cdp.synthesis.methods import METHODS
@@ -134,7 +134,7 @@ def test_a_long_document_is_cut_at_a_sentence_end(server: ChatServer) -> None:
     ],
 )  # fmt: skip
 def test_cutting_keeps_close_to_the_limit_in_any_script(text: str, ends: str) -> None:
-    shortened = cut(text, 200)
+    shortened = cut_to_tokens(text, 200)
     assert len(shortened) < len(text)
     assert text.startswith(shortened)
     assert shortened.endswith(ends)

@@ -14,9 +14,9 @@ import pytest
 from cdp import query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.text import estimate_tokens
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest
-from cdp.llm.prices import estimate_tokens
 from cdp.query_sets import QuerySet, exports, usable
 from cdp.services import queries, review, tuning
 from cdp.services import queries as query_services

@@ -10,8 +10,8 @@ from pathlib import Path
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.base.registry import Registered, Registry
+from cdp.base.text import estimate_tokens
 from cdp.llm.answers import Answer, Usage
-from cdp.llm.prices import estimate_tokens
 from cdp.synthesis.methods import METHODS, Method
 
 
