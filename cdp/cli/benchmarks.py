@@ -157,7 +157,7 @@ def export(
     return run.say({"id": name, "path": str(path), "notes": notes}, "\n".join([f"{name} is written to {path}", *notes]))
 
 
-@command("benchmarks judge", project=("corpus",), job=True)
+@command("benchmarks judge", project=("corpus",), instead="benchmark", job=True)
 def judge(run: Run, config: JudgeConfig) -> int:
     """Have a model, or people, judge what retrievers find for target queries: a benchmark like any other."""
     planned = judging.plan(run.workspace, config)

@@ -13,7 +13,7 @@ import numpy as np
 
 from cdp import query_sets
 from cdp.base import actions
-from cdp.base.config import PEOPLE, EndpointSettings, JudgeConfig
+from cdp.base.config import PEOPLE, EndpointSettings, Judge, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.records import fields, whole
 from cdp.base.text import counted, duration, estimate_tokens
@@ -174,6 +174,8 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
         alone, model = judged.by_people(folder), judged.judge_of(folder)
+        if config.runs and config.endpoint == Judge():  # nothing is said of the judge
+            config = config.replace(**_judge_before(folder))
         if config.endpoint.by_people and not alone:
             raise ConfigError(f"{model} judged {folder.name}.", hint=f"Label its queries: {_label(folder.name)}.")
 
@@ -284,9 +286,14 @@ def judged_name(workspace: Workspace, name: str) -> str:
 def repeated(workspace: Workspace, name: str, runs: Sequence[str]) -> JudgeConfig:
     """Return the settings that judge what further runs found, or pool it for people, as the benchmark was judged."""
     folder = _judged_folder(workspace, name)
+    named = {"name": folder.name, "benchmark": folder.name, "runs": [*runs]}
+    return JudgeConfig.from_dict({**_judge_before(folder), **named})
+
+
+def _judge_before(folder: Path) -> dict[str, Any]:
+    """The settings of who judged a benchmark."""
     source = manifests.read(folder).source
-    kept = {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
-    return JudgeConfig.from_dict({**kept, "name": folder.name, "benchmark": folder.name, "runs": [*runs]})
+    return {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
 
 
 @dataclass(frozen=True)

@@ -238,7 +238,7 @@ def test_further_labels_are_another_version_and_changed_ones_count_at_once(
 
 
 def test_what_a_later_run_finds_waits_for_labels(
-    workspace: Workspace, birds: CorpusManifest, questions: Path, jobs_here: None
+    workspace: Workspace, birds: CorpusManifest, questions: Path, jobs_here: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     start(workspace, by_people(birds, questions, retrievers="bm25", depth=1))
     finish(workspace, n=6)
@@ -255,7 +255,9 @@ def test_what_a_later_run_finds_waits_for_labels(
     planned = judging.plan(workspace, again)
     assert planned.pairs == len(judging.to_judge(workspace, again)) > 0
     assert planned.cost == 0
-    start(workspace, again)
+    # As the badge says it: nothing is said of the judge, which stays who it was.
+    assert main(["benchmarks", "judge", "--benchmark", NAME, "--runs", job, "--wait"]) == 0
+    assert "people label at most" in capsys.readouterr().err
     progress = labelling.progress(workspace, NAME)
     assert (progress.finished, progress.extended) == (6, 6), "labelled queries stay in the test"
     assert progress.left == planned.pairs
