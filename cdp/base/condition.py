@@ -23,6 +23,9 @@ BY, ON = " by ", " on "
 # What is held equal, beside the steps, in the second half of a study of documents and pairs.
 EQUAL_PAIRS = "equal pairs"
 
+# Of a fusion with BM25: by the weight that is best on dev.
+ON_DEV = "weighted on dev"
+
 # What is usual: no weighting, this loss, and the queries themselves.
 UNWEIGHTED, INFONCE, QUERY_ONLY = "none", "infonce", "query-only"
 
@@ -92,7 +95,7 @@ class Condition(NamedTuple):
         if self.source == UNTRAINED:
             return self.retriever or UNTRAINED
         if self.source == HYBRID:
-            return condition_name(self.retriever, HYBRID, 0, "weighted on dev" if self.fused else "")
+            return condition_name(self.retriever, HYBRID, 0, ON_DEV if self.fused else "")
 
         usual = ((self.weighting, UNWEIGHTED), (self.loss, INFONCE), (self.query_source, QUERY_ONLY), (self.held, ""))
         details = [value for value, plain in usual if value != plain]
