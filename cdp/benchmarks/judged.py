@@ -208,6 +208,16 @@ def version(folder: Path, split: str = SPLIT) -> str:
     return sha256_text(*digests)
 
 
+def answered_key(folder: Path) -> str:
+    """Return a short hash of the queries with a relevant document where people alone judge; empty elsewhere."""
+    # A sample is called by it: labels come and go, and as many queries may be other ones.
+    if not by_people(folder):
+        return ""
+
+    answered = (query for query, grades in grades_of(whole(folder)).items() if max(grades.values()) > 0)
+    return sha256_text(*sorted(answered))[:6]
+
+
 def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
     """Return {query: {document: grade}}."""
     found: dict[str, dict[str, int]] = {}
@@ -383,8 +393,9 @@ def judge_of(folder: Path) -> str:
 
 
 def by_people(folder: Path) -> bool:
-    """Return True for a benchmark with a pool that people alone judge."""
-    return manifests.read(folder).source.get("judge") == ""
+    """Return True for a benchmark, or a sample of one, with a pool that people alone judge."""
+    # An exported one comes back without its pool: its judgments are not to be made of labels.
+    return manifests.read(folder).source.get("judge") == "" and (whole(folder) / "pool.jsonl").is_file()
 
 
 def is_judged(folder: Path) -> bool:

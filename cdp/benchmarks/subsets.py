@@ -241,10 +241,12 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
                 continue
 
             lines = beir_files.read_queries(part(folder, "queries"))
+            before: set[str] = set()
             judged: dict[str, dict[str, dict[str, int]]] = {}
             for split, file in qrels_files(folder).items():
                 judged[split] = {}
                 for query, grades in beir_files.read_qrels(file).grades.items():
+                    before.add(query)
                     answers = [document for document, grade in grades.items() if grade >= manifest.relevant_from]
                     if growth.kept.keys() >= set(answers):
                         stayed = _of_documents(grades, growth.kept)
@@ -264,8 +266,8 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
             )  # fmt: skip
             names.append(made)
             carried = f"Benchmark {made}: {counted(len(kept), 'judged query', 'judged queries')} carried over"
-            if len(kept) < len(lines):
-                carried += f"; {len(lines) - len(kept):,} are stale"
+            if len(kept) < len(before):
+                carried += f"; {len(before) - len(kept):,} are stale"
             carried += "."
             if growth.n_new:
                 carried += f" Not judged yet: {counted(growth.n_new, f'new {corpus.unit}')}."

@@ -76,8 +76,8 @@ def finish(workspace: Workspace, by: str = "Ada", n: int = 1) -> list[str]:
     return done
 
 
-def evaluate(workspace: Workspace, retriever: str) -> str:
-    return jobs.start(workspace, "evaluation", EvaluationConfig(retriever=retriever, benchmark=NAME))
+def evaluate(workspace: Workspace, retriever: str, benchmark: str = NAME) -> str:
+    return jobs.start(workspace, "evaluation", EvaluationConfig(retriever=retriever, benchmark=benchmark))
 
 
 def test_from_a_pool_to_a_comparison_that_says_judged_by_people(
@@ -197,6 +197,26 @@ def test_the_judgments_follow_after_an_end_between_two_files(workspace: Workspac
     assert load_benchmark(folder).qrels == {"q1": {"d1-0": 3}}
 
 
+def test_an_exported_benchmark_keeps_its_judgments_without_its_pool(
+    workspace: Workspace, birds: CorpusManifest, questions: Path, jobs_here: None, tmp_path: Path
+) -> None:
+    start(workspace, by_people(birds, questions))
+    finish(workspace, n=3)
+    library.export_beir(workspace.benchmark(NAME), tmp_path / "out")
+    library.add_benchmark(tmp_path / "out", workspace, "again")
+    folder = workspace.benchmark("again")
+    assert load_benchmark(folder).qrels == load_benchmark(workspace.benchmark(NAME)).qrels
+
+    with pytest.raises(ConfigError, match="was not judged here"):
+        judging.undo(workspace, "again", "Ada")
+    judged.undo(folder, "Ada")
+    assert len(load_benchmark(folder).qrels) == 3
+    assert judging.judged_name(workspace, "again") == "", "without its pool nothing is added to it"
+    evaluate(workspace, "bm25", "again")
+    (row,) = board.list_rows(workspace, board.list_evaluations(workspace))
+    assert "judged by people" in [badge.word for badge in row.badges]
+
+
 def test_a_resumed_job_makes_no_second_benchmark(
     workspace: Workspace, birds: CorpusManifest, questions: Path, jobs_here: None
 ) -> None:
@@ -301,6 +321,13 @@ def test_a_test_rests_on_the_labelled_queries_and_its_new_documents_wait_for_lab
     assert (planned.judged.splits.of, planned.judged.judge) == (NAME, "")
     assert planned.judged.splits.n_test + planned.judged.splits.n_dev == len(ANIMALS)
     assert "What the trainings newly find joins the pool" in planned.notes[-1]
+
+    # As many other queries are another sample.
+    sample = planned.judged.splits.benchmark
+    judging.undo(workspace, NAME, "Ada")
+    assert trial.plan(workspace, config).judged.splits.benchmark != sample
+    finish(workspace)
+    assert trial.plan(workspace, config).judged.splits.benchmark == sample
 
     begun = trial.start(workspace, config)
     (later,) = begun.later
