@@ -13,7 +13,7 @@ from cdp import query_sets
 from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.benchmarks import describe, judged, library, load_benchmark, manifests
+from cdp.benchmarks import describe, judged, library, load_benchmark
 from cdp.cli import main
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.evaluation import labelling
@@ -23,7 +23,7 @@ from cdp.studies import own_test
 from cdp.studies.config import TrialConfig
 from tests.jobs.support import run_worker
 from tests.judging.conftest import ANIMALS, settings
-from tests.judging.made import make
+from tests.judging.made import make, people_alone
 from tests.support import ONLY_STATIC_IS_FAST
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
@@ -161,21 +161,17 @@ def test_only_queries_labelled_as_a_whole_are_in_the_test(
 
 
 def test_people_who_disagree_count_by_the_rounded_mean(workspace: Workspace) -> None:
-    folder = make(workspace, lambda q, d: 0, n_queries=3, per_query=2)
-    manifest = manifests.read(folder)
-    manifests.write(folder, manifests.Manifest(source={**manifest.source, "judge": ""}, relevant_from=2))
-    for by, grades in (("Ada", (3, 2)), ("Ben", (2, 2)), ("Cy", (3, None))):
+    folder = people_alone(make(workspace, lambda q, d: 0, n_queries=3, per_query=2))
+    for by, grades in (("Ada", (3, 2)), ("Ben", (2, 1)), ("Cy", (3, None))):
         judged.add_labels(folder, "q1", {"d1-0": grades[0], "d1-1": grades[1]}, by)
     assert load_benchmark(folder).qrels == {"q1": {"d1-0": 3, "d1-1": 1}}
 
     judged.undo(folder, "Cy")
-    assert load_benchmark(folder).qrels == {"q1": {"d1-0": 2, "d1-1": 2}}, "between two grades the lower one"
+    assert load_benchmark(folder).qrels == {"q1": {"d1-0": 2, "d1-1": 1}}, "between two grades the lower one"
 
 
 def test_two_tabs_label_at_once(workspace: Workspace) -> None:
-    folder = make(workspace, lambda q, d: 0, n_queries=24, per_query=2)
-    manifest = manifests.read(folder)
-    manifests.write(folder, manifests.Manifest(source={**manifest.source, "judge": ""}, relevant_from=2))
+    folder = people_alone(make(workspace, lambda q, d: 0, n_queries=24, per_query=2))
 
     def label(query: int) -> None:
         judged.add_labels(folder, f"q{query}", {f"d{query}-0": 3, f"d{query}-1": 0}, ("Ada", "Ben")[query % 2])
@@ -187,9 +183,7 @@ def test_two_tabs_label_at_once(workspace: Workspace) -> None:
 
 
 def test_the_judgments_follow_after_an_end_between_two_files(workspace: Workspace) -> None:
-    folder = make(workspace, lambda q, d: 0, n_queries=3, per_query=1)
-    manifest = manifests.read(folder)
-    manifests.write(folder, manifests.Manifest(source={**manifest.source, "judge": ""}, relevant_from=2))
+    folder = people_alone(make(workspace, lambda q, d: 0, n_queries=3, per_query=1))
     judged.add_labels(folder, "q1", {"d1-0": 3}, "Ada")
     (folder / "grades.jsonl").write_text("")  # the process ended before it wrote them
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq2\td2-0\t1\n")
@@ -296,6 +290,7 @@ def test_a_test_rests_on_the_labelled_queries_and_its_new_documents_wait_for_lab
     workspace: Workspace, corpus: CorpusManifest, log: Path, jobs_here: None
 ) -> None:
     write_json(workspace.root / studies.SPEEDS, ONLY_STATIC_IS_FAST)
+    folder = workspace.benchmark(NAME)
     start(workspace, settings(corpus, log, generator="people", model="", name=NAME, retrievers="bm25", depth=1))
     projects.take_along(workspace, "corpus", corpus.id, NAME)
     for method in ("diverse", "paraphrase"):
@@ -316,18 +311,19 @@ def test_a_test_rests_on_the_labelled_queries_and_its_new_documents_wait_for_lab
     with pytest.raises(CdpError, match="too few to choose checkpoints"):
         trial.plan(workspace, config)
 
-    finish(workspace, n=10)
+    finish(workspace, n=9)
+    sample = trial.plan(workspace, config).judged.splits.benchmark
+    (other,) = judged.read_pool(folder).keys() - load_benchmark(folder).qrels.keys()
+    judging.undo(workspace, NAME, "Ada")
+    judging.label(workspace, NAME, other, dict.fromkeys(judged.read_pool(folder)[other], "3"), "Ada")
+    assert len(load_benchmark(folder).qrels) == 11
+    assert trial.plan(workspace, config).judged.splits.benchmark != sample, "as many other queries are another sample"
+
+    finish(workspace)
     planned = trial.plan(workspace, config)
     assert (planned.judged.splits.of, planned.judged.judge) == (NAME, "")
     assert planned.judged.splits.n_test + planned.judged.splits.n_dev == len(ANIMALS)
     assert "What the trainings newly find joins the pool" in planned.notes[-1]
-
-    # As many other queries are another sample.
-    sample = planned.judged.splits.benchmark
-    judging.undo(workspace, NAME, "Ada")
-    assert trial.plan(workspace, config).judged.splits.benchmark != sample
-    finish(workspace)
-    assert trial.plan(workspace, config).judged.splits.benchmark == sample
 
     begun = trial.start(workspace, config)
     (later,) = begun.later
