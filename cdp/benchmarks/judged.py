@@ -22,7 +22,7 @@ from datetime import datetime
 from itertools import repeat
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -53,6 +53,7 @@ _RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
 Pool = dict[str, dict[str, dict[str, int]]]
 
 
+T = TypeVar("T")
 _GRADE = Annotated[int, Field(ge=0, le=3)]
 
 
@@ -313,6 +314,26 @@ def _proposed(pool: Pool, query: str, *, later: bool) -> set[str]:
         return min((at for name, at in ranks.items() if later or not _RUN.match(name)), default=FIRST + 1)
 
     return {document for document, ranks in pool.get(query, {}).items() if rank(ranks) <= FIRST}
+
+
+def carry(folder: Path, target: Path, kept: Mapping[str, str], queries: Collection[str]) -> None:
+    """Carry pool, grades and labels of these ``queries`` over to a benchmark of the documents ``kept`` {id: new id};
+    nothing where there is no pool."""
+    pool = {query: documents for query, documents in read_pool(folder).items() if query in queries}
+    if not pool:
+        return
+
+    write_pool(target, {query: _renamed(documents, kept) for query, documents in pool.items()})
+    grades = [grade for grade in read_grades(folder) if grade.query in queries and grade.document in kept]
+    write_grades(target, (replace(grade, document=kept[grade.document]) for grade in grades))
+
+    labels = [line for line in actions.read(folder / "labels.jsonl", _LABEL_LINE) if line["query"] in queries]
+    write_jsonl(target / "labels.jsonl", ({**line, "grades": _renamed(line["grades"], kept)} for line in labels))
+    publish(target)
+
+
+def _renamed(of_documents: Mapping[str, T], kept: Mapping[str, str]) -> dict[str, T]:
+    return {kept[document]: value for document, value in of_documents.items() if document in kept}
 
 
 def sampled(pool: Pool) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,13 @@ from cdp import query_sets
 from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.benchmarks import describe, judged, library, load_benchmark
+from cdp.benchmarks import describe, judged, library, load_benchmark, manifests
+from cdp.benchmarks.beir_files import read_queries
 from cdp.cli import main
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.evaluation import labelling
 from cdp.results import board, differences
-from cdp.services import decide, jobs, judging, projects, studies, trial
+from cdp.services import adding, decide, jobs, judging, projects, studies, trial
 from cdp.studies import own_test
 from cdp.studies.config import TrialConfig
 from tests.jobs.support import run_worker
@@ -48,6 +50,7 @@ def birds(workspace: Workspace, tmp_path: Path) -> CorpusManifest:
 @pytest.fixture
 def questions(workspace: Workspace) -> Path:
     path = workspace.root / "questions.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(f"where does the {bird} nest" for bird in BIRDS), encoding="utf-8")
     return path
 
@@ -63,14 +66,14 @@ def start(workspace: Workspace, config: JudgeConfig) -> str:
     return job
 
 
-def finish(workspace: Workspace, by: str = "Ada", n: int = 1) -> list[str]:
+def finish(workspace: Workspace, by: str = "Ada", n: int = 1, *, name: str = NAME) -> list[str]:
     """Label this person's next ``n`` queries: the document about the query's bird answers it."""
     done = []
     for _ in range(n):
-        task = labelling.task(workspace, NAME, by)
+        task = labelling.task(workspace, name, by)
         assert task is not None
         answers = {d.id: "3" if task.text.split()[3] in d.text else "0" for d in task.open}
-        judging.label(workspace, NAME, task.query, answers, by)
+        judging.label(workspace, name, task.query, answers, by)
         done.append(task.query)
 
     return done
@@ -209,6 +212,66 @@ def test_an_exported_benchmark_keeps_its_judgments_without_its_pool(
     evaluate(workspace, "bm25", "again")
     (row,) = board.list_rows(workspace, board.list_evaluations(workspace))
     assert "judged by people" in [badge.word for badge in row.badges]
+
+
+def add_birds(workspace: Workspace, folder: Path) -> adding.Added:
+    """Add a file about each bird, and two about none."""
+    folder.mkdir()
+    for bird in (*BIRDS, "bridge", "mill"):
+        (folder / f"{bird}.txt").write_text(f"The {bird} nests by the river and feeds on fish.", encoding="utf-8")
+    return adding.add(workspace, folder)
+
+
+def change_answer(workspace: Workspace, folder: Path, query: str) -> adding.Added:
+    """Change the file that answers a query, and add the folder again."""
+    text = read_queries(workspace.benchmark(NAME) / "queries.jsonl")[query].text
+    (folder / f"{text.split()[3]}.txt").write_text("Another text stands here now.", encoding="utf-8")
+    return adding.add(workspace, folder)
+
+
+def test_labels_follow_documents_that_are_added_again(
+    workspace: Workspace, questions: Path, jobs_here: None, tmp_path: Path
+) -> None:
+    first = add_birds(workspace, tmp_path / "birds")
+    start(workspace, by_people(first.corpus, questions, retrievers="bm25", depth=3))
+    labelled = finish(workspace, n=3)
+    again = change_answer(workspace, tmp_path / "birds", labelled[0])
+    assert "2 judged queries carried over; 1 are stale." in " ".join(again.stated)
+
+    name = f"{NAME}-v2"
+    made = workspace.benchmark(name)
+    assert judged.by_people(made)
+    assert set(load_benchmark(made).qrels) == set(labelled[1:])
+    state = labelling.progress(workspace, name)
+    assert (state.finished, state.total, state.people) == (2, 5, {"Ada": 2})
+
+    finish(workspace, n=3, name=name)
+    assert len(load_benchmark(made).qrels) == 5
+    assert labelling.progress(workspace, name).left == 0
+    assert len(load_benchmark(workspace.benchmark(NAME)).qrels) == 3, "the earlier version stays"
+
+
+def test_so_do_the_grades_of_a_model_with_their_labels(
+    workspace: Workspace, questions: Path, jobs_here: None, tmp_path: Path
+) -> None:
+    first = add_birds(workspace, tmp_path / "birds")
+    start(workspace, by_people(first.corpus, questions, retrievers="bm25", depth=3))
+    labelled, folder = finish(workspace, n=3), workspace.benchmark(NAME)
+    source = {**manifests.read(folder).source, "judge": "a-model"}
+    manifests.write(folder, replace(manifests.read(folder), source=source))
+    pool = judged.read_pool(folder)
+    pairs = [(query, document) for query, documents in pool.items() for document in documents]
+    judged.write_grades(folder, [judged.Grade(*pair, 1, "because") for pair in pairs])
+
+    change_answer(workspace, tmp_path / "birds", labelled[0])
+    made = workspace.benchmark(f"{NAME}-v2")
+    grades, texts = judged.read_grades(made), set(load_benchmark(made).document_ids)
+    assert grades
+    assert {grade.document for grade in grades} <= texts
+    assert {grade.reason for grade in grades} == {"because"}
+    assert judged.by_query(grades) == load_benchmark(made).qrels
+    state = labelling.progress(workspace, made.name)
+    assert (state.judge, state.people, state.total) == ("a-model", {"Ada": 3}, 6), "grade 1 is no answer: none is stale"
 
 
 def test_a_resumed_job_makes_no_second_benchmark(
