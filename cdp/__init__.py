@@ -12,7 +12,13 @@ asked for, so ``import cdp`` loads nothing.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":
+    raise ImportError(
+        "CDP Studio needs the file locks and process groups of Linux or macOS. On Windows, install it within WSL 2."
+    )
 
 if TYPE_CHECKING:
     from cdp.base.version import __version__ as __version__

@@ -53,6 +53,13 @@ def test_what_is_pinned_is_what_the_package_asks_for() -> None:
             assert version.version in asked[name].specifier, f"{file}: {name} {version.version}"
 
 
+def test_windows_is_told_what_to_do() -> None:
+    code = "import sys; sys.platform = 'win32'; import cdp"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    assert done.returncode == 1
+    assert "On Windows, install it within WSL 2." in done.stderr.splitlines()[-1]
+
+
 def test_every_library_that_is_imported_is_asked_for() -> None:
     """One that another library brings may go with its next version."""
     asked = requirements([*PROJECT["dependencies"], *(text for one in ("app", "languages") for text in

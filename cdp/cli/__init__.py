@@ -7,6 +7,8 @@ output wherever a file is named. ``declare.py`` makes parser, help, reference an
 
 from __future__ import annotations
 
+import io
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -17,6 +19,9 @@ from cdp.cli.overview import BAD_INPUT, DONE, overview
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
+    if argv is None:
+        _write_utf8()
+
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in ("-h", "--help"):
         print(overview())
@@ -31,3 +36,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         # starts in the background ignores Ctrl-C, and SIGTERM alone ends it.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     return execute(words)
+
+
+def _write_utf8() -> None:
+    """Start again in Python's UTF-8 mode where the locale has another encoding, as ``LANG=en_US`` on older clusters."""
+    # Names and sentences have signs that it lacks, and files are UTF-8 anyway.
+    if sys.getfilesystemencoding() != "utf-8":
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+    # PYTHONIOENCODING may still name another one, which JSON may not have.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")

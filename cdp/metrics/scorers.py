@@ -129,7 +129,7 @@ def _cross_encoder(
     name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None = None, logits: bool = False
 ) -> PairScorer:
     from cdp.retrievers import resolve
-    from cdp.retrievers.load import load_cross_encoder
+    from cdp.retrievers.load import device_or_best, load_cross_encoder
 
     resolved = resolve(name, workspace)
     if resolved.origin in ("preset", "job"):
@@ -139,8 +139,8 @@ def _cross_encoder(
         )
     import torch
 
-    on_gpu = torch.cuda.is_available() if device is None else device.startswith("cuda")
-    model = load_cross_encoder(resolved, device, "float16" if on_gpu else "float32")
+    device = device_or_best(device)
+    model = load_cross_encoder(resolved, device, "float16" if device.startswith("cuda") else "float32")
 
     def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
         scores = model.predict(

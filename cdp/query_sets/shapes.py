@@ -7,11 +7,11 @@ documents, and counts what it cannot find.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdp.corpus.checks import id_in, number_in
+from cdp.corpus.checks import GUESSES, id_in, number_in
 from cdp.corpus.grades import grade_of
 from cdp.corpus.readers import BadRow, Row
 
@@ -25,7 +25,7 @@ _PYLATE = ("documents", "document_ids", "scores")
 LOG_PROBS = ("logprobs", "log_probs")
 # Of the documents of a row: a teacher's scores, and grades.
 SCORES, _GRADES = ("label", "scores"), "labels"
-# Fields that may hold a document's text, or a list of them, beside a query.
+# Fields that may hold a document's text or id, or a list of them, beside a query.
 TEXT_FIELDS = (
     "text",
     "passage",
@@ -36,6 +36,7 @@ TEXT_FIELDS = (
     "context",
     "contexts",
     "reference_contexts",
+    *GUESSES["named-document"],
 )
 # What ragas puts before the texts of a question over several documents.
 _HOP = re.compile(r"\A<\d+-hop>\s+")
@@ -52,12 +53,12 @@ class NamedDocument(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The id, and the beginning of the text."""
-        if not self.text or self.id == self.text:
+        """The id, and the beginning of the text; of one value that is either, a single word is an id."""
+        if not self.text or (self.id == self.text and " " not in self.text):
             return repr(self.id[:80])
 
         text = f"with the text {self.text[:40]!r}"
-        return f"{self.id!r} {text}" if self.id else text
+        return text if self.id in ("", self.text) else f"{self.id!r} {text}"
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,11 @@ def holds_passages(name: str) -> bool:
 def passages_of(record: Mapping[str, Any], field: str | None = None, chosen: bool = False) -> RowDocuments | None:
     """Return the documents that a row holds in a trainer's fields or, by text, in ``field``; None where it holds none.
 
-    A field that was ``chosen`` goes before all others, and may hold ids as well. ValueError for another shape.
+    The field may hold ids as well; one that was ``chosen`` goes before all others. ValueError for another shape.
     """
     found = None if chosen else _of_trainers(record)
     if found is None and field and record.get(field) not in (None, ""):
-        found = _beside_negatives(record, field, id_or_text if chosen else _by_text)
+        found = _beside_negatives(record, field)
 
     if found is not None and not found.positives:
         raise ValueError("no document answers the query")
@@ -107,24 +108,24 @@ def _of_trainers(record: Mapping[str, Any]) -> RowDocuments | None:
         found = _in_parallel(*(_list(record, name) for name in _PYLATE))
         positives, negatives = found[:1], found[1:]
     elif isinstance(record.get("positive"), str | list):
-        return _beside_negatives(record, "positive", _by_text)
+        return _beside_negatives(record, "positive")
     else:
         return None
 
     return RowDocuments(positives, negatives)
 
 
-def _beside_negatives(record: Mapping[str, Any], field: str, named: Callable[[Any], NamedDocument]) -> RowDocuments:
+def _beside_negatives(record: Mapping[str, Any], field: str) -> RowDocuments:
     """Return the documents of ``field``, and of ``negative``, ``negative_1`` ….
 
     ``label`` or ``scores`` hold a teacher's scores of all of them. ``labels`` hold grades of a list, as of
     ``mine_hard_negatives(output_format="labeled-list")``: those of 0 and below are its negatives.
     """
-    documents = list(map(named, _as_list(record[field])))
+    documents = list(map(id_or_text, _as_list(record[field])))
     n_positives = len(documents)
     for name in sorted(filter(_NEGATIVE.fullmatch, record), key=lambda name: (len(name), name)):
         if record[name] not in (None, ""):
-            documents += map(named, _as_list(record[name]))
+            documents += map(id_or_text, _as_list(record[name]))
 
     grades = record.get(_GRADES)
     if isinstance(grades, list) and len(grades) == n_positives:
@@ -153,10 +154,6 @@ def _graded(documents: Sequence[NamedDocument], grades: Sequence[Any]) -> RowDoc
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _by_text(value: Any) -> NamedDocument:
-    return NamedDocument(text=_HOP.sub("", _text(value)))
 
 
 def id_or_text(value: Any) -> NamedDocument:

@@ -49,9 +49,9 @@ def load(
     """The model, in evaluation mode, with its prompts under ``query`` and ``document``: a ``SentenceTransformer``, or a
     ``StaticModel`` or ``ApiModel``, which answer to the same calls.
 
-    ``device`` as torch names it (None: a GPU if there is one). ``max_length`` in tokens overrides what the model
-    says. The weights are float32, as training needs them. ``memo`` spares static models
-    to tokenise what another model with it has tokenised. ``payer`` pays for one behind an API; without, ConfigError.
+    ``device`` as in ``device_or_best``. ``max_length`` in tokens overrides what the model says. The weights are
+    float32, as training needs them. ``memo`` spares static models to tokenise what another model with it has
+    tokenised. ``payer`` pays for one behind an API; without, ConfigError.
     ModelError if it fails, ConfigError for a preset that finds nothing before a training unless it is ``to_train``.
     """
     if (named := api.parse(resolved.name)) is not None:
@@ -60,7 +60,7 @@ def load(
         answering: Any = api.ApiModel(named, payer, max_length)
         return answering
 
-    preset = resolved.preset
+    preset, device = resolved.preset, device_or_best(device)
     if not to_train:
         resolved.require_ready()
 
@@ -89,6 +89,14 @@ def load(
         model.remember(memo)
 
     return model.eval()
+
+
+def device_or_best(device: str | None) -> str:
+    """Return ``device`` as torch names it; for None a CUDA GPU where there is one, else the CPU."""
+    # sentence-transformers would also take Apple's MPS, which has no float64, Intel's XPU and others: never tried here.
+    import torch
+
+    return device or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def kind_of(model: Any) -> str:
@@ -191,7 +199,7 @@ def load_cross_encoder(resolved: ResolvedRetriever, device: str | None, dtype: s
     with loading(resolved, "scores pairs"):
         model = CrossEncoder(
             str(checked_folder(resolved, model_files.CROSS_ENCODER)),
-            device=device,
+            device=device_or_best(device),
             # Else the library would call what the folder names.
             activation_fn=Identity(),
             model_kwargs={"dtype": dtype, **SAFETENSORS},
@@ -264,7 +272,7 @@ def _from_hub(name: str, cached: bool, pickled: bool, reader: str | None) -> Pat
     return folder
 
 
-def _saved(folder: Path, device: str | None) -> Any:
+def _saved(folder: Path, device: str) -> Any:
     """What a folder says of itself."""
     from cdp.retrievers.static import StaticModel
 
@@ -281,7 +289,7 @@ def _saved(folder: Path, device: str | None) -> Any:
     ).float()  # tables keep what they are saved in
 
 
-def _static(folder: Path, device: str | None) -> StaticModel:
+def _static(folder: Path, device: str) -> StaticModel:
     """A table of token vectors that starts from a BERT's word embeddings; the tokenizer stays, nothing is cut."""
     from safetensors import safe_open
     from tokenizers import Tokenizer
@@ -298,7 +306,7 @@ def _static(folder: Path, device: str | None) -> StaticModel:
     return StaticModel(tokenizer, table, device)
 
 
-def _transformer(preset: Retriever, folder: Path, device: str | None) -> Any:
+def _transformer(preset: Retriever, folder: Path, device: str) -> Any:
     """Encoder or decoder, pooling, normalisation from the preset, not from the repository's files."""
     from sentence_transformers import MultiVectorEncoder, SentenceTransformer, SparseEncoder
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask

@@ -92,17 +92,17 @@ class StaticEmbedding(nn.Module):
 
 
 class StaticModel(nn.Sequential):
-    """One ``StaticEmbedding`` as a retriever, on ``device`` (None: a GPU if there is one)."""
+    """One ``StaticEmbedding`` as a retriever, on ``device`` as torch names it."""
 
     transformers_model = None
 
-    def __init__(self, tokenizer: Tokenizer, table: Tensor, device: str | None = None) -> None:
+    def __init__(self, tokenizer: Tokenizer, table: Tensor, device: str = "cpu") -> None:
         super().__init__(StaticEmbedding(tokenizer, table))
         self.prompts: dict[str, str] = {"query": "", "document": ""}
         self._similarity = "cosine"
         self._memo: TokenMemo | None = None
         self._tokenizer_hash = ""
-        self.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.to(device)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -199,7 +199,7 @@ class StaticModel(nn.Sequential):
         (target / MODULES).write_text(json.dumps(modules, indent=2), encoding="utf-8")
 
     @classmethod
-    def load(cls, folder: Path, device: str | None = None) -> Self | None:
+    def load(cls, folder: Path, device: str = "cpu") -> Self | None:
         """The model that is saved in ``folder``; None where it is anything but a table alone."""
         modules, config = _json(folder / MODULES), _json(folder / USAGE)
         if not isinstance(config, dict) or not set(config) <= UNDERSTOOD or config.get("default_prompt_name"):

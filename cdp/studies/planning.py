@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import query_sets
+from cdp.base.condition import BY, ON, method_of
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
@@ -22,17 +23,14 @@ from cdp.corpus import resolve_corpus
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, leakage, resolve
 from cdp.studies import records
-from cdp.studies.config import DEV_SPLITS, DISTIL, HARD_NEGATIVES, INFONCE, StudyConfig, reported_split
+from cdp.studies.config import DEV_SPLITS, StudyConfig, loss_of, reported_split
 from cdp.studies.estimate import PlannedGeneration, StudyPlan, estimate
 from cdp.studies.plan import (
-    BY,
-    ON,
     StudySource,
     check_axes,
     counted,
     cut_to_common,
     loop_of,
-    method_of,
     needs_reasoning,
     places,
     problems_of_budget,
@@ -241,6 +239,13 @@ class Splits:
     shared: int = 0
 
     @property
+    def sources(self) -> list[tuple[str, str]]:
+        """(benchmark, split) of the test and the dev queries: those that they are drawn from, until they are drawn."""
+        if not self.of:
+            return [(self.benchmark, self.test), (self.benchmark, self.dev)]
+        return [(self.of, self.test_from), (self.of, self.dev_from or self.test_from)]
+
+    @property
     def shared_note(self) -> str:
         """What has to be said first of splits that overlap; empty where they do not."""
         if not self.shared:
@@ -285,7 +290,8 @@ def splits_of(
     if not n_dev:
         raise InputError(
             f"{info.name} {test} has {judged} judged queries, too few to choose checkpoints by some and report others.",
-            hint="Name a benchmark with more judged queries, or another one as 'dev'.",
+            hint="At least 3 are needed, and 50 for an answer worth having: add queries with the IDs of the documents "
+            "that answer them, or name another benchmark.",
         )
 
     called = subsets.name_of(info.name, n_test, n_documents, test, dev=n_dev)
@@ -530,10 +536,6 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
     if config.kappa != config.settings()["kappa"].default:
         weighting += f"@{config.kappa:g}"
 
-    loss = HARD_NEGATIVES if config.loop.hard_negatives else INFONCE
-    if config.loop.distil:
-        loss = DISTIL
-
     return StudyConfig.from_dict(
         {
             "benchmarks": config.dev.benchmark,
@@ -541,7 +543,7 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
             "retrievers": config.retriever,
             "per_doc": config.per_doc or max(1, len(query_set.counts)),
             "weightings": weighting,
-            "losses": loss,
+            "losses": loss_of(config.loop.hard_negatives, config.loop.distil),
             "query_sources": config.query_source,
             "seeds": config.seed,
             "learning_rate": sorted(rates),

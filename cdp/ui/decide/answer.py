@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.condition import DIVERSE
 from cdp.base.text import capital, condition_name
 from cdp.base.workspace import Workspace, now
 from cdp.charts.answer_page import answer_page
@@ -15,7 +16,7 @@ from cdp.charts.results import GainPoint, gains
 from cdp.complexity import language_of
 from cdp.principle import Decision, card
 from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, RETRIEVER, ArmDifference
-from cdp.principle.evidence import DIVERSE, MODEL, PEOPLE, TEMPLATE, Arm, Expectation
+from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE, Arm, Expectation
 from cdp.retrievers import PRESETS
 from cdp.services import commands, corpora, endpoints, jobs, queries, studies, trial
 from cdp.services import decide as service
