@@ -113,13 +113,15 @@ class ArmDifference:
 
     @property
     def verdict(self) -> str:
-        """``gains +3.1 points (95% …)``, ``loses …`` or ``cannot tell, +0.3 points (95% …)``."""
+        """``gains 3.1 points (95% …)``, ``loses 2.5 points (95% …)`` or ``cannot tell, +0.3 points (95% …)``."""
         if not self.comparable:
             return f"{signed(self.points, 1)} points, which unequal steps may have made"
+        # The verb says the sign.
+        amount = f"{abs(self.points):.1f} points {self.interval}"
         if self.gains:
-            return f"gains {self.measured}"
+            return f"gains {amount}"
         if self.loses:
-            return f"loses {self.measured}"
+            return f"loses {amount}"
         return f"cannot tell, {self.measured}"
 
     @property

@@ -79,7 +79,7 @@ class Cell(NamedTuple):
         if self.source == UNTRAINED:
             return self.retriever
         if self.source == HYBRID:
-            return condition_name(self.retriever, HYBRID, 0, "weighted on dev" if self.fused else "")
+            return condition_name(self.retriever, f"with {bm25.TITLE}" if self.fused else HYBRID)
 
         usual = ((self.weighting, "none"), (self.loss, INFONCE), (self.query_source, QUERY_ONLY), (self.held, ""))
         details = [value for value, plain in usual if value != plain]
