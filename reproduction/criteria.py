@@ -17,10 +17,10 @@ from typing import Any, Literal
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from cdp.base.condition import Condition
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import sha256_text
 from cdp.studies.config import CLAIMS, PLANS, read_plan
-from cdp.studies.plan import Cell
 
 FILE = PLANS / f"{CLAIMS}.yaml"
 
@@ -29,7 +29,7 @@ SETS, QUERIES = "sets", "queries"
 OUT, IN = "out", "in"
 GAIN, LOSS, DIFFERENCE, NO_DIFFERENCE, NO_GAIN = "gain", "loss", "difference", "no difference", "no gain"
 
-# Facts of an arm beside the fields of ``Cell``.
+# Facts of an arm beside the fields of ``Condition``.
 METHOD, CORPUS = "method", "corpus"
 
 # Where an arm does not name them all of their values take part; of every other field only the default does.
@@ -163,7 +163,7 @@ def _changed(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, An
 
 def check(claims: Sequence[Claim]) -> list[str]:
     """What no plan can give: studies without a plan, and facts of arms that no condition of theirs has."""
-    known = {f for f in (*Cell._fields, METHOD, CORPUS) if f != "source"}
+    known = {f for f in (*Condition._fields, METHOD, CORPUS) if f != "source"}
     problems = []
     for claim in claims:
         for criterion in (*claim.criteria, *claim.controls):

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
+from cdp.base.condition import HYBRID, UNTRAINED, Condition, method_of
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
 from cdp.retrievers import bm25
 from cdp.studies.config import read_plan
-from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.text import POOLED_NOTE, table
 from reproduction import criteria, upper_layers, verdicts
 from reproduction.criteria import FREE, METHOD, Claim, wanted
@@ -143,12 +143,12 @@ def _lexical(studies: Mapping[str, Kept]) -> list[str]:
     found = []
     for name, kept in studies.items():
         rows = {row.name: row for row in kept.report.rows if row.average is not None}
-        trained = [row for row in rows.values() if row.cell.per_doc]
+        trained = [row for row in rows.values() if row.condition.per_doc]
         if bm25.TITLE not in rows or not trained:
             continue
 
         best = max(trained, key=lambda row: row.average or 0.0)
-        fused = next((row for row in rows.values() if row.cell.source == HYBRID), None)
+        fused = next((row for row in rows.values() if row.condition.source == HYBRID), None)
         beside = "" if fused is None else f", fused with the untrained retriever {fused.average:.1f}"
         found.append(
             f"{name}: BM25 {rows[bm25.TITLE].average:.1f}{beside}, the best trained retriever {best.average:.1f} "
@@ -189,9 +189,16 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
 
     first = found.criteria[0].criterion
     names = [name for name in first.studies if name in studies]
-    cells = {cell for name in names for cell in studies[name].scores.scores if cell.source not in (UNTRAINED, HYBRID)}
-    arm = {name: [value] for name, value in Cell._field_defaults.items() if name not in (*FREE, "source", "held")}
-    arm |= {name: list(wanted(value)) for name, value in first.of.items() if name in Cell._fields and name != "held"}
+    cells = {
+        condition
+        for name in names
+        for condition in studies[name].scores.scores
+        if condition.source not in (UNTRAINED, HYBRID)
+    }
+    arm = {name: [value] for name, value in Condition._field_defaults.items() if name not in (*FREE, "source", "held")}
+    arm |= {
+        name: list(wanted(value)) for name, value in first.of.items() if name in Condition._fields and name != "held"
+    }
     # Only what differs within the studies needs to be asked for.
     asked = [
         f'c["{n}"] in {json.dumps(values)}'
@@ -200,10 +207,10 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
     ]
 
     methods = [first.of[METHOD], first.against[METHOD]]
-    if {method_of(cell.source) for cell in cells} - {*methods}:
+    if {method_of(condition.source) for condition in cells} - {*methods}:
         asked.append(f'c["source"].split()[0] in {json.dumps(methods)}')
 
-    if any(cell.held for cell in cells):
+    if any(condition.held for condition in cells):
         held = first.of.get("held", "")
         asked.append(f'c["held"] == {json.dumps("" if held == "equal documents" else held)}')
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.condition import HYBRID, UNTRAINED, Condition, method_of
 from cdp.base.errors import InputError
 from cdp.base.statistics import Coefficient, cluster_regression, stdtrit, two_level_test
 from cdp.base.text import counted
 from cdp.studies.gains import MEAN as MEAN_TERM
 from cdp.studies.gains import Floats, Observation, over_datasets
-from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.report import FAMILIES_PER_COVARIATE, BenchmarkFacts
 from reproduction.criteria import CORPUS, FREE, IN, METHOD, QUERIES, SLOPE, Criterion, wanted
 from reproduction.kept import Kept
@@ -30,7 +30,7 @@ class Difference:
     (n_queries,) in points, for each seed that both were trained with."""
 
     kept: Kept
-    cell: Cell
+    condition: Condition
     judged: BenchmarkFacts
     by_seed: Sequence[Floats]
 
@@ -77,7 +77,7 @@ def figure(criterion: Criterion, studies: Mapping[str, Kept]) -> Figure:
     known: dict[str, Any] = {
         "sets": tuple((*name, float(np.mean(p))) for name, p in sorted(points.items(), key=lambda item: item[0][1])),
         "n_families": len({family_of[d.judged.name] for d in found}),
-        "n_corpora": len({corpus_of[_corpus(d.kept, d.cell)] for d in found}),
+        "n_corpora": len({corpus_of[_corpus(d.kept, d.condition)] for d in found}),
         "seed_sd": float(np.median(spreads)) if spreads else None,
     }
 
@@ -102,16 +102,16 @@ def figure(criterion: Criterion, studies: Mapping[str, Kept]) -> Figure:
 def differences(kept: Kept, criterion: Criterion) -> Iterator[Difference]:
     """Each condition that ``of`` selects against its control, on each judged set that the criterion is about."""
     scores = kept.scores.scores
-    for cell in scores:
-        if not _selected(kept, cell, criterion.of):
+    for condition in scores:
+        if not _selected(kept, condition, criterion.of):
             continue
 
-        weights = {cell: 1.0, _control(kept, cell, criterion.against): -1.0}
+        weights = {condition: 1.0, _control(kept, condition, criterion.against): -1.0}
         if criterion.interaction:
             weights |= {_control(kept, c, criterion.interaction): -w for c, w in tuple(weights.items())}
 
         for judged in kept.scores.benchmarks:
-            if len(weights) < (4 if criterion.interaction else 2) or not _about(judged, cell, criterion):
+            if len(weights) < (4 if criterion.interaction else 2) or not _about(judged, condition, criterion):
                 continue
 
             parts = {c: scores.get(c, {}).get(judged.name, {}) for c in weights}
@@ -124,64 +124,66 @@ def differences(kept: Kept, criterion: Criterion) -> Iterator[Difference]:
                 for seed in sorted(seeds)
             ]
             if by_seed:
-                yield Difference(kept, cell, judged, by_seed)
+                yield Difference(kept, condition, judged, by_seed)
 
 
-def _selected(kept: Kept, cell: Cell, of: Mapping[str, Any]) -> bool:
+def _selected(kept: Kept, condition: Condition, of: Mapping[str, Any]) -> bool:
     """Whether a condition has the facts that are asked for: of those not named, what its whole study has, or else the
     defaults. A plan that trains all layers throughout compares none."""
-    facts = {**_facts(kept, cell), METHOD: None, "source": None}
+    facts = {**_facts(kept, condition), METHOD: None, "source": None}
     asked = {**_unnamed(kept), "held": ("equal documents",), **{name: wanted(value) for name, value in of.items()}}
     methods = asked.pop(METHOD, None)
-    if cell.source in (UNTRAINED, HYBRID) or (methods is not None and not _methods(kept, cell) & set(methods)):
+    if condition.source in (UNTRAINED, HYBRID) or (
+        methods is not None and not _methods(kept, condition) & set(methods)
+    ):
         return False
     return all(facts[name] in values for name, values in asked.items())
 
 
 def _unnamed(kept: Kept) -> dict[str, tuple[Any, ...]]:
     """{fact: its values} of the conditions that a criterion means that does not name the fact."""
-    trained = [cell for cell in kept.scores.scores if cell.source not in (UNTRAINED, HYBRID)]
+    trained = [condition for condition in kept.scores.scores if condition.source not in (UNTRAINED, HYBRID)]
 
     asked = {}
-    for name, default in Cell._field_defaults.items():
+    for name, default in Condition._field_defaults.items():
         if name not in (*FREE, "source"):
-            there = {getattr(cell, name) for cell in trained}
+            there = {getattr(condition, name) for condition in trained}
             asked[name] = tuple(there) if len(there) == 1 else (default,)
 
     return asked
 
 
-def _facts(kept: Kept, cell: Cell) -> dict[str, Any]:
-    return {**cell._asdict(), "held": cell.held or kept.scores.design, CORPUS: _corpus(kept, cell)}
+def _facts(kept: Kept, condition: Condition) -> dict[str, Any]:
+    return {**condition._asdict(), "held": condition.held or kept.scores.design, CORPUS: _corpus(kept, condition)}
 
 
-def _methods(kept: Kept, cell: Cell) -> set[str]:
+def _methods(kept: Kept, condition: Condition) -> set[str]:
     """What a condition's queries go by: what kind they are, and the name in their label."""
-    return {kept.sources[cell.source].kind, method_of(cell.source)}
+    return {kept.sources[condition.source].kind, method_of(condition.source)}
 
 
-def _corpus(kept: Kept, cell: Cell) -> str:
-    return kept.corpora.get(cell.source, cell.source)
+def _corpus(kept: Kept, condition: Condition) -> str:
+    return kept.corpora.get(condition.source, condition.source)
 
 
-def _control(kept: Kept, cell: Cell, against: Mapping[str, Any]) -> Cell:
+def _control(kept: Kept, condition: Condition, against: Mapping[str, Any]) -> Condition:
     """The condition with some facts replaced; the untrained retriever where these name it."""
     changed = {name: value for name, value in against.items() if name != METHOD}
     method = against.get(METHOD)
     if method == UNTRAINED:
-        return Cell(str(changed.get("retriever", cell.retriever)))
+        return Condition(str(changed.get("retriever", condition.retriever)))
     if method is not None:
         # The same corpus and generator: what stands behind the method in the label.
-        changed["source"] = str(method) + cell.source[len(method_of(cell.source)) :]
+        changed["source"] = str(method) + condition.source[len(method_of(condition.source)) :]
     if "held" in changed:
         changed["held"] = "" if changed["held"] == kept.scores.design else changed["held"]
-    control = cell._replace(**changed)
+    control = condition._replace(**changed)
     # At one query each, equal documents are equal pairs.
     return control._replace(held="") if control.per_doc == 1 else control
 
 
-def _about(judged: BenchmarkFacts, cell: Cell, criterion: Criterion) -> bool:
-    in_domain = judged.in_domain or cell.source in judged.in_domain_of
+def _about(judged: BenchmarkFacts, condition: Condition, criterion: Criterion) -> bool:
+    in_domain = judged.in_domain or condition.source in judged.in_domain_of
     return (
         criterion.domain in ("any", IN if in_domain else "out")
         and (criterion.cw is None or criterion.cw[0] <= judged.cw < criterion.cw[1])
@@ -245,7 +247,7 @@ def _observation(d: Difference, family_of: Mapping[str, str], corpus_of: Mapping
         variance=max(1e-6, ((tested.high - tested.low) / (2 * 1.96)) ** 2),
         by_seed=d.seeds,
         covariates={**d.judged.facts, "cw": d.judged.cw},
-        corpus=corpus_of[_corpus(d.kept, d.cell)],
+        corpus=corpus_of[_corpus(d.kept, d.condition)],
     )
 
 
@@ -267,7 +269,7 @@ def _over_queries(
     """The slope over the queries within judged sets: each set and training corpus counts the same, its mean removed."""
     members: dict[tuple[str, str], list[Difference]] = {}
     for d in found:
-        members.setdefault((d.judged.name, corpus_of[_corpus(d.kept, d.cell)]), []).append(d)
+        members.setdefault((d.judged.name, corpus_of[_corpus(d.kept, d.condition)]), []).append(d)
 
     ys, xs, weights, families, corpora = [], [], [], [], []
     for (judged, corpus), group in members.items():

@@ -23,20 +23,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.condition import EQUAL_PAIRS, INFONCE, PARAPHRASED, QUERY_ONLY, method_of
 from cdp.base.statistics import stdtrit
 from cdp.base.text import signed
 from cdp.base.workspace import REPOSITORY, write_bytes
 from cdp.principle.correlation import ALL, MULTI_HOP, PARAPHRASE, SCALING, differences
 from cdp.principle.decide import SAME_STEPS
-from cdp.principle.evidence import EQUAL_PAIRS, TEMPLATE
-from cdp.principle.evidence import PARAPHRASE as METHOD_PARAPHRASE
-from cdp.principle.recommend import EQUAL_DOCUMENTS, FILE, INFONCE, Prior, priors
+from cdp.principle.evidence import TEMPLATE
+from cdp.principle.recommend import EQUAL_DOCUMENTS, FILE, Prior, priors
 from cdp.principle.tables import read
 from cdp.studies.gains import controls
-from cdp.studies.plan import method_of
 from cdp.studies.report import StudyReport
 from cdp.studies.text import table
-from cdp.training.reasoning import QUERY_ONLY
 
 Floats = NDArray[np.float64]
 
@@ -94,26 +92,26 @@ def own(report: StudyReport) -> Iterator[Observation]:
     """A study's differences out of domain, in English, by people's or an LLM's queries, at equal weights and steps."""
     written = {source.label: source.written_by for source in report.sources}
     judged = {b.name: b for b in report.benchmarks}
-    steps = {row.cell: row.steps for row in report.rows}
+    steps = {row.condition: row.steps for row in report.rows}
     for g in report.gains:
         b = judged[g.benchmark]
-        usual = (g.cell.weighting, g.cell.rate, g.cell.query_source) == ("none", None, QUERY_ONLY)
-        if g.comparison not in (SCALING, PARAPHRASE) or not usual or TEMPLATE in written[g.cell.source]:
+        usual = (g.condition.weighting, g.condition.rate, g.condition.query_source) == ("none", None, QUERY_ONLY)
+        if g.comparison not in (SCALING, PARAPHRASE) or not usual or TEMPLATE in written[g.condition.source]:
             continue
         # Several paraphrases over one say nothing of several different queries.
-        if g.comparison == SCALING and method_of(g.cell.source) == METHOD_PARAPHRASE:
+        if g.comparison == SCALING and method_of(g.condition.source) == PARAPHRASED:
             continue
-        if b.language != "en" or b.in_domain or g.cell.source in b.in_domain_of:
+        if b.language != "en" or b.in_domain or g.condition.source in b.in_domain_of:
             continue
 
-        both = [steps[g.cell], steps[dict(controls(g.cell, steps))[g.comparison]]]
+        both = [steps[g.condition], steps[dict(controls(g.condition, steps))[g.comparison]]]
         if 0 < max(both) <= SAME_STEPS * min(both):
-            pairs = g.cell.held or (report.config.held_equal if g.cell.per_doc > 1 else "")
+            pairs = g.condition.held or (report.config.held_equal if g.condition.per_doc > 1 else "")
             design = EQUAL_PAIRS if pairs == EQUAL_PAIRS else EQUAL_DOCUMENTS
-            kind = Kind(g.comparison, design, g.cell.loss, g.cell.per_doc)
+            kind = Kind(g.comparison, design, g.condition.loss, g.condition.per_doc)
             # Of the paper's datasets the studies judge samples; parts of a sample are one family.
             family = b.family.removesuffix("_sample")
-            yield Observation(kind, family, f"{g.cell.retriever}, {g.cell.source}", b.cw, g.points, False)
+            yield Observation(kind, family, f"{g.condition.retriever}, {g.condition.source}", b.cw, g.points, False)
 
 
 def estimate(reports: Iterable[StudyReport]) -> list[Prior]:

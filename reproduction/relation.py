@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cdp.base.condition import PARAPHRASED, method_of
 from cdp.base.errors import InputError
 from cdp.base.statistics import fit_line, stdtrit
 from cdp.base.text import escaped, interval, signed
@@ -33,7 +34,6 @@ from cdp.principle import (
     threshold,
 )
 from cdp.studies.gains import TITLES, Gain
-from cdp.studies.plan import PARAPHRASED, method_of
 from cdp.studies.report import PRINCIPLE, BenchmarkFacts, StudyReport, missing
 from cdp.studies.text import table
 from cdp.studies.text import to_markdown as product_markdown
@@ -205,13 +205,13 @@ def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
     there are such trainings, and equal documents as in the paper where a study holds pairs equal besides. Paraphrases
     are the control and do not count as more different queries."""
     compared = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE)]
-    about = [g for g in compared if method_of(g.cell.source) != PARAPHRASED and not g.cell.held]
-    return _as_differences([g for g in about if g.cell.usual] or about, (SCALING, PARAPHRASE))
+    about = [g for g in compared if method_of(g.condition.source) != PARAPHRASED and not g.condition.held]
+    return _as_differences([g for g in about if g.condition.usual] or about, (SCALING, PARAPHRASE))
 
 
 def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
     return tuple(
-        Difference(g.condition, g.comparison, g.cell.per_doc, g.benchmark, g.cw, g.points)
+        Difference(g.way, g.comparison, g.condition.per_doc, g.benchmark, g.cw, g.points)
         for g in all_gains
         if g.comparison in comparisons
     )
@@ -253,7 +253,7 @@ def relation(report: StudyReport) -> Relation:
     """The relation of a report's gains to content words."""
     benchmarks = report.benchmarks
     own_of = {b.name: b.in_domain_of for b in benchmarks}
-    foreign = [g for g in report.gains if g.cell.source not in own_of[g.benchmark]]
+    foreign = [g for g in report.gains if g.condition.source not in own_of[g.benchmark]]
     all_own = own_differences(report.gains)
     own = as_independent(own_differences(foreign), benchmarks)
     reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.condition import Condition, method_of
 from cdp.base.statistics import stdtrit
 from cdp.base.text import counted, interval, signed
 from cdp.base.workspace import REPOSITORY, Workspace, read_json_or_none, write_bytes, write_json
@@ -30,7 +31,6 @@ from cdp.services import demo, jobs, studies
 from cdp.studies import records
 from cdp.studies.config import StudyConfig, read_plan
 from cdp.studies.gains import Floats, read_scores
-from cdp.studies.plan import Cell, method_of
 from cdp.studies.report import read_about
 from cdp.studies.text import table
 from reproduction import criteria
@@ -121,7 +121,7 @@ def differences(kept: Mapping[str, Kept]) -> list[Difference]:
         place = study.about["benchmarks"][0]["place"]
         scores, _ = read_scores(study.trainings, {place: "here"})
 
-        by_seed = {cell: of["here"] for cell, of in scores.items() if cell.per_doc}
+        by_seed = {condition: of["here"] for condition, of in scores.items() if condition.per_doc}
         for first, second in combinations(ARMS, 2):
             two, whole = (_minus(by_seed, second, first, layers) for layers in (2, 0))
             seeds = sorted({*two} & {*whole})
@@ -133,13 +133,13 @@ def differences(kept: Mapping[str, Kept]) -> list[Difference]:
 
 
 def _minus(
-    by_seed: Mapping[Cell, Mapping[int, Floats]], arm: tuple[str, int], other: tuple[str, int], layers: int
+    by_seed: Mapping[Condition, Mapping[int, Floats]], arm: tuple[str, int], other: tuple[str, int], layers: int
 ) -> dict[int, Floats]:
     """One arm minus another by seed, for the seeds that have both."""
 
     def of(wanted: tuple[str, int]) -> Mapping[int, Floats]:
         cells = (c for c in by_seed if (method_of(c.source), c.per_doc, c.layers) == (*wanted, layers))
-        return next((by_seed[cell] for cell in cells), {})
+        return next((by_seed[condition] for condition in cells), {})
 
     mine, theirs = of(arm), of(other)
     return {seed: mine[seed] - theirs[seed] for seed in mine if seed in theirs}

@@ -317,6 +317,15 @@ def condition_name(retriever: str, queries: str = "", per_doc: str | int = 0, *d
     return SEPARATOR.join(filter(None, [retriever, written, *details]))
 
 
+def rate(value: float) -> str:
+    """A learning rate as it is printed: ``2e-6``."""
+    digits, _, exponent = f"{value:.3g}".partition("e")
+    if exponent:
+        return f"{digits}e{int(exponent)}"
+    digits, _, exponent = f"{value:.2e}".partition("e")
+    return f"{float(digits):g}e{int(exponent)}"
+
+
 def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
     """Split ``text`` into pieces, each with whether it is one of the ``words`` (case-insensitive, whole words).
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from cdp.base.condition import DIVERSE, EQUAL_PAIRS
 from cdp.base.text import SEPARATOR, condition_name, interval, signed, written
 from cdp.charts import style
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, by_method, by_sign, figure, plain
 from cdp.principle import Difference, threshold
-from cdp.principle.evidence import DIVERSE, EQUAL_PAIRS
 from cdp.results import numbers as of
 from cdp.results.arms import AXES, FigureData
 from cdp.results.numbers import Numbers
@@ -326,18 +326,18 @@ def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.F
     kinds = {source.label: source.kind for source in report.sources}
     measured = [row for row in report.rows if benchmark in row.scores]
     numbers = []
-    for row in sorted(measured, key=lambda row: row.cell.per_doc):
-        if row.cell.per_doc:
-            way = row.cell._replace(per_doc=0, rate=None)
+    for row in sorted(measured, key=lambda row: row.condition.per_doc):
+        if row.condition.per_doc:
+            way = row.condition._replace(per_doc=0, rate=None)
             numbers.append({
-                "way": way.name, "method": kinds.get(way.source, ""), "per_doc": str(row.cell.per_doc),
+                "way": way.name, "method": kinds.get(way.source, ""), "per_doc": str(row.condition.per_doc),
                 "ndcg": row.scores[benchmark], "sd": row.spread.get(benchmark), "pairs": row.pairs,
                 "seeds": row.n_seeds,
             })  # fmt: skip
 
     chart = lines(numbers, x="per_doc", y="ndcg", line=("way",), titles=(f"queries per {unit} (Q/Doc)", NDCG))
     for row in measured:
-        if not row.cell.per_doc:
+        if not row.condition.per_doc:
             name = {"text": plain(row.name, 40), "font": {"color": MUTED}}
             chart.add_hline(y=row.scores[benchmark], line={"color": MUTED, "dash": "dash", "width": 1}, annotation=name)
 

@@ -18,24 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.condition import BM25, DIVERSE, HYBRID, UNTRAINED, Condition
 from cdp.base.statistics import FEWEST_CLUSTERS, Floats, count_clusters
 from cdp.base.text import capital, counted, signed
 from cdp.complexity import language_of
-from cdp.principle.evidence import (
-    BM25,
-    DIVERSE,
-    HYBRID,
-    MODEL,
-    PARAPHRASE,
-    PEOPLE,
-    TEMPLATE,
-    UNTRAINED,
-    Arm,
-    Basis,
-    Evidence,
-    Task,
-)
-from cdp.principle.options import Choice, action_of, cost, does, name_of, one_over
+from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE, Arm, Basis, Evidence, Task
+from cdp.principle.options import action_of, cost, does, name_of, one_over
 from cdp.principle.simultaneous import DRAWS, MAX_WRONG, STEPS, needed, simultaneous
 
 # An option that is shown to lie at most this far below the best is as good.
@@ -70,8 +58,10 @@ POINTS = "NDCG@10 points"
 # Facts of an option, for map, filter and the keys of sorting.
 _trained, _mean, _n_seeds, _per_doc = map(attrgetter, ("trained", "mean", "n_seeds", "per_doc"))
 
-# Of an option and of the basis in ``--json``.
-ARM_SHOWN = ("kind", "per_doc", "held", "retriever", "fused", "documents", "pairs", "steps")
+# What is chosen where nothing is.
+NOTHING = Condition("", "")
+
+# Of the basis in ``--json``.
 BASIS_SHOWN = (
     "study", "name", "retriever", "benchmark", "split", "documents", "unit", "judged_queries", "written_by",
     "judged_by", "judge", "labels", "in_domain",
@@ -131,7 +121,7 @@ class ArmDifference:
 
     @property
     def sentence(self) -> str:
-        return f"{one_over(self.option, self.against)}: {self.verdict}"
+        return f"{one_over(self.option.condition, self.against.condition)}: {self.verdict}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +142,7 @@ class Decision:
     where the answer is to choose another one."""
 
     headline: str
-    choice: Choice
+    choice: Condition
     badge: str
     basis: Basis | None = None
     seeds: int = 0
@@ -217,7 +207,7 @@ class Decision:
     @property
     def chosen(self) -> Arm | None:
         """The option that is chosen, None where it was not measured."""
-        return next((arm for arm in self.options if Choice.of(arm) == self.choice), None)
+        return next((arm for arm in self.options if arm.condition == self.choice), None)
 
     def over(self, against: Arm) -> list[ArmDifference]:
         """The differences of all options to this one, the cheapest first."""
@@ -237,7 +227,7 @@ class Decision:
             "limits": self.limits,
             "findings": self.findings,
             "rule": self.rule,
-            "choice": asdict(self.choice),
+            "choice": _shown(self.choice),
             "basis": basis,
             "settle": None,
             "figure": None,
@@ -256,8 +246,14 @@ class Decision:
 
 
 def _option(arm: Arm) -> dict[str, Any]:
-    shown = {name: getattr(arm, name) for name in ARM_SHOWN}
-    return {**shown, "name": arm.name, "ndcg@10": arm.mean, "seeds": len(arm.scores)}
+    facts = {name: getattr(arm, name) for name in ("documents", "pairs", "steps", "name")}
+    return {**_shown(arm.condition, held=arm.held), **facts, "ndcg@10": arm.mean, "seeds": arm.n_seeds}
+
+
+def _shown(option: Condition, **more: str) -> dict[str, Any]:
+    # A hybrid is a fusion by its kind.
+    fused = option.fused and option.per_doc > 0
+    return {"kind": option.kind, "per_doc": option.per_doc, **more, "retriever": option.retriever, "fused": fused}
 
 
 def _row(c: ArmDifference) -> dict[str, Any]:
@@ -285,19 +281,19 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Decision:
             return _expected(e)
 
     limits = tuple(filter(None, [task.unknown]))
-    return Decision("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
+    return Decision("Nothing is known about this task yet: test it on your data.", NOTHING, NO_EVIDENCE, limits=limits)
 
 
 def _answers(e: Evidence) -> bool:
     """Whether it compares a training with something, on two queries or more."""
-    arms = e.at_equal_documents
+    arms = e.options
     return len(arms) > 1 and any(map(_trained, arms)) and arms[0].scores.shape[1] > 1
 
 
 def _design(e: Evidence) -> tuple[Any, ...]:
     """How good a study's design is; the best leads."""
     b = e.basis
-    trained = list(filter(_trained, e.at_equal_documents))
+    trained = list(filter(_trained, e.options))
 
     return (
         b.reads_language,
@@ -317,7 +313,7 @@ def _design(e: Evidence) -> tuple[Any, ...]:
 
 def _fixed_elsewhere(lead: Evidence, own: Iterable[Evidence]) -> list[Arm]:
     """Options without training that only other studies measured, on the very queries of the lead."""
-    present = {(arm.kind, arm.retriever) for arm in lead.arms}
+    present = {(arm.kind, arm.condition.retriever) for arm in lead.arms}
     found: dict[tuple[str, str], Arm] = {}
     for e in own:
         if not lead.basis.queries or e.basis.queries != lead.basis.queries or e.basis.stale:
@@ -325,7 +321,7 @@ def _fixed_elsewhere(lead: Evidence, own: Iterable[Evidence]) -> list[Arm]:
         for arm in e.arms:
             # The hybrid and the untrained scores are those of one retriever, BM25 has none.
             fits = arm.kind == BM25 or (not arm.trained and e.basis.retriever == lead.basis.retriever)
-            what = (arm.kind, arm.retriever)
+            what = (arm.kind, arm.condition.retriever)
             if fits and what not in present and arm.scores.shape[1] == lead.arms[0].scores.shape[1]:
                 found.setdefault(what, arm)
     return list(found.values())
@@ -400,6 +396,9 @@ class OptionSet:
     def of(self, option: Arm, against: Arm) -> ArmDifference:
         return next(c for c in self.all if c.option is option and c.against is against)
 
+    def find(self, condition: Condition | None) -> Arm | None:
+        return next((arm for arm in self.options if arm.condition == condition), None)
+
     def advisable(self, arm: Arm) -> bool:
         """Return True unless it is shown to be ``WORTH_POINTS`` worse than another, or worse than a cheaper one."""
         for c in self.all:
@@ -433,7 +432,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     choice, within = q.choose(q.options)
 
     # A retriever for trying things out says little of BM25 while no other one stands beside it.
-    retrievers = set(map(attrgetter("retriever"), q.options))
+    retrievers = set(map(attrgetter("condition.retriever"), q.options))
     alone = b.first_look and choice.kind == BM25 and retrievers <= {"", b.retriever}
     unsettled = alone or _unsettled(lead, q)
     withheld = q.unjudged > MAX_UNJUDGED
@@ -451,7 +450,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
 
     answer = Decision(
         headline=f"{capital(text)}.",
-        choice=Choice.of(choice),
+        choice=choice.condition,
         badge=_badge(b),
         basis=b,
         seeds=q.n_seeds,
@@ -465,13 +464,15 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     )
 
     if alone:
-        answer = replace(answer, choice=Choice(RETRIEVER), settling=Settling(BESIDE), readers=tuple(task.readers))
+        answer = replace(
+            answer, choice=Condition("", RETRIEVER), settling=Settling(BESIDE), readers=tuple(task.readers)
+        )
     elif not answer.settled:
         answer = replace(answer, settling=_settling(lead, q))
 
     # Differences between scores that count unjudged documents as irrelevant would be read as found.
     if withheld:
-        return replace(answer, choice=Choice())
+        return replace(answer, choice=NOTHING)
 
     pairs = _at_equal_pairs(lead)
     findings = map(capital, _findings(q, choice, figure, pairs, b))
@@ -490,7 +491,7 @@ def _unsettled(lead: Evidence, q: OptionSet) -> bool:
 
 def _headline(q: OptionSet, choice: Arm, b: Basis, within: bool, unsettled: bool) -> tuple[ArmDifference | None, str]:
     """(the headline's figure, the headline): what to do, and what that is better than or may be worse than."""
-    action = action_of(choice, b.retriever, b.unit)
+    action = action_of(choice.condition, b.retriever, b.unit)
     if not within and (open_to := _not_known(q, choice)) is not None:
         figure, clause = open_to
         return figure, f"so far, {action}{clause}"
@@ -546,7 +547,8 @@ def _withheld(q: OptionSet) -> str:
     leads = max(q.options, key=_mean)
     rival = max((arm for arm in q.options if arm is not leads), key=top)
     least, most = signed(leads.mean - rival.mean, 1), signed(top(leads) - top(rival), 1)
-    told = f"withheld: {q.unjudged:.0%} of the first tens are unjudged. {capital(one_over(leads, rival))}"
+    over = capital(one_over(leads.condition, rival.condition))
+    told = f"withheld: {q.unjudged:.0%} of the first tens are unjudged. {over}"
     return f"{told}: {least} {POINTS} if all are irrelevant, {most} if top-grade"
 
 
@@ -571,13 +573,13 @@ def _not_known(q: OptionSet, leads: Arm) -> tuple[ArmDifference, str] | None:
         figures = c.verdict
         if c.comparable:
             figures = _points(c, "it")
-        return c, f"; cannot tell whether {does(cheaper, 'suffice')}: {figures}"
+        return c, f"; cannot tell whether {does(cheaper.condition, 'suffice')}: {figures}"
 
     others = [q.of(arm, leads) for arm in q.options if arm is not leads]
     brings = max(others, key=lambda c: c.high, default=None)
     if brings is None or brings.high <= 0:
         return None
-    return brings, f"; cannot tell whether {does(brings.option, 'gain')}: {_points(brings, 'it')}"
+    return brings, f"; cannot tell whether {does(brings.option.condition, 'gain')}: {_points(brings, 'it')}"
 
 
 def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
@@ -604,7 +606,7 @@ def _why(q: OptionSet, choice: Arm) -> tuple[ArmDifference | None, str]:
         return None, ""
 
     over_best = q.of(choice, q.best(candidates))
-    return over_best, f": {_points(over_best, name_of(over_best.against))}"
+    return over_best, f": {_points(over_best, name_of(over_best.against.condition))}"
 
 
 def _findings(
@@ -626,7 +628,7 @@ def _findings(
 
     cheaper = _cheaper(q, choice)
     if cheaper is not None and (figure is None or figure.against is not cheaper):
-        yield f"Not known: whether {does(cheaper, 'suffice')}, {q.of(cheaper, choice).measured}"
+        yield f"Not known: whether {does(cheaper.condition, 'suffice')}, {q.of(cheaper, choice).measured}"
 
     if choice.kind in (BM25, HYBRID) and q.trained:
         yield f"If you train: {_best_training(q, b)}"
@@ -645,11 +647,11 @@ def _findings(
 def _best_training(q: OptionSet, b: Basis) -> str:
     """The best training where the choice is not to train, with its lead over one query."""
     best, _ = q.choose(q.trained)
-    text = action_of(best, b.retriever, b.unit)
+    text = action_of(best.condition, b.retriever, b.unit)
     singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
     if singles:
         over = q.of(best, q.best(singles))
-        text += f", {over.measured} over {name_of(over.against)}"
+        text += f", {over.measured} over {name_of(over.against.condition)}"
 
     return text
 
@@ -658,12 +660,12 @@ def _further(q: OptionSet, choice: Arm) -> Iterator[tuple[Arm, Arm]]:
     """Further differences that a reader wants: several over one, the choice over no training, and the trainings on one
     and on the most queries per document over the choice."""
     for arm in q.trained:
-        if arm.per_doc > 1:
-            yield from product([arm], _like(arm, q.trained, arm.kind, 1))
+        if single := q.find(arm.condition.single):
+            yield arm, single
 
     if choice.trained:
         for arm in q.options:
-            if arm.kind == UNTRAINED and arm.retriever in ("", choice.retriever):
+            if arm.kind == UNTRAINED and arm.condition.retriever in ("", choice.condition.retriever):
                 yield choice, arm
 
     # A training that loses against no training is told as such.
@@ -678,22 +680,16 @@ def _asked(q: OptionSet) -> Iterator[ArmDifference]:
     against: dict[int, list[tuple[Arm, Arm]]] = defaultdict(list)
     over_one: list[tuple[Arm, Arm]] = []
     for arm in q.trained:
-        if arm.kind.partition(" by ")[0] != DIVERSE or arm.per_doc < 2:
+        if arm.condition.method != DIVERSE or arm.per_doc < 2:
             continue
 
-        control = PARAPHRASE + arm.kind.removeprefix(DIVERSE)
-        if controls := _like(arm, q.trained, control, arm.per_doc):
-            against[arm.per_doc] += product([arm], controls)
-        over_one += product([arm], _like(arm, q.trained, arm.kind, 1))
+        if paraphrases := q.find(arm.condition.paraphrased):
+            against[arm.per_doc].append((arm, paraphrases))
+        if single := q.find(arm.condition.single):
+            over_one.append((arm, single))
 
     most = max(against, default=0)
     yield from starmap(q.of, (*against[most], *over_one))
-
-
-def _like(arm: Arm, options: Iterable[Arm], kind: str, per_doc: int) -> list[Arm]:
-    """The options that differ from ``arm`` in their kind and Q/Doc at most, which are these."""
-    wanted = Choice(kind, per_doc, arm.retriever, arm.fused)
-    return [other for other in options if Choice.of(other) == wanted]
 
 
 def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
@@ -703,11 +699,8 @@ def _at_equal_pairs(lead: Evidence) -> tuple[ArmDifference, ...]:
         return ()
 
     q = OptionSet(lead, [arm for arm in lead.arms if arm.held or arm.per_doc == 1])
-    found: list[ArmDifference] = []
-    for arm in held:
-        found += starmap(q.of, product([arm], _like(arm, q.options, arm.kind, 1)))
-
-    return tuple(found)
+    pairs = [(arm, q.find(arm.condition.single)) for arm in held]
+    return tuple(q.of(arm, single) for arm, single in pairs if single is not None)
 
 
 def differences_of(e: Evidence) -> tuple[ArmDifference, ...]:
@@ -814,7 +807,7 @@ def uncorrected(b: Basis) -> str:
 def _direction(e: Evidence, q: OptionSet | None = None) -> int:
     """Whether several different queries beat one (1), lose (-1) or neither is shown (0)."""
     options = q.options if q else e.arms
-    arms = [arm for arm in options if arm.trained and arm.kind == DIVERSE and not (arm.held or arm.fused)]
+    arms = [arm for arm in options if arm.trained and arm.kind == DIVERSE and not (arm.held or arm.condition.fused)]
     arms.sort(key=_per_doc)
     if not arms or arms[0].per_doc > 1 or arms[-1].per_doc == 1:
         return 0
@@ -927,7 +920,7 @@ def _of_language(lead: Evidence, task: Task) -> Decision:
     text = f"Choose a retriever for {language_of(task.language).name}{_readers(task)}: {b.retriever}"
     answer = Decision(
         headline=f"{text} does not read it.",
-        choice=Choice(RETRIEVER),
+        choice=Condition("", RETRIEVER),
         badge=NO_EVIDENCE,
         readers=tuple(task.readers),
         evidence=lead,
@@ -936,7 +929,7 @@ def _of_language(lead: Evidence, task: Task) -> Decision:
         return answer
 
     answer = replace(answer, badge=_badge(b), basis=b)
-    trained = list(filter(_trained, lead.at_equal_documents))
+    trained = list(filter(_trained, lead.options))
     if not trained:
         return answer
 
@@ -960,12 +953,12 @@ def _expected(prior: Evidence) -> Decision:
     shown = [e for e in prior.expected if e.low > 0]
     if shown:
         e = min(shown, key=lambda e: e.per_doc)
-        choice = Choice(DIVERSE, e.per_doc)
+        choice = Condition("", DIVERSE, e.per_doc)
     else:
         e = max(prior.expected, key=lambda e: e.points)
-        choice = Choice(DIVERSE, 1)
+        choice = Condition("", DIVERSE, 1)
 
-    several = Choice(DIVERSE, e.per_doc)
+    several = Condition("", DIVERSE, e.per_doc)
     expects = f"other datasets leave open whether {does(several, 'gain')}:"
     if shown:
         expects = f"judging by other datasets, {does(several, 'bring')}"

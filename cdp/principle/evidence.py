@@ -7,38 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from cdp.base.condition import Condition
 from cdp.base.statistics import Floats
-from cdp.base.text import condition_name, counted
-
-UNTRAINED, BM25, HYBRID, RERANKED = "untrained", "bm25", "hybrid", "reranked"
-DIVERSE, PARAPHRASE, HUMAN = "diverse", "paraphrase", "human"
+from cdp.base.text import counted
 
 # Who judged the target queries. A benchmark that says nothing else was judged by people.
 PEOPLE, MODEL, TEMPLATE = "people", "model", "template"
-
-# In the second question the number of pairs is held equal; the documents are in the first.
-EQUAL_PAIRS = "equal pairs"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Arm:
     """One option with its NDCG@10 in percent: ``scores`` (n_seeds, n_queries), queries in one order for all arms.
 
-    ``kind`` is UNTRAINED, BM25, HYBRID, RERANKED or the method that wrote the training queries. ``documents``,
+    ``held`` is EQUAL_PAIRS in the second question; in the first the documents are held equal. ``documents``,
     ``pairs``, ``steps``, ``seen`` (pairs, with repetitions) and ``seconds`` are of one training, ``query_set`` the id
     of what it was trained on. ``shown`` holds {query: first ten documents} of each seed where a model judged; empty
-    elsewhere. ``retriever`` is empty for the study's own, ``api`` one that a service runs, ``fused`` with BM25.
+    elsewhere. ``api``: a service runs the retriever.
 
     ``people`` are the scores by people's grades where a model judged, NaN for a query with a document that people did
     not grade. ``unjudged`` is the share of its first ten documents without a judgment; they count as irrelevant in
-    ``scores`` and as of the top grade in ``top``. ``cell`` is its condition in its study, ``title`` the name of that.
+    ``scores`` and as of the top grade in ``top``.
     """
 
-    kind: str
+    condition: Condition
     scores: Floats
-    per_doc: int = 0
     held: str = ""
     documents: int = 0
     pairs: int = 0
@@ -46,20 +39,24 @@ class Arm:
     seconds: float = 0.0
     query_set: str = ""
     seen: int = 0
-    retriever: str = ""
     api: bool = False
-    fused: bool = False
     people: Floats | None = field(default=None, repr=False)
     unjudged: float = 0.0
     top: Floats | None = field(default=None, repr=False)
-    cell: tuple[Any, ...] = ()
-    title: str = ""
     shown: Sequence[Mapping[str, Sequence[str]]] = field(default=(), repr=False)
 
     @property
     def name(self) -> str:
         """What tables and figures call it."""
-        return self.title or condition_name(self.retriever, self.kind, self.per_doc, self.held)
+        return self.condition.name
+
+    @property
+    def kind(self) -> str:
+        return self.condition.kind
+
+    @property
+    def per_doc(self) -> int:
+        return self.condition.per_doc
 
     @property
     def mean(self) -> float:
@@ -162,14 +159,9 @@ class Evidence:
     query_ids: tuple[str, ...] = ()
 
     @property
-    def at_equal_documents(self) -> list[Arm]:
-        """All but the trainings of the second question, which is about equal pairs."""
-        return [arm for arm in self.arms if not arm.held]
-
-    @property
     def options(self) -> list[Arm]:
-        """What the answer chooses from."""
-        return [arm for arm in self.at_equal_documents if arm.kind != RERANKED]
+        """What the answer chooses from: all but the trainings of the second question, which is about equal pairs."""
+        return [arm for arm in self.arms if not arm.held]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from cdp.principle.evidence import BM25, DIVERSE, HUMAN, HYBRID, PARAPHRASE, RERANKED, UNTRAINED, Arm
+from cdp.base.condition import BM25, BY, DIVERSE, HUMAN, HYBRID, PARAPHRASED, UNTRAINED, Condition
+from cdp.principle.evidence import Arm
 
 # Names of the options without training queries: as something compared, and as something to do.
 FIXED = {
     UNTRAINED: ("the untrained retriever", "keep {} untrained"),
     BM25: ("BM25", "use BM25"),
     HYBRID: ("the untrained retriever with BM25", "combine the untrained retriever with BM25"),
-    RERANKED: ("the reranked", "rerank"),
 }
 
 # One and several training queries by their method.
 WRITTEN = {
     DIVERSE: ("one query", "different queries"),
-    PARAPHRASE: ("one paraphrase", "paraphrases"),
+    PARAPHRASED: ("one paraphrase", "paraphrases"),
     HUMAN: ("the human queries", "human queries"),
 }
 
@@ -26,29 +24,15 @@ WRITTEN = {
 KINDS = (UNTRAINED, BM25, HYBRID, HUMAN)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The option to take: the kind of ``Arm``, RETRIEVER (choose another one) or empty, and its Q/Doc; the retriever
-    where it is not the test's, and whether it is fused with BM25."""
-
-    kind: str = ""
-    per_doc: int = 0
-    retriever: str = ""
-    fused: bool = False
-
-    @classmethod
-    def of(cls, arm: Arm) -> Choice:
-        return cls(arm.kind, arm.per_doc, arm.retriever, arm.fused)
-
-
 def cost(arm: Arm) -> tuple[bool, int, int, bool]:
     """The order of cost: a service that is asked for every query, the kind, the queries that are written for each
     document, a fusion with BM25."""
-    kind = KINDS.index(arm.kind) if arm.kind in KINDS else len(KINDS)
-    return arm.api, kind, arm.per_doc, arm.fused
+    option = arm.condition
+    kind = KINDS.index(option.kind) if option.kind in KINDS else len(KINDS)
+    return arm.api, kind, option.per_doc, option.fused
 
 
-def name_of(option: Arm | Choice) -> str:
+def name_of(option: Condition) -> str:
     """An option in words: ``5 different queries for minilm``, ``one paraphrase with BM25``, ``BM25``."""
     if option.retriever and option.kind == UNTRAINED:
         return f"untrained {option.retriever}"
@@ -57,7 +41,7 @@ def name_of(option: Arm | Choice) -> str:
     if option.kind in FIXED:
         return FIXED[option.kind][0]
 
-    kind, _, by = option.kind.partition(" by ")
+    kind, _, by = option.kind.partition(BY)
     one, several = WRITTEN.get(kind, (f"one query of {kind}", f"queries of {kind}"))
     name = one if option.per_doc == 1 else f"{option.per_doc} {several}"
     if by:
@@ -70,7 +54,7 @@ def name_of(option: Arm | Choice) -> str:
     return name
 
 
-def one_over(option: Arm | Choice, against: Arm | Choice) -> str:
+def one_over(option: Condition, against: Condition) -> str:
     """Two options in words, a retriever that both train named once: ``5 paraphrases over one query for minilm``."""
     first, second = name_of(option), name_of(against)
     both = f" for {option.retriever}"
@@ -79,7 +63,7 @@ def one_over(option: Arm | Choice, against: Arm | Choice) -> str:
     return f"{first} over {second}"
 
 
-def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> str:
+def action_of(option: Condition, retriever: str, unit: str = "document") -> str:
     """What to do: ``write 5 different queries per document for minilm``, ``use BM25``."""
     if option.kind == HYBRID and option.retriever:
         return f"combine {name_of(option)}"
@@ -93,7 +77,7 @@ def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> s
     return f"write {name} per {unit}{own}{also}"
 
 
-def does(option: Arm | Choice, verb: str) -> str:
+def does(option: Condition, verb: str) -> str:
     """An option as the subject of a verb: ``BM25 suffices``, ``5 paraphrases suffice``."""
     several = option.per_doc > 1 or option.kind == HUMAN
     return f"{name_of(option)} {verb if several else f'{verb}s'}"

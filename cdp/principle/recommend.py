@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cdp.base.condition import INFONCE
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.statistics import stdtrit
 from cdp.base.workspace import SHIPPED_DATA
@@ -206,7 +207,6 @@ def _caveats(cw: NDArray[np.float64], possible: tuple[str, ...], level: str, sco
 FILE = SHIPPED_DATA / "evidence" / "prior.csv"
 
 EQUAL_DOCUMENTS = "equal documents"
-INFONCE = "infonce"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ documents, and counts what it cannot find.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdp.corpus.checks import GUESSES, id_in
+from cdp.corpus.checks import GUESSES, id_in, number_in
 from cdp.corpus.grades import grade_of
 from cdp.corpus.readers import BadRow, Row
 
@@ -137,7 +136,7 @@ def _beside_negatives(record: Mapping[str, Any], field: str) -> RowDocuments:
         # The first may be the only one that answers the query: nothing tells a positive from a negative.
         if len(documents) == n_positives > 1:
             raise ValueError("scores of several documents do not say which of them answer the query")
-        documents = [one._replace(score=_number(score)) for one, score in zip(documents, scores, strict=True)]
+        documents = [one._replace(score=number_in(score)) for one, score in zip(documents, scores, strict=True)]
 
     return RowDocuments(documents[:n_positives], documents[n_positives:])
 
@@ -171,15 +170,13 @@ def id_or_text(value: Any) -> NamedDocument:
 def log_probability(record: Mapping[str, Any], n_queries: int) -> tuple[float | None, ...]:
     """Return each query's mean token log-probability. InPars lists those of the tokens, our files a mean per query."""
     value = first_value(record, LOG_PROBS, missing=(None,))
-    values = list(map(_number, _as_list(value)))
+    values = list(map(number_in, _as_list(value)))
     unknown = (None,) * n_queries
     if n_queries > 1:
         return tuple(values) if len(values) == n_queries else unknown
 
     known = [number for number in values if number is not None]
-    if not known:
-        return unknown
-    return (math.fsum(known) / len(known),) * n_queries
+    return (number_in(sum(known) / len(known)),) if known else unknown
 
 
 def first_value(record: Mapping[str, Any], names: Iterable[str], missing: Sequence[Any]) -> Any:
@@ -261,7 +258,8 @@ def _argilla(row: Row) -> Row | BadRow:
     columns = {n.removesuffix(_RESPONSES): values[n] for n in values if n.endswith(_RESPONSES)}
     responses = _mapping(values.get("responses")) | columns
     for question, answers in responses.items():
-        given = [answer.get("value") if isinstance(answer, dict) else answer for answer in answers or ()]
+        held = [] if answers in (None, "") else _as_list(answers)
+        given = [answer.get("value") if isinstance(answer, dict) else answer for answer in held]
         if not given:
             continue
         if given.count(given[0]) < len(given):
@@ -290,9 +288,10 @@ def _passages(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
 def _passage(value: Any) -> NamedDocument:
     if not isinstance(value, dict):
         raise ValueError("a passage is no object with docid and text")
-    title, text = (_text(value.get(name) or "").strip() for name in ("title", "text"))
+    title, text = value.get("title"), _text(value.get("text") or "").strip()
+    title = str(title) if isinstance(title, int | float) else _text(title or "").strip()
     id = first_value(value, ("docid", "passage_id", "psg_id"), missing=(None, ""))
-    return NamedDocument(id_in(id), text, _number(value.get("score")), title)
+    return NamedDocument(id_in(id), text, number_in(value.get("score")), title)
 
 
 def _texts(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
@@ -308,16 +307,10 @@ def _in_parallel(texts: list[Any], ids: list[Any], scores: list[Any]) -> list[Na
     if len(scores) != len(texts):
         scores = unknown
 
-    return list(map(NamedDocument, map(id_in, ids), map(_text, texts), map(_number, scores)))
+    return list(map(NamedDocument, map(id_in, ids), map(_text, texts), map(number_in, scores)))
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a document is no text")
     return value
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from operator import attrgetter
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import benchmarks, catalog, principle, query_sets
+from cdp.base.condition import EQUAL_PAIRS, HUMAN, HYBRID, PARAPHRASED, QUERY_ONLY, UNTRAINED, Condition
 from cdp.base.errors import CdpError
 from cdp.base.records import place_of
 from cdp.base.statistics import paired_test, two_level_test
@@ -34,12 +36,8 @@ from cdp.principle.tables import read
 from cdp.results import board, regraded
 from cdp.results.differences import query_scores
 from cdp.retrievers import bm25
-from cdp.studies.plan import EQUAL_PAIRS, HYBRID
 from cdp.studies.target_queries import Profiled, profile_benchmark
 from cdp.synthesis import pricing
-from cdp.training.reasoning import QUERY_ONLY
-
-UNTRAINED, HUMAN = "untrained", "human"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,28 +58,19 @@ class ByQuery:
 
 @dataclass(frozen=True, slots=True)
 class ArmRow:
-    """One arm on one benchmark with one seed; ``ndcg`` and ``dev`` in percent, ``per_doc`` 0 where nothing was trained.
-    ``arm`` is its name.
+    """One arm on one benchmark with one seed; ``ndcg`` and ``dev`` in percent. ``arm`` is its name.
 
-    ``equal_pairs`` marks arms of as many pairs from fewer documents, ``corpus`` is what was trained on, ``dollars``
-    what its queries cost; ``rate`` is None where a retriever has one learning rate. ``scores`` are those of each query,
-    None for published rows and for means.
+    The source of its ``condition`` is the method alone, ``corpus`` what was trained on, ``dollars`` what its queries
+    cost. ``scores`` are those of each query, None for published rows and for means.
     """
 
     arm: str
-    retriever: str
-    method: str
-    per_doc: int
+    condition: Condition
     benchmark: str
     ndcg: float
     seed: int = 0
     documents: int = 0
-    weighting: str = "none"
-    query_source: str = QUERY_ONLY
-    loss: str = "infonce"
-    rate: float | None = None
     dev: float | None = None
-    equal_pairs: bool = False
     corpus: str = ""
     query_set: str = ""
     generator: str = ""
@@ -97,12 +86,21 @@ class ArmRow:
 
     @property
     def usual(self) -> bool:
-        """Return True for a training on the queries themselves, by InfoNCE with equal weights."""
-        return (self.weighting, self.query_source, self.loss) == ("none", QUERY_ONLY, "infonce")
+        """Return True for a training on the queries themselves, by InfoNCE with equal weights, at any rate."""
+        return self.condition._replace(rate=None, layers=None).usual
+
+    @property
+    def method(self) -> str:
+        return self.condition.source
+
+    @property
+    def equal_pairs(self) -> bool:
+        """Return True for as many pairs from fewer documents."""
+        return bool(self.condition.held)
 
     def values(self, keys: Iterable[str]) -> tuple[Any, ...]:
-        """Return what these fields hold, to group rows by."""
-        return tuple(getattr(self, key) for key in keys)
+        """Return what these fields, of the row or of its condition, hold, to group rows by."""
+        return tuple(getattr(self if hasattr(self, key) else self.condition, key) for key in keys)
 
 
 class MeasureRow(NamedTuple):
@@ -160,9 +158,7 @@ def own(workspace: Workspace, evaluations: Sequence[dict[str, Any]], sets: Itera
         name, split = evaluation["benchmark"], evaluation["split"]
         row = ArmRow(
             arm=evaluation["retriever_name"],
-            retriever=evaluation["start"] or evaluation["retriever_name"],
-            method=_untrained(evaluation),
-            per_doc=0,
+            condition=Condition(evaluation["start"] or evaluation["retriever_name"], _untrained(evaluation)),
             benchmark=board.benchmark_label(name, split),
             ndcg=100 * (evaluation[board.MEASURE] or 0.0),
             group=groups.get(name, ""),
@@ -186,13 +182,13 @@ def _with_rates(rows: Sequence[ArmRow]) -> list[ArmRow]:
     """The rows, without a learning rate where their retriever has only one."""
     rates: dict[str, set[float]] = defaultdict(set)
     for row in rows:
-        if row.rate is not None:
-            rates[row.retriever].add(row.rate)
+        if row.condition.rate is not None:
+            rates[row.condition.retriever].add(row.condition.rate)
 
     told = []
     for row in rows:
-        if len(rates[row.retriever]) == 1:
-            row = replace(row, rate=None)
+        if len(rates[row.condition.retriever]) == 1:
+            row = replace(row, condition=row.condition._replace(rate=None))
         told.append(row)
 
     return told
@@ -218,25 +214,21 @@ def _untrained(evaluation: Mapping[str, Any]) -> str:
 def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[[str], dict[str, Any]]) -> ArmRow:
     trained: board.Trained = evaluation["trained"]
     settings = trained.settings
-    about = evaluation["settings"].get("condition") or {}
     curve = (evaluation["settings"].get("training") or {}).get("evaluations") or []
     written = dict(of_set(str(settings.get("query_set") or "")))
-    loss = "hard-negatives" if settings.get("hard_negatives") else "infonce"
-    if settings.get("distil"):
-        loss = "distil"
+    condition = trained.condition._replace(
+        source=written.pop("method", "") or trained.source,
+        per_doc=round(float(trained.per_doc)),
+        held=EQUAL_PAIRS if settings.get("budget") else trained.condition.held,
+        rate=settings.get("learning_rate"),
+    )
 
     return replace(
         row,
-        method=written.pop("method", "") or trained.source,
-        per_doc=round(float(trained.per_doc)),
-        seed=int(settings.get("seed") or 0),
+        condition=condition,
+        seed=trained.seed,
         documents=trained.documents,
-        weighting=str(settings.get("weighting") or "none"),
-        query_source=str(about.get("query_source") or settings.get("query_source") or QUERY_ONLY),
-        loss=str(about.get("loss") or loss),
-        rate=settings.get("learning_rate"),
         dev=max((100 * float(point["ndcg@10"]) for point in curve), default=None),
-        equal_pairs=settings.get("held") == EQUAL_PAIRS or bool(settings.get("budget")),
         corpus=trained.corpus,
         query_set=str(settings.get("query_set") or ""),
         **written,
@@ -475,39 +467,37 @@ def _method(row: Mapping[str, Any]) -> str:
 
 
 def _published_row(row: Mapping[str, Any], facts: Mapping[str, Any]) -> ArmRow:
-    retriever, rate = row["retriever"] or "as printed", row["learning_rate"]
-    source = row["query_source"] or QUERY_ONLY
-    equal_pairs = "cost_efficiency" in row["table"]
-    details = board.unusual(row["weighting"], source)
-    if equal_pairs:
-        details.append(EQUAL_PAIRS)
+    rate = row["learning_rate"]
+    condition = Condition(
+        row["retriever"] or "as printed",
+        _method(row),
+        weighting=row["weighting"],
+        held=EQUAL_PAIRS if "cost_efficiency" in row["table"] else "",
+        rate=float(rate) if rate else None,
+        query_source=row["query_source"] or QUERY_ONLY,
+    )
+    details = [*board.unusual(condition.weighting, condition.query_source), condition.held]
     if rate:
         details.append(f"learning rate {rate}")
 
-    method, per_doc = _method(row), 0
-    name = condition_name(retriever, "", 0, *details)
+    name = condition_name(condition.retriever, "", 0, *details)
     if row["method"] != "Pretrained":
-        per_doc = row["queries_per_doc"] or 1
-        name = condition_name(retriever, method, per_doc, row["train_data"], *details)
+        condition = condition._replace(per_doc=row["queries_per_doc"] or 1)
+        name = condition_name(condition.retriever, condition.source, condition.per_doc, row["train_data"], *details)
 
-    arm = ArmRow(
+    return ArmRow(
         arm=name,
-        retriever=retriever,
-        method=method,
-        per_doc=per_doc,
+        condition=condition,
         benchmark=row["dataset"] or f"{row['group']} mean",
         ndcg=row["value"],
         documents=row["n_docs"] or 0,
-        weighting=row["weighting"],
-        query_source=source,
-        equal_pairs=equal_pairs,
+        dev=row["value"] if rate else None,
         corpus=row["train_data"],
         generator=row["generator"],
         group=row["group"],
         in_domain=row["eval_domain"] == "in-domain",
         cw=facts.get("cw"),
-    )  # fmt: skip
-    return replace(arm, rate=float(rate), dev=row["value"]) if rate else arm
+    )
 
 
 # What a gain is laid over, beside CW: what of it is length, and what rare words?
@@ -519,8 +509,8 @@ AXES = {
 
 # Differences between arms.
 
-# What an arm and its control may differ in without being other arms.
-NO_PART_OF_THE_ARM = ("arm", "ndcg", "scores", "dev", "query_set", "documents", "dollars", "tokens", "in_domain")
+# What an arm and its control have in common beside their conditions.
+_shared = attrgetter("benchmark", "group", "seed", "corpus", "generator")
 
 
 def mean(rows: Iterable[ArmRow], *keys: str, value: str = "ndcg") -> list[dict[str, Any]]:
@@ -559,37 +549,17 @@ def _interval(of_seeds: Sequence[ArmRow]) -> tuple[float | None, float | None]:
     return tested.low, tested.high
 
 
-def difference(rows: Sequence[ArmRow], control: Callable[[ArmRow], ArmRow | None]) -> list[ArmRow]:
+def difference(rows: Sequence[ArmRow], control: Callable[[Condition], Condition | None]) -> list[ArmRow]:
     """Return the rows that have a control of the same seed, each with its NDCG@10 minus that of the control."""
-    of_the_arm = [f.name for f in fields(ArmRow) if f.name not in NO_PART_OF_THE_ARM]
-    there = {row.values(of_the_arm): row for row in rows}
+    there: dict[tuple[Condition | None, Any], ArmRow] = {(row.condition, _shared(row)): row for row in rows}
     found = []
     for row in rows:
-        wanted = control(row)
-        if wanted is None:
-            continue
-
-        against = there.get(wanted.values(of_the_arm))
+        against = there.get((control(row.condition), _shared(row)))
         if against is not None:
             scores = row.scores and row.scores.minus(against.scores)
             found.append(replace(row, ndcg=row.ndcg - against.ndcg, scores=scores))
 
     return found
-
-
-def over_paraphrase(row: ArmRow) -> ArmRow | None:
-    """The paraphrases that a diverse arm is compared with."""
-    return replace(row, method="paraphrase") if row.method == "diverse" else None
-
-
-def over_one(row: ArmRow) -> ArmRow | None:
-    """The one query per document that an arm with several is compared with."""
-    return replace(row, per_doc=1, equal_pairs=False) if row.per_doc > 1 and row.method != "paraphrase" else None
-
-
-def over_equal(row: ArmRow) -> ArmRow | None:
-    """The equal weights that a weighted arm is compared with."""
-    return replace(row, weighting="none") if row.weighting != "none" else None
 
 
 def one_design(rows: list[ArmRow]) -> list[ArmRow]:
@@ -603,9 +573,13 @@ def gains(rows: Sequence[ArmRow], axis: str = "cw") -> list[Difference]:
     found: list[Difference] = []
     plain = [row for row in rows if row.usual and not row.in_domain and getattr(row, axis) is not None]
     plain = one_design(plain)
-    for comparison, control in ((PARAPHRASE, over_paraphrase), (SCALING, over_one)):
-        of_arms = mean(difference(plain, control), "retriever", "per_doc", "benchmark", axis)
-        for row in of_arms:
+    written = [row for row in plain if row.condition.method != PARAPHRASED]
+    compared = {
+        PARAPHRASE: difference(plain, attrgetter("paraphrased")),
+        SCALING: difference(written, attrgetter("single")),
+    }
+    for comparison, of_arms in compared.items():
+        for row in mean(of_arms, "retriever", "per_doc", "benchmark", axis):
             place = (row["retriever"], comparison, row["per_doc"], row["benchmark"], row[axis])
             found.append(Difference(*place, row["ndcg"]))
     return found

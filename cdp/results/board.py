@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cdp import benchmarks, catalog, query_sets
+from cdp.base.condition import QUERY_ONLY, UNWEIGHTED, Condition
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
@@ -24,17 +25,17 @@ from cdp.base.workspace import Workspace
 from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
 from cdp.evaluation import combined
-from cdp.evaluation.calibration import Calibration, judged_by
+from cdp.evaluation.calibration import Calibration, judge_badge
 from cdp.evaluation.evaluate import INDEX_BYTES, MACHINE, OF_FILES, QUERY_MS
 from cdp.evaluation.results import MEANS_ALONE
 from cdp.results import naming, regraded
 from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.studies import records
+from cdp.studies.config import loss_of
 from cdp.studies.gains import SIGNIFICANT
-from cdp.studies.plan import Cell
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
-from cdp.training.reasoning import MULTI_QUERY, QUERY_ONLY
+from cdp.training.reasoning import MULTI_QUERY
 
 MEASURE = regraded.MEASURE
 
@@ -79,7 +80,7 @@ class Trained:
     settings: Mapping[str, Any]
     start: str
     study: str = ""
-    cell: Cell | None = None
+    cell: Condition | None = None
     incomplete: bool = False
 
     @property
@@ -89,6 +90,21 @@ class Trained:
             return self.cell.name
         details = unusual(self.settings.get("weighting"), self.settings.get("query_source"))
         return condition_name(self.start, self.source, self.per_doc, *details)
+
+    @property
+    def condition(self) -> Condition:
+        """The condition of its study, or what the settings of a training of its own say of one."""
+        if self.cell is not None:
+            return self.cell
+
+        setting = self.settings.get
+        return Condition(
+            self.start,
+            self.source,
+            weighting=str(setting("weighting") or UNWEIGHTED),
+            loss=loss_of(setting("hard_negatives"), setting("distil")),
+            query_source=str(setting("query_source") or QUERY_ONLY),
+        )
 
     @property
     def seed(self) -> int:
@@ -378,7 +394,7 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
     settings = {**(about.get("settings") or {}), **of_condition}
     pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
 
-    cell = Cell(**{key: value for key, value in condition.items() if key in Cell._fields})
+    cell = Condition.of(condition)
     method, corpus = source_of(str(settings.get("query_set", "")))
     if not corpus:  # imported, or deleted since: the study's own word for it
         method = cell.source
@@ -436,7 +452,7 @@ def _distinctions(trained: Trained) -> dict[str, str]:
 
     named = {*OMITTED_FROM_NAMES}
     if trained.cell is not None:
-        named.update(Cell._fields)
+        named.update(Condition._fields)
     for key, value in trained.settings.items():
         if key not in named:
             facts[key] = f"{key.replace('_', ' ')} {value}" if value else ""
@@ -499,7 +515,7 @@ def rows_of(
         current[_place(row)[:3]] = row["benchmark_hash"]
 
     infos = {info.name: info for info in benchmarks.list_benchmarks(workspace)}
-    judge = cache(partial(judged_by, workspace))
+    judge = cache(partial(judge_badge, workspace))
     usual = _usual_steps(newest)
     rows = []
     for (lead, *_), of_family in by_family.items():
@@ -528,7 +544,7 @@ def rows_of(
 
         by = judge(benchmark)
         if by is not None:
-            badges[by.badge[0]] = Badge(*by.badge)
+            badges[by[0]] = Badge(*by)
 
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
         measures = {}

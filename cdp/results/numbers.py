@@ -13,20 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.condition import DIVERSE, HUMAN, UNTRAINED
 from cdp.base.text import condition_name, counted, interval, signed
 from cdp.benchmarks import registry
 from cdp.principle import correlation_table, positive_rates
 from cdp.principle.correlation import COMPARISONS
 from cdp.results.arms import (
-    HUMAN,
-    UNTRAINED,
     ArmRow,
     FigureData,
     difference,
     mean,
     one_design,
-    over_equal,
-    over_paraphrase,
 )
 
 Numbers = list[dict[str, Any]]
@@ -90,7 +87,7 @@ def _equal_documents(evidence: FigureData) -> list[ArmRow]:
 
 def ndcg_over_qdoc(evidence: FigureData) -> Numbers:
     """NDCG@10 of each way of training by Q/Doc, on each benchmark and its group's mean."""
-    rows = [row for row in _equal_documents(evidence) if row.per_doc]
+    rows = [row for row in _equal_documents(evidence) if row.condition.per_doc]
     found = mean(with_means(rows), "benchmark", "retriever", "method", "per_doc")
     way = itemgetter("benchmark", "retriever", "method")
     several = {way(number) for number in found if number["per_doc"] > 1}
@@ -104,12 +101,12 @@ def documents_against_diversity(evidence: FigureData) -> Numbers:
     One request for each document: the cost of a share of the documents is that share of the set's.
     """
     usual = [row for row in evidence.rows if row.usual]
-    held = {(row.retriever, row.method, row.corpus) for row in usual if row.equal_pairs}
+    held = {(row.condition.retriever, row.method, row.corpus) for row in usual if row.equal_pairs}
     kept = []
     for arm in usual:
-        beside = not arm.per_doc or arm.method == HUMAN
-        in_design = arm.equal_pairs or arm.per_doc == 1
-        if beside or (in_design and (arm.retriever, arm.method, arm.corpus) in held):
+        beside = not arm.condition.per_doc or arm.method == HUMAN
+        in_design = arm.equal_pairs or arm.condition.per_doc == 1
+        if beside or (in_design and (arm.condition.retriever, arm.method, arm.corpus) in held):
             kept.append(arm)
 
     found = mean(with_means(kept), "benchmark", "retriever", "method", "documents", "per_doc", "dollars", "tokens")
@@ -135,7 +132,7 @@ def documents_against_diversity(evidence: FigureData) -> Numbers:
 def documents_by_qdoc(evidence: FigureData) -> Numbers:
     """The mean NDCG@10 of each number of documents at each Q/Doc, out of domain where there are such benchmarks, with
     what its queries take: one request for each document."""
-    usual = [row for row in evidence.rows if row.usual and row.per_doc and row.documents]
+    usual = [row for row in evidence.rows if row.usual and row.condition.per_doc and row.documents]
     rows = [row for row in usual if not row.in_domain] or usual
     if not _differ(rows, "documents"):
         return []
@@ -161,7 +158,7 @@ def documents_by_qdoc(evidence: FigureData) -> Numbers:
 
 def best_qdoc(evidence: FigureData) -> Numbers:
     """On how many benchmarks each Q/Doc is the best of a retriever's; of equal ones the fewest queries."""
-    rows = [row for row in _equal_documents(evidence) if row.per_doc and row.method == "diverse"]
+    rows = [row for row in _equal_documents(evidence) if row.condition.per_doc and row.method == DIVERSE]
     scores: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     for row in _sorted(mean(rows, "retriever", "benchmark", "per_doc"), "per_doc"):
         scores[row["retriever"], row["benchmark"]][row["per_doc"]] = round(row["ndcg"], 4)
@@ -215,25 +212,25 @@ def methods_by_benchmark(evidence: FigureData) -> Numbers:
 
 def diverse_against_paraphrase(evidence: FigureData) -> Numbers:
     """Diverse minus paraphrase at the same Q/Doc, on each benchmark."""
-    minus = difference(evidence.rows, over_paraphrase)
+    minus = difference(evidence.rows, attrgetter("paraphrased"))
     found = mean(minus, "retriever", "generator", "per_doc", "equal_pairs", "benchmark")
     return sorted(found, key=lambda row: (row["equal_pairs"], row["per_doc"]))
 
 
 def gain_by_retriever(evidence: FigureData) -> Numbers:
     """The mean gain of each retriever from diverse queries, at the Q/Doc that all retrievers have."""
-    minus = [row for row in difference(evidence.rows, over_paraphrase) if not _is_mean(row.benchmark)]
+    minus = [row for row in difference(evidence.rows, attrgetter("paraphrased")) if not _is_mean(row.benchmark)]
     plain = one_design(minus)
     if not plain:
         return []
 
     depths: dict[str, set[int]] = defaultdict(set)
     for row in plain:
-        depths[row.retriever].add(row.per_doc)
+        depths[row.condition.retriever].add(row.condition.per_doc)
 
     shared = set.intersection(*depths.values()) - {1}
-    chosen = mean_rows([row for row in plain if row.per_doc in shared], "retriever", "benchmark")
-    datasets = Counter(row.retriever for row in chosen)
+    chosen = mean_rows([row for row in plain if row.condition.per_doc in shared], "retriever", "benchmark")
+    datasets = Counter(row.condition.retriever for row in chosen)
     numbers = []
     for found in mean(chosen, "retriever"):
         name = found["retriever"]
@@ -255,7 +252,8 @@ def mean_rows(rows: Sequence[ArmRow], *keys: str) -> list[ArmRow]:
 
 def weights_by_benchmark(evidence: FigureData) -> Numbers:
     """Each weighting minus equal weights, for q, q′ or both, on each benchmark: the conditions of reasoning queries."""
-    minus = difference([row for row in with_means(evidence.rows) if row.per_doc], over_equal)
+    trained = [row for row in with_means(evidence.rows) if row.condition.per_doc]
+    minus = difference(trained, attrgetter("equally_weighted"))
     numbers = []
     for row in mean(minus, "retriever", "corpus", "query_source", "weighting", "benchmark"):
         arm = condition_name(row["retriever"], row["corpus"], 0, row["query_source"], row["weighting"])
@@ -269,7 +267,7 @@ def train_by_evaluate(evidence: FigureData) -> Numbers:
     is by how many percent a weighting changes each."""
     cells: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     within: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-    rows = [row for row in evidence.rows if row.per_doc and not _is_mean(row.benchmark)]
+    rows = [row for row in evidence.rows if row.condition.per_doc and not _is_mean(row.benchmark)]
     for found in mean(rows, *ARM, "benchmark", "in_domain"):
         arm = itemgetter(*ARM)(found)
         cells[arm][found["benchmark"]] = found["ndcg"]
@@ -303,7 +301,8 @@ def train_by_evaluate(evidence: FigureData) -> Numbers:
 
 def learning_rates(evidence: FigureData) -> Numbers:
     """The best dev score at each learning rate of a retriever that has several."""
-    tried = [row for row in evidence.rows if row.rate is not None and row.dev is not None and row.per_doc]
+    trained = [row for row in evidence.rows if row.condition.per_doc]
+    tried = [row for row in trained if row.condition.rate is not None and row.dev is not None]
     found = mean(tried, "retriever", "rate", value="dev")
     several = Counter(row["retriever"] for row in found)
     return _sorted((row for row in found if several[row["retriever"]] > 1), "retriever", "rate")

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cdp import principle, query_sets
+from cdp.base.condition import BM25, DIVERSE, EQUAL_PAIRS, HYBRID, PARAPHRASED, Condition
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.text import duration, name_and_split
@@ -27,19 +28,7 @@ from cdp.evaluation.calibration import judged_by
 from cdp.evaluation.results import FirstTen, scores_of
 from cdp.principle import Decision
 from cdp.principle.decide import RETRIEVER, SAME_STEPS, ArmDifference, differences_of
-from cdp.principle.evidence import (
-    BM25,
-    DIVERSE,
-    EQUAL_PAIRS,
-    MODEL,
-    PARAPHRASE,
-    PEOPLE,
-    TEMPLATE,
-    Arm,
-    Basis,
-    Evidence,
-    Task,
-)
+from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE, Arm, Basis, Evidence, Task
 from cdp.principle.options import name_of
 from cdp.retrievers import DENSE, PRESETS, api, bm25, leakage
 from cdp.retrievers.presets import TRAINED_SIMILARITY
@@ -47,7 +36,7 @@ from cdp.studies import own_test, records
 from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import price_text
 from cdp.studies.gains import BySeed, read_scores
-from cdp.studies.plan import HYBRID, ON, Cell, StudySource, conditions, is_static, loop_of, method_of
+from cdp.studies.plan import StudySource, conditions, is_static, loop_of
 from cdp.studies.report import about_file, latest, plan_of, read_about
 from cdp.studies.target_queries import Profiled
 from cdp.synthesis import pricing
@@ -164,7 +153,7 @@ def stated(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) -> di
         for e in _of_study(workspace, view, about):
             for c in differences_of(_now(workspace, e)):
                 if c.comparable:
-                    found[e.basis.benchmark, e.basis.split, c.option.cell, c.against.cell] = c
+                    found[e.basis.benchmark, e.basis.split, c.option.condition, c.against.condition] = c
 
     return found
 
@@ -185,8 +174,9 @@ def _corpus_name(workspace: Workspace, basis: Basis) -> str:
 
 
 def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
-    """The evidence with its scores by all that a model judged until now, where what the arms retrieved was kept."""
-    if not _queries_of(e.arms):
+    """The evidence with its scores by all that was judged here until now, where what the arms retrieved was kept."""
+    queries = _queries_of(e.arms)
+    if not queries:
         return e
 
     try:
@@ -196,6 +186,9 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
             return e
         qrels = judged.grades_now(folder, e.basis.split)
     except (CdpError, KeyError):
+        return e
+
+    if not qrels.keys() >= {*queries}:  # labels were taken back
         return e
 
     def load() -> Evidence:
@@ -348,7 +341,7 @@ def _basis(
 
     trained = list(filter(attrgetter("trained"), arms))
     documents = max(map(attrgetter("documents"), trained))
-    steps = [arm.steps for arm in trained if not arm.fused]
+    steps = [arm.steps for arm in trained if not arm.condition.fused]
 
     preset, similarities = PRESETS.get(retriever), False
     if preset is not None and preset.kind == DENSE:
@@ -396,8 +389,8 @@ def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arms(
-    scores: Mapping[Cell, Mapping[str, BySeed]],
-    behind: Mapping[Cell, Any],
+    scores: Mapping[Condition, Mapping[str, BySeed]],
+    behind: Mapping[Condition, Any],
     place: str,
     retriever: str,
     sources: Sequence[StudySource],
@@ -407,50 +400,40 @@ def _arms(
     retrievers with their fusions. Left out are fusions that bring nothing on dev, and retrievers that were trained on
     the queries."""
     by_label = {source.label: source for source in sources}
-    for cell, by_benchmark in scores.items():
-        label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)
-        if not of_seed or not cell.usual or (per_doc and cell.retriever != retriever):
+    for condition, by_benchmark in scores.items():
+        label, per_doc, of_seed = condition.source, condition.per_doc, by_benchmark.get(place)
+        if not of_seed or not condition.usual or (per_doc and condition.retriever != retriever):
             continue
-        if _leaked(behind[cell], place) or not _fusion_stands(cell, behind):
+        if _leaked(behind[condition], place) or not _fusion_stands(condition, behind):
             continue
 
         arm = Arm(
-            kind=label,
+            condition=Condition("", BM25) if condition.retriever == BM25 else condition,
             scores=np.array([of_seed[seed] for seed in sorted(of_seed)]),
-            shown=_shown(behind[cell], place),
-            api=api.parse(cell.retriever) is not None,
-            retriever=cell.retriever,
-            cell=cell,
-            title=cell.name,
+            shown=_shown(behind[condition], place),
+            api=api.parse(condition.retriever) is not None,
         )
-        if cell.retriever == bm25.NAME:
-            arm = replace(arm, kind=BM25, retriever="")
 
         if not per_doc:
             yield arm
         elif label in by_label:
-            training = [r["training"] for r in behind[cell] if r.get("training")]
-            yield _trained_arm(arm, cell, by_label[label].query_set, training, design)
+            training = [r["training"] for r in behind[condition] if r.get("training")]
+            yield _trained_arm(arm, by_label[label].query_set, training, design)
 
 
-def _trained_arm(arm: Arm, cell: Cell, query_set: str, training: Sequence[Mapping[str, Any]], design: str) -> Arm:
+def _trained_arm(arm: Arm, query_set: str, training: Sequence[Mapping[str, Any]], design: str) -> Arm:
     """Return ``arm`` with the facts of its training: its queries, its size, and the longest time it took."""
-    kind, held = arm.kind, cell.held
-    if method_of(kind) in (DIVERSE, PARAPHRASE):
-        kind = kind.partition(ON)[0]
+    held = arm.condition.held
     # With a budget all is at equal pairs: the documents of one query each are more.
-    if design == EQUAL_PAIRS and cell.per_doc > 1:
-        held = held or EQUAL_PAIRS
+    if design == EQUAL_PAIRS and arm.per_doc > 1:
+        held = EQUAL_PAIRS
 
     def most(name: str) -> float:
         return max((float(t.get(name, 0)) for t in training), default=0.0)
 
     return replace(
         arm,
-        kind=kind,
-        per_doc=cell.per_doc,
         held=held,
-        fused=cell.fused,
         documents=int(most("documents")),
         pairs=int(most("pairs")),
         steps=int(most("steps")),
@@ -471,11 +454,11 @@ def _leaked(behind: Sequence[Mapping[str, Any]], place: str) -> bool:
     return False
 
 
-def _fusion_stands(cell: Cell, behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> bool:
+def _fusion_stands(condition: Condition, behind: Mapping[Condition, Sequence[Mapping[str, Any]]]) -> bool:
     """Whether a fusion is an option: dev takes a share of both; by ranks only where dev weighted none."""
-    if not cell.fused:
-        return cell.source != HYBRID or cell._replace(fused=True) not in behind
-    return any(0 < float(record["fused"]["weight"]) < 1 for record in behind[cell])
+    if not condition.fused:
+        return condition.source != HYBRID or condition._replace(fused=True) not in behind
+    return any(0 < float(record["fused"]["weight"]) < 1 for record in behind[condition])
 
 
 def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[FirstTen]:
@@ -545,22 +528,23 @@ def reference(answer: Decision) -> Arm | None:
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the options, by its condition's name: its measured arm if there is one, its difference to the choice,
-    and the price of the whole corpus's queries in US dollars (None: not known)."""
+    """One row of the options: its measured arm if there is one, its difference to the choice, and the price of the
+    whole corpus's queries in US dollars (None: not known)."""
 
-    name: str
-    kind: str
-    per_doc: int
-    held: str = ""
+    condition: Condition
     arm: Arm | None = None
     over: ArmDifference | None = None
     price: float | None = 0.0
 
     @property
+    def name(self) -> str:
+        return self.condition.name
+
+    @property
     def price_text(self) -> str:
-        if self.held:
+        if self.arm and self.arm.held:
             return "–"
-        return price_text(self.price, free=not self.price) if self.per_doc else "none"
+        return price_text(self.price, free=not self.price) if self.condition.per_doc else "none"
 
     @property
     def training_text(self) -> str:
@@ -578,7 +562,7 @@ class Option:
 
 # What is shown with prices while nothing was measured.
 EXAMPLE = {"generator": "openai"}
-OFFERED = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
+OFFERED = [Condition("", *queries) for queries in ((DIVERSE, 1), (PARAPHRASED, 1), (PARAPHRASED, 5), (DIVERSE, 5))]
 
 
 def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[list[Option], str]:
@@ -599,29 +583,29 @@ def list_options(workspace: Workspace, answer: Decision, corpus: str) -> tuple[l
     if answer.evidence:
         measured += [arm for arm in answer.evidence.arms if arm not in answer.options]
 
-    offered: list[Arm] = []
+    listed: list[tuple[Condition, Arm | None]] = [(arm.condition, arm) for arm in measured]
     # No advice on queries before there is a retriever that reads them.
-    if answer.choice.kind != RETRIEVER:
-        offered = [Arm(kind, np.zeros((1, 2)), per_doc) for kind, per_doc in OFFERED]
+    if not measured and answer.choice.kind != RETRIEVER:
+        listed = [(condition, None) for condition in OFFERED]
 
     options = []
-    for arm in measured or offered:
+    for condition, arm in listed:
         price = None
-        if manifest is not None and arm.kind in (DIVERSE, PARAPHRASE) and not arm.held:
-            price = _price(workspace, manifest, arm.kind, arm.per_doc, writer)
+        if manifest is not None and condition.kind in (DIVERSE, PARAPHRASED) and not (arm and arm.held):
+            price = _price(workspace, manifest, condition, writer)
 
-        own = arm if measured else None
-        options.append(Option(arm.name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
+        options.append(Option(condition, arm, over.get(id(arm)), price))
 
     return options, writer.endpoint.model_name or f"the {writer.endpoint.generator} generator"
 
 
 def _price(
-    workspace: Workspace, manifest: CorpusManifest, method: str, per_doc: int, writer: SynthesisConfig
+    workspace: Workspace, manifest: CorpusManifest, condition: Condition, writer: SynthesisConfig
 ) -> float | None:
     """What it costs to have the queries of a whole corpus written."""
     if not GENERATORS[writer.endpoint.generator].endpoint:
         return 0.0
     with suppress(CdpError):
-        return pricing.estimate(workspace, writer.replace(corpus=manifest.id, method=method, per_doc=per_doc)).cost
+        wanted = writer.replace(corpus=manifest.id, method=condition.kind, per_doc=condition.per_doc)
+        return pricing.estimate(workspace, wanted).cost
     return None

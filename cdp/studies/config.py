@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cdp.base.condition import INFONCE, QUERY_ONLY
 from cdp.base.config import (
     CORPUS,
     MAX_DOCUMENTS,
@@ -48,8 +49,16 @@ DESIGNS = ("equal documents", "equal pairs", BOTH)
 
 # What a pair is compared with in the loss: the documents of its batch; its mined hard negatives as well; or a teacher's
 # scores of its document and the hard negatives, in place of InfoNCE.
-INFONCE, HARD_NEGATIVES, DISTIL = "infonce", "hard-negatives", "distil"
+HARD_NEGATIVES, DISTIL = "hard-negatives", "distil"
 LOSSES = (INFONCE, HARD_NEGATIVES, DISTIL)
+
+
+def loss_of(hard_negatives: object, distil: object) -> str:
+    """Return the loss of a training with these settings, as studies name it."""
+    if distil:
+        return DISTIL
+    return HARD_NEGATIVES if hard_negatives else INFONCE
+
 
 # Whose models a study keeps: of no training, of its winning option, or of every option the best seed.
 NONE, BEST, ALL = "none", "best", "all"
@@ -121,7 +130,7 @@ class StudyConfig(Config):
         reason="It comes with the installation, and retrieves better than static-minilm.", holds="model", advanced=True,
     )  # fmt: skip
     query_sources: tuple[str, ...] = option(
-        ("query-only",),
+        (QUERY_ONLY,),
         "What to train on, to compare: query-only; reasoning-only and multi-query where 'reasoning' names reasoned "
         "queries.", reason="The queries themselves, as the paper does.",
         choices=TrainingConfig.settings()["query_source"].choices, advanced=True,

@@ -15,13 +15,13 @@ from operator import attrgetter
 from statistics import median
 from typing import Any
 
+from cdp.base.condition import UNTRAINED
 from cdp.base.config import TrainingConfig
 from cdp.llm.prices import dollars
 from cdp.retrievers import bm25
 from cdp.studies.config import DOUBTFUL, StudyConfig
 from cdp.studies.plan import (
-    UNTRAINED,
-    Condition,
+    PlannedTraining,
     StudySource,
     conditions,
     evaluated_on,
@@ -145,7 +145,7 @@ class StudyPlan:
 
     config: StudyConfig
     sources: tuple[StudySource, ...]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[PlannedTraining, ...]
     benchmarks: tuple[Mapping[str, Any], ...]
     pairs: Mapping[str, int]
     generations: tuple[PlannedGeneration, ...]
@@ -224,35 +224,35 @@ def estimate(
     ``speeds`` were measured here."""
     planned = conditions(config, sources)
     by_label = {source.label: source for source in sources}
-    pairs = {str(c): pairs_of(c, by_label[c.cell.source]) for c in planned}
+    pairs = {str(c): pairs_of(c, by_label[c.condition.source]) for c in planned}
     steps: dict[str, int] = {}
     if planned:
         steps = {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()}
 
-    keys: dict[Condition, str] = {}
+    keys: dict[PlannedTraining, str] = {}
     for c in planned:
-        loop = loop_of(config, c.cell.retriever, c.cell.layers)
-        keys[c] = speed_key(c.cell.retriever, loop.trained_layers)
+        loop = loop_of(config, c.condition.retriever, c.condition.layers)
+        keys[c] = speed_key(c.condition.retriever, loop.trained_layers)
 
     texts = sum(int(b["n_queries"]) + int(b["n_documents"]) for b in benchmarks)
     if config.choose or config.fusion:
         texts += dev_texts
 
-    alone = {cell.retriever for cell in untrained(config)} - {bm25.NAME}
+    alone = {condition.retriever for condition in untrained(config)} - {bm25.NAME}
     work = {untrained_kind(name): speed_of(name, speeds).encoding_seconds(texts) for name in alone}
     fixed = STARTING_S + sum(work.values())
 
     # What the frozen layers give is computed once for all trainings.
     once = max(pairs.values(), default=0) + sum(map(attrgetter("n_documents"), sources)) + dev_texts + texts
     for c, key in keys.items():
-        if key != c.cell.retriever:
-            work[c.cell.retriever] = speed_of(c.cell.retriever, speeds).encoding_seconds(once)
+        if key != c.condition.retriever:
+            work[c.condition.retriever] = speed_of(c.condition.retriever, speeds).encoding_seconds(once)
 
     for c in planned:
-        name = c.cell.retriever
+        name = c.condition.retriever
         speed = speed_of(keys[c], speeds)
-        batch = _documents_of_a_batch(settings[name].loop.batch_size or 1, pairs[str(c)], c.cell.per_doc)
-        encoded = _encoded(config, by_label[c.cell.source], benchmarks)
+        batch = _documents_of_a_batch(settings[name].loop.batch_size or 1, pairs[str(c)], c.condition.per_doc)
+        encoded = _encoded(config, by_label[c.condition.source], benchmarks)
 
         took = speed.training_seconds(steps[name] * batch)
         took += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
@@ -304,7 +304,7 @@ def only(plan: StudyPlan, retrievers: Sequence[str]) -> StudyPlan:
     return replace(
         plan,
         config=plan.config.replace(retrievers=retrievers, untrained=[*plan.config.untrained, *others]),
-        conditions=tuple(c for c in plan.conditions if c.cell.retriever in retrievers),
+        conditions=tuple(c for c in plan.conditions if c.condition.retriever in retrievers),
         steps={name: n for name, n in plan.steps.items() if name in retrievers},
         work={**plan.of_baselines, **kept},
         seconds=plan.fixed + max(kept.values(), default=0.0),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.condition import HYBRID, INFONCE, QUERY_ONLY, UNTRAINED, UNWEIGHTED, Condition
 from cdp.base.errors import InputError
 from cdp.base.statistics import (
     FEWEST_CLUSTERS,
@@ -23,9 +24,6 @@ from cdp.base.statistics import (
     two_level_test,
 )
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.studies.config import INFONCE
-from cdp.studies.plan import HYBRID, UNTRAINED, Cell, paraphrase_of
-from cdp.training.reasoning import QUERY_ONLY
 
 TRAINING = "trained_minus_untrained"
 LOSS = "loss_minus_infonce"
@@ -64,7 +62,7 @@ class Gain:
     """
 
     comparison: str
-    cell: Cell
+    condition: Condition
     benchmark: str
     cw: float
     points: float
@@ -90,13 +88,13 @@ class Gain:
         return shown and self.seeds_agree and self.n_clusters >= FEWEST_CLUSTERS
 
     @property
-    def condition(self) -> str:
+    def way(self) -> str:
         """What the condition is besides Q/Doc: ``minilm · diverse · cw``."""
-        return self.cell._replace(per_doc=0).name
+        return self.condition._replace(per_doc=0).name
 
 
 def gains(
-    scores: Mapping[Cell, Mapping[str, BySeed]],
+    scores: Mapping[Condition, Mapping[str, BySeed]],
     cw: Mapping[str, float],
     units: Mapping[str, Sequence[int]] | None = None,
 ) -> list[Gain]:
@@ -108,14 +106,14 @@ def gains(
     """
     compared: list[Gain] = []
     clusters = units or {}
-    for cell, of_cell in scores.items():
-        for comparison, control in controls(cell, scores):
+    for condition, of_cell in scores.items():
+        for comparison, control in controls(condition, scores):
             family: list[Gain] = []
             for name, by_seed in of_cell.items():
                 against = scores[control].get(name)
                 if against is None:
                     continue
-                gain = _gain(comparison, cell, name, cw[name], by_seed, against, clusters.get(name, ()))
+                gain = _gain(comparison, condition, name, cw[name], by_seed, against, clusters.get(name, ()))
                 if gain is not None:
                     family.append(gain)
 
@@ -126,41 +124,45 @@ def gains(
     order = list(TITLES)
 
     def shown_order(g: Gain) -> tuple[int, str, str, bool, str, str, str, int, float]:
-        c = g.cell
-        which = c.retriever, c.source, c.weighting != "none", c.weighting, f"{c.query_source} {c.loss}", c.held
+        c = g.condition
+        which = c.retriever, c.source, c.weighting != UNWEIGHTED, c.weighting, f"{c.query_source} {c.loss}", c.held
         return order.index(g.comparison), *which, c.per_doc, g.cw
 
     return sorted(compared, key=shown_order)
 
 
-def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
+def controls(condition: Condition, among: Iterable[Condition]) -> list[tuple[str, Condition]]:
     """The controls of a condition that the study has."""
-    if cell.source in (UNTRAINED, HYBRID) or cell.fused:
+    if condition.source in (UNTRAINED, HYBRID) or condition.fused:
         return []
 
-    wanted: list[tuple[str, Cell]] = [(TRAINING, Cell(cell.retriever))]
-    if cell.per_doc > 1:
-        wanted.append((SCALING, cell._replace(per_doc=1, held="")))
-    if control := paraphrase_of(cell.source):
-        wanted.append((PARAPHRASE, cell._replace(source=control)))
-
-    name = cell.weighting.partition("@")[0]
-    if cell.weighting != "none":
-        wanted.append((WEIGHTING if name == "cw" else WEIGHED, cell._replace(weighting="none")))
+    name = condition.weighting.partition("@")[0]
+    wanted = [
+        (TRAINING, Condition(condition.retriever)),
+        (SCALING, condition.single),
+        (PARAPHRASE, condition.paraphrased),
+        (WEIGHTING if name == "cw" else WEIGHED, condition.equally_weighted),
+    ]
     if name == "ri-cw":
-        wanted.append((CW_BESIDE_RI, cell._replace(weighting="ri")))
+        wanted.append((CW_BESIDE_RI, condition._replace(weighting="ri")))
 
-    if cell.loss != INFONCE:
-        wanted.append((LOSS, cell._replace(loss=INFONCE)))
-    if cell.query_source != QUERY_ONLY:
-        wanted.append((REASONED, cell._replace(query_source=QUERY_ONLY)))
+    if condition.loss != INFONCE:
+        wanted.append((LOSS, condition._replace(loss=INFONCE)))
+    if condition.query_source != QUERY_ONLY:
+        wanted.append((REASONED, condition._replace(query_source=QUERY_ONLY)))
 
-    present = set(cells)
+    present = set(among)
     return [(comparison, control) for comparison, control in wanted if control in present]
 
 
 def _gain(
-    comparison: str, cell: Cell, benchmark: str, cw: float, scores: BySeed, control: BySeed, clusters: Sequence[int]
+    comparison: str,
+    condition: Condition,
+    benchmark: str,
+    cw: float,
+    scores: BySeed,
+    control: BySeed,
+    clusters: Sequence[int],
 ) -> Gain | None:
     if comparison == TRAINING:
         (before,) = control.values()
@@ -186,7 +188,7 @@ def _gain(
 
     return Gain(
         comparison=comparison,
-        cell=cell,
+        condition=condition,
         benchmark=benchmark,
         cw=cw,
         points=points,
@@ -205,22 +207,22 @@ def _gain(
 
 def read_scores(
     records: Iterable[Mapping[str, Any]], name_of: Mapping[str, str]
-) -> tuple[dict[Cell, dict[str, dict[int, NDArray[np.float64]]]], dict[Cell, list[Mapping[str, Any]]]]:
+) -> tuple[dict[Condition, dict[str, dict[int, NDArray[np.float64]]]], dict[Condition, list[Mapping[str, Any]]]]:
     """Finished records as (scores by cell, benchmark and seed; the records of each cell). ``name_of`` maps the key
     of a record's evaluation to the benchmark's name. Queries are put into one order by their ids.
 
     Of a retriever's trainings only the best on dev is fused with BM25.
     """
-    scores: dict[Cell, dict[str, dict[int, NDArray[np.float64]]]] = {}
-    behind: dict[Cell, list[Mapping[str, Any]]] = {}
+    scores: dict[Condition, dict[str, dict[int, NDArray[np.float64]]]] = {}
+    behind: dict[Condition, list[Mapping[str, Any]]] = {}
     for record in records:
         if record.get("failure"):
             continue
 
-        cell, seed = _cell_of(record)
-        found = [(cell, record)]
+        condition, seed = _cell_of(record)
+        found = [(condition, record)]
         if fused := record.get("fused"):
-            found.append((cell._replace(fused=True), {**record, "evaluations": fused["evaluations"]}))
+            found.append((condition._replace(fused=True), {**record, "evaluations": fused["evaluations"]}))
 
         for of, scored in found:
             behind.setdefault(of, []).append(scored)
@@ -230,23 +232,23 @@ def read_scores(
                     scores.setdefault(of, {}).setdefault(name, {})[seed] = _ordered(evaluation)
 
     best = _best_on_dev(behind)
-    for cell in list(behind):
-        if cell.fused and cell.per_doc and cell not in best:
-            scores.pop(cell, None)
-            del behind[cell]
+    for condition in list(behind):
+        if condition.fused and condition.per_doc and condition not in best:
+            scores.pop(condition, None)
+            del behind[condition]
 
     return scores, behind
 
 
-def _cell_of(record: Mapping[str, Any]) -> tuple[Cell, int]:
+def _cell_of(record: Mapping[str, Any]) -> tuple[Condition, int]:
     """(what a record is of, its seed); 0 is the seed of what is not trained."""
     about = record["condition"]
     if about is None and record.get("hybrid"):
-        return Cell(str(record["retriever"]), HYBRID), 0
+        return Condition(str(record["retriever"]), HYBRID), 0
     if about is None:
-        return Cell(str(record["retriever"])), 0
+        return Condition(str(record["retriever"])), 0
 
-    return Cell(**{name: about[name] for name in Cell._fields if name in about}), int(about["seed"])
+    return Condition.of(about), int(about["seed"])
 
 
 def _ordered(evaluation: Mapping[str, Any]) -> NDArray[np.float64]:
@@ -255,18 +257,18 @@ def _ordered(evaluation: Mapping[str, Any]) -> NDArray[np.float64]:
     return 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]
 
 
-def _best_on_dev(behind: Mapping[Cell, Sequence[Mapping[str, Any]]]) -> set[Cell]:
+def _best_on_dev(behind: Mapping[Condition, Sequence[Mapping[str, Any]]]) -> set[Condition]:
     """The fused cell of each retriever's training with the best NDCG@10 on dev, mean over the seeds."""
-    on_dev: dict[str, dict[Cell, float]] = defaultdict(dict)
-    for cell, records in behind.items():
-        if not cell.fused or not cell.per_doc:
+    on_dev: dict[str, dict[Condition, float]] = defaultdict(dict)
+    for condition, records in behind.items():
+        if not condition.fused or not condition.per_doc:
             continue
 
         best = []
         for record in records:
             curve = (record.get("training") or {}).get("evaluations") or []
             best.append(max((float(e["ndcg@10"]) for e in curve), default=0.0))
-        on_dev[cell.retriever][cell] = float(np.mean(best))
+        on_dev[condition.retriever][condition] = float(np.mean(best))
 
     return {max(cells, key=cells.__getitem__) for cells in on_dev.values()}
 

@@ -13,18 +13,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from cdp.base.condition import EQUAL_PAIRS
 from cdp.base.records import Count, Real, fields, whole
 from cdp.base.worker import Job
 from cdp.base.workspace import slug, write_json
 from cdp.evaluation.card import model_card, save_model
 from cdp.evaluation.evaluate import length_of
-from cdp.principle.evidence import EQUAL_PAIRS, Arm
+from cdp.principle.evidence import Arm
 from cdp.retrievers import ResolvedRetriever, leakage
 from cdp.retrievers.resolve import model_folder, title_of
 from cdp.studies import records
 from cdp.studies.advice import answer_from
 from cdp.studies.config import BEST, StudyConfig
-from cdp.studies.plan import Condition
+from cdp.studies.plan import PlannedTraining
 from cdp.training.plan import licence_notes
 from cdp.training.record import record_of, written_of
 
@@ -49,18 +50,18 @@ def folder_of(job: Path, query_set: str, per_doc: int, held: str) -> Path:
 
 
 def offer(
-    job: Job, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet, documents: TokenStore,
+    job: Job, planned: PlannedTraining, retriever: ResolvedRetriever, pairs: PairSet, documents: TokenStore,
     made: Training, model: SentenceTransformer,
 ) -> None:  # fmt: skip
     """Keep a trained model as its option's candidate, unless another seed of it was better on dev."""
     from cdp.training.checkpoint import write_folder
 
-    cell, query_set = condition.cell, pairs.query_set
-    target = folder_of(job.folder, query_set.id, cell.per_doc, cell.held)
+    condition, query_set = planned.condition, pairs.query_set
+    target = folder_of(job.folder, query_set.id, condition.per_doc, condition.held)
 
     before = whole(_CANDIDATE, target / ABOUT)
     score = made.outcome.best_score
-    if before is not None and before["seed"] != condition.seed and (before["dev"] or 0.0) >= (score or 0.0):
+    if before is not None and before["seed"] != planned.seed and (before["dev"] or 0.0) >= (score or 0.0):
         return
 
     limit = length_of(model) or made.config.loop.max_length
@@ -76,8 +77,8 @@ def offer(
         model_folder(folder).mkdir()
         save_model(model, model_folder(folder), card)
         leakage.write_hashes(folder, pairs.queries, pairs.documents[: pairs.n_documents])
-        about = {"query_set": query_set.id, "per_doc": cell.per_doc, "held": cell.held}
-        write_json(folder / ABOUT, {**about, "seed": condition.seed, "dev": score, "result": result})
+        about = {"query_set": query_set.id, "per_doc": condition.per_doc, "held": condition.held}
+        write_json(folder / ABOUT, {**about, "seed": planned.seed, "dev": score, "result": result})
 
     write_folder(target, write)
 

@@ -4,39 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 from cdp import query_sets
+from cdp.base.condition import EQUAL_PAIRS, HYBRID, INFONCE, QUERY_ONLY, Condition
 from cdp.base.config import Loop, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
-from cdp.base.text import condition_name, name_and_split
+from cdp.base.text import name_and_split
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.retrievers import PRESETS, bm25
-from cdp.studies.config import BOTH, DISTIL, INFONCE, StudyConfig
+from cdp.studies.config import BOTH, DISTIL, StudyConfig
 from cdp.training.pairs import PairSet, draw_pairs
-from cdp.training.plan import order_of, rate
-from cdp.training.reasoning import QUERY_ONLY, with_reasoned
+from cdp.training.plan import order_of
+from cdp.training.reasoning import with_reasoned
 from cdp.training.weightings import WEIGHTINGS
-
-UNTRAINED = "untrained"
-
-# In the place of a source: the fusion of BM25 and the untrained retriever.
-HYBRID = "hybrid"
-
-# In the label of a source, between its method and its corpus, where a study has the same method on several.
-ON = " on "
-
-# In the label of a source, between its method and its generator, where a study has the same method by several.
-BY = " by "
-
-DIVERSE, PARAPHRASED = "diverse", "paraphrase"
-
-# What is held equal in the conditions that `BOTH` adds to those of equal documents.
-EQUAL_PAIRS = "equal pairs"
 
 # Hard negatives per query with the losses that take some: with its document, a list of eight for the teacher to rank.
 MAX_NEGATIVES = 7
@@ -44,53 +29,6 @@ MAX_NEGATIVES = 7
 # Steps of a training at least. On 745 documents static-minilm's one-query arm gained 4 points from step 15 to step 87;
 # where so many are too many, the dev split keeps an earlier checkpoint.
 LEAST_STEPS = 90
-
-
-class Cell(NamedTuple):
-    """A way of training within a study, without the seed; the defaults are those of a retriever that is not trained.
-
-    ``held`` tells the two halves of the design ``BOTH`` apart: empty for equal documents, and in every other design.
-    ``rate`` is the peak learning rate where the study names some; None for the retriever's own. ``layers`` are the
-    trained ones (0: all) where the study compares them. ``fused`` is the fusion with BM25 by the weight that dev chose.
-    """
-
-    retriever: str
-    source: str = UNTRAINED
-    per_doc: int = 0
-    weighting: str = "none"
-    held: str = ""
-    rate: float | None = None
-    loss: str = INFONCE
-    query_source: str = QUERY_ONLY
-    layers: int | None = None
-    fused: bool = False
-
-    @property
-    def usual(self) -> bool:
-        """Return True for a training on the queries themselves, by InfoNCE with equal weights, at the own rate."""
-        return self == Cell(self.retriever, self.source, self.per_doc, held=self.held, fused=self.fused)
-
-    @property
-    def name(self) -> str:
-        """``minilm · diverse × 5 · cw``: what Report, Compare, Decide and Evidence call it. The Q/Doc 0 stands for all
-        of a source."""
-        if self.retriever == bm25.NAME:
-            return bm25.TITLE
-        if self.source == UNTRAINED:
-            return self.retriever
-        if self.source == HYBRID:
-            return condition_name(self.retriever, f"with {bm25.TITLE}" if self.fused else HYBRID)
-
-        usual = ((self.weighting, "none"), (self.loss, INFONCE), (self.query_source, QUERY_ONLY), (self.held, ""))
-        details = [value for value, plain in usual if value != plain]
-        if self.rate is not None:
-            details.append(f"learning rate {rate(self.rate)}")
-        if self.layers is not None:
-            details.append({0: "all layers", 1: "1 layer"}.get(self.layers, f"{self.layers} layers"))
-        if self.fused:
-            details.append(f"with {bm25.TITLE}")
-
-        return condition_name(self.retriever, self.source, self.per_doc, *details)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +73,11 @@ class StudySource:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PlannedTraining:
     """One training of the study. ``max_documents`` are drawn by the seed, None for all; ``budget`` is the exact number
     of pairs where there is one, the last document giving what is left of it."""
 
-    cell: Cell
+    condition: Condition
     seed: int
     max_documents: int | None = None
     budget: int | None = None
@@ -147,39 +85,21 @@ class Condition:
     @property
     def needs_reasoning(self) -> bool:
         """Return True if its queries' reasoned forms are weighted by or trained on."""
-        return self.cell.query_source != QUERY_ONLY or weighs_reasoning(self.cell.weighting)
+        return self.condition.query_source != QUERY_ONLY or weighs_reasoning(self.condition.weighting)
 
     def __str__(self) -> str:
-        return f"{self.cell.name}, seed {self.seed}"
+        return f"{self.condition.name}, seed {self.seed}"
 
 
-def flat(holder: Any) -> dict[str, Any]:
-    """Return the fields of an object, those of a cell in the cell's place, as records and ``--json`` have them."""
-    values: dict[str, Any] = {}
-    for name, value in asdict(holder).items():
-        values |= value._asdict() if isinstance(value, Cell) else {name: value}
-    return values
-
-
-def method_of(label: str) -> str:
-    """The method in the label of a source: what stands before its generator and its corpus."""
-    return label.partition(ON)[0].partition(BY)[0]
-
-
-def paraphrase_of(label: str) -> str:
-    """The label of the paraphrases that diverse queries are compared with: same generator and corpus."""
-    return PARAPHRASED + label[len(DIVERSE) :] if method_of(label) == DIVERSE else ""
-
-
-def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Condition]:
+def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[PlannedTraining]:
     """Every training of the study. Those on the same pairs follow each other, so that their tokens are shared. A source
     without a document that has so many queries is left out at that Q/Doc."""
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
 
     return [
-        Condition(
-            Cell(retriever, source.label, per_doc, weighting, held, peak, loss, query_source, layers),
+        PlannedTraining(
+            Condition(retriever, source.label, per_doc, weighting, held, peak, loss, query_source, layers),
             seed, documents, budget,
         )
         for retriever in config.retrievers
@@ -288,9 +208,9 @@ def check_axes(config: StudyConfig) -> None:
         )
 
 
-def pairs_of(condition: Condition, source: StudySource) -> int:
+def pairs_of(planned: PlannedTraining, source: StudySource) -> int:
     """How many pairs a condition trains on, by the counts of its source."""
-    return condition.budget or source.pairs(condition.cell.per_doc, condition.max_documents)
+    return planned.budget or source.pairs(planned.condition.per_doc, planned.max_documents)
 
 
 def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: TrainingConfig) -> int:
@@ -302,7 +222,7 @@ def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: Trai
     if config.training.steps is not None:
         return config.training.steps
     by_label = {source.label: source for source in sources}
-    largest = max(pairs_of(c, by_label[c.cell.source]) for c in conditions(config, sources))
+    largest = max(pairs_of(c, by_label[c.condition.source]) for c in conditions(config, sources))
     return max(LEAST_STEPS, order_of(settings.replace(steps=None), max(2, largest)).steps)
 
 
@@ -317,34 +237,36 @@ def is_static(retriever: str) -> bool:
     return retriever in PRESETS and PRESETS[retriever].architecture == "static"
 
 
-def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
+def training_config(
+    config: StudyConfig, planned: PlannedTraining, query_set: str, reasoning: str = ""
+) -> TrainingConfig:
     """Return the settings of a condition's training, except its steps (``steps_of``)."""
-    cell = condition.cell
-    weighting, kappa = with_kappa(cell.weighting)
+    condition = planned.condition
+    weighting, kappa = with_kappa(condition.weighting)
     values: dict[str, Any] = {
-        "loop": loop_of(config, cell.retriever, cell.layers),
+        "loop": loop_of(config, condition.retriever, condition.layers),
         "query_set": query_set,
-        "retriever": cell.retriever,
+        "retriever": condition.retriever,
         "weighting": weighting,
         "kappa": kappa,
-        "query_source": cell.query_source,
-        "per_doc": cell.per_doc,
+        "query_source": condition.query_source,
+        "per_doc": condition.per_doc,
         "max_documents": config.max_documents,
-        "pairs": condition.budget,
-        "seed": condition.seed,
-        "learning_rate": cell.rate,
+        "pairs": planned.budget,
+        "seed": planned.seed,
+        "learning_rate": condition.rate,
         "hard_negatives": 0,
         "distil": 0.0,
         "gpus": config.gpus,
     }
 
-    if condition.needs_reasoning:
+    if planned.needs_reasoning:
         values["reasoning"] = reasoning
     # What a plan sets of the two is for the conditions of that loss alone.
-    if cell.loss != INFONCE:
+    if condition.loss != INFONCE:
         given = config.training.hard_negatives
         values["hard_negatives"] = MAX_NEGATIVES if given is None else given
-    if cell.loss == DISTIL:
+    if condition.loss == DISTIL:
         values["distil"] = config.training.distil or 1.0
 
     return TrainingConfig.from_dict({name: value for name, value in values.items() if value is not None})
@@ -355,23 +277,23 @@ def places(config: StudyConfig, field: str = "benchmarks") -> list[tuple[str, st
     return [name_and_split(entry) for entry in getattr(config, field)]
 
 
-# A condition, or what is evaluated untrained: a retriever, BM25 or a hybrid, by its cell.
-Step = Condition | Cell
+# A training, or what is evaluated untrained: a retriever, BM25 or a hybrid.
+Step = PlannedTraining | Condition
 
 # A batch or a search may take this long without a heartbeat.
 STEP_S = 300.0
 
 
-def untrained(config: StudyConfig) -> list[Cell]:
+def untrained(config: StudyConfig) -> list[Condition]:
     """What is evaluated without training, in the order of the report."""
     # In this order a choice among the retrievers, which puts the others before it, changes nothing.
     named = dict.fromkeys((*config.untrained, *config.retrievers))
     names = [name for name in named if not (name in PRESETS and PRESETS[name].trained_only)]
-    cells = list(map(Cell, names))
+    cells = list(map(Condition, names))
     if config.bm25:
-        cells.insert(0, Cell(bm25.NAME))
+        cells.insert(0, Condition(bm25.NAME))
     if config.hybrid or config.fusion:
-        cells += [Cell(name, HYBRID) for name in names]
+        cells += [Condition(name, HYBRID) for name in names]
 
     return cells
 
@@ -506,7 +428,7 @@ def condition_pairs(
     workspace: Workspace,
     config: StudyConfig,
     source: StudySource,
-    condition: Condition,
+    planned: PlannedTraining,
     failures: Failures | None = None,
     among: Collection[str] | None = None,
 ) -> PairSet:
@@ -518,19 +440,19 @@ def condition_pairs(
     pairs = draw_pairs(
         workspace,
         source.query_set,
-        condition.seed,
-        per_doc=condition.cell.per_doc,
+        planned.seed,
+        per_doc=planned.condition.per_doc,
         documents=config.max_documents,
-        budget=condition.budget,
+        budget=planned.budget,
         widest=max(config.per_doc),
         among=among,
         failures=failures,
     )
-    if not condition.needs_reasoning:
+    if not planned.needs_reasoning:
         return pairs
 
-    ri = weighs_reasoning(condition.cell.weighting)
-    return with_reasoned(pairs, workspace, source.reasoning, condition.cell.query_source, ri=ri)
+    ri = weighs_reasoning(planned.condition.weighting)
+    return with_reasoned(pairs, workspace, source.reasoning, planned.condition.query_source, ri=ri)
 
 
 @dataclass(frozen=True)
@@ -539,7 +461,7 @@ class Inputs:
 
     config: StudyConfig
     sources: list[StudySource]
-    conditions: list[Condition]
+    conditions: list[PlannedTraining]
     benchmarks: list[Benchmark]
     dev: list[Benchmark]
 

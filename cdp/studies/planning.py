@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import query_sets
+from cdp.base.condition import BY, ON, method_of
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
@@ -22,17 +23,14 @@ from cdp.corpus import resolve_corpus
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, leakage, resolve
 from cdp.studies import records
-from cdp.studies.config import DEV_SPLITS, DISTIL, HARD_NEGATIVES, INFONCE, StudyConfig, reported_split
+from cdp.studies.config import DEV_SPLITS, StudyConfig, loss_of, reported_split
 from cdp.studies.estimate import PlannedGeneration, StudyPlan, estimate
 from cdp.studies.plan import (
-    BY,
-    ON,
     StudySource,
     check_axes,
     counted,
     cut_to_common,
     loop_of,
-    method_of,
     needs_reasoning,
     places,
     problems_of_budget,
@@ -538,10 +536,6 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
     if config.kappa != config.settings()["kappa"].default:
         weighting += f"@{config.kappa:g}"
 
-    loss = HARD_NEGATIVES if config.loop.hard_negatives else INFONCE
-    if config.loop.distil:
-        loss = DISTIL
-
     return StudyConfig.from_dict(
         {
             "benchmarks": config.dev.benchmark,
@@ -549,7 +543,7 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
             "retrievers": config.retriever,
             "per_doc": config.per_doc or max(1, len(query_set.counts)),
             "weightings": weighting,
-            "losses": loss,
+            "losses": loss_of(config.loop.hard_negatives, config.loop.distil),
             "query_sources": config.query_source,
             "seeds": config.seed,
             "learning_rate": sorted(rates),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cdp import query_sets
+from cdp.base.condition import flat
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.job_kind import STUDIES
@@ -28,7 +29,7 @@ from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result, scores_of
 from cdp.retrievers import TRAINED_SIMILARITY
 from cdp.retrievers.resolve import has_model
-from cdp.studies.plan import Condition, StudySource, flat
+from cdp.studies.plan import PlannedTraining, StudySource
 from cdp.training.plan import MAX_BETWEEN, eval_steps_of
 
 _log = logging.getLogger(__name__)
@@ -173,14 +174,14 @@ def is_recorded(job_folder: Path) -> bool:
     return bool((spec.get("inputs") or {}).get(RECORDED))
 
 
-def save(job_folder: Path, key: str, condition: Condition | None, record: dict[str, Any]) -> None:
+def save(job_folder: Path, key: str, planned: PlannedTraining | None, record: dict[str, Any]) -> None:
     """Write a condition's record. ``condition`` is None for the retriever as it was before training.
 
     Two conditions of a study have one key where their query sets hold the same pairs: each keeps a record of its own.
     """
     about = None
-    if condition is not None:
-        about = flat(condition)
+    if planned is not None:
+        about = flat(planned)
         for name in CELL_LATER:
             if about[name] is None or about[name] is False:
                 del about[name]
@@ -272,7 +273,10 @@ def judged_now(
             folder = resolve_benchmark(facts["name"], workspace)
             if judged.is_judged(judged.whole(folder)):
                 now = scores_of(run, judged.grades_now(folder, facts["split"]))
-                scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
+                # A query whose labels were taken back keeps its score.
+                before = dict(zip(e["query_ids"], e["ndcg@10"], strict=True))
+                current = [now.get(query, score) for query, score in before.items()]
+                scored[facts["place"]] = {**e, "ndcg@10": current}
 
     if fused:
         fused = {**fused, **judged_now(workspace, {"evaluations": fused["evaluations"]}, benchmarks)}

@@ -12,14 +12,24 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from cdp.base.condition import (
+    HYBRID,
+    INFONCE,
+    PARAPHRASED,
+    QUERY_ONLY,
+    UNTRAINED,
+    UNWEIGHTED,
+    Condition,
+    flat,
+)
 from cdp.base.errors import some
 from cdp.base.records import Count, Real, fields, whole
 from cdp.base.statistics import has_spread
-from cdp.base.text import counted, signed
+from cdp.base.text import counted, rate, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
 from cdp.principle.decide import ArmDifference
 from cdp.retrievers import bm25
-from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
+from cdp.studies.config import BOTH, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
 from cdp.studies.gains import (
     COVARIATES,
@@ -38,9 +48,7 @@ from cdp.studies.gains import (
     over_datasets,
     read_scores,
 )
-from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, flat, method_of, untrained
-from cdp.training.plan import rate
-from cdp.training.reasoning import QUERY_ONLY
+from cdp.studies.plan import StudySource, conditions, untrained
 
 OUT, IN = "out of domain", "in-domain"
 
@@ -89,7 +97,7 @@ class StudyRow:
     the dev split in percent) of each evaluation while training.
     """
 
-    cell: Cell
+    condition: Condition
     n_seeds: int
     scores: Mapping[str, float]
     spread: Mapping[str, float]
@@ -117,20 +125,20 @@ class StudyRow:
 
     @property
     def name(self) -> str:
-        return self.cell.name
+        return self.condition.name
 
 
 @dataclass(frozen=True)
 class StudyScores:
     """What a study measured: the ``scores`` of every query, the ``rows`` and ``gains`` made of them, and its
     benchmarks. ``corpus_of`` holds {source: the corpus whose queries it holds}, ``design`` what the study holds equal
-    where a gain does not say (``Cell.held``)."""
+    where a gain does not say (``Condition.held``)."""
 
     study: str
     gains: Sequence[Gain]
     benchmarks: Sequence[BenchmarkFacts]
     rows: Sequence[StudyRow]
-    scores: Mapping[Cell, Mapping[str, BySeed]]
+    scores: Mapping[Condition, Mapping[str, BySeed]]
     corpus_of: Mapping[str, str]
     design: str
 
@@ -183,9 +191,9 @@ def _findings(report: StudyReport) -> Iterator[str]:
     yield from _rates(report)
     yield from _best(report)
     for comparison in PRINCIPLE:
-        by_condition: dict[Cell, list[Gain]] = defaultdict(list)
+        by_condition: dict[Condition, list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
-            by_condition[gain.cell._replace(per_doc=0)].append(gain)
+            by_condition[gain.condition._replace(per_doc=0)].append(gain)
         for group in by_condition.values():
             yield _compared(comparison, group)
 
@@ -199,25 +207,25 @@ def _rates(report: StudyReport) -> Iterator[str]:
     at_end = {min(tried): "lower", max(tried): "higher"}
     for retriever in report.config.retrievers:
         rows: list[StudyRow] = []
-        recipes: set[Cell] = set()
+        recipes: set[Condition] = set()
         for row in report.rows:
-            if row.cell.retriever == retriever and row.cell.rate is not None and row.best_dev:
+            if row.condition.retriever == retriever and row.condition.rate is not None and row.best_dev:
                 rows.append(row)
-                recipes.add(row.cell._replace(rate=None))
+                recipes.add(row.condition._replace(rate=None))
 
         if len(recipes) != 1:
             continue
 
-        first, *others = sorted(rows, key=lambda row: (-(row.best_dev or 0.0), row.cell.rate))
+        first, *others = sorted(rows, key=lambda row: (-(row.best_dev or 0.0), row.condition.rate))
         text = (
-            f"{retriever}: learning rate {rate(first.cell.rate or 0.0)}, dev NDCG@10 {first.best_dev:.2f} at step "
+            f"{retriever}: learning rate {rate(first.condition.rate or 0.0)}, dev NDCG@10 {first.best_dev:.2f} at step "
             f"{first.best_step:,}"
         )
 
         if others:
             text += f", {(first.best_dev or 0.0) - (others[0].best_dev or 0.0):.2f} points ahead of the next"
-        if first.cell.rate in at_end and report.finished == report.planned:
-            text += f". It is at the end of the grid: a {at_end[first.cell.rate]} one may be better"
+        if first.condition.rate in at_end and report.finished == report.planned:
+            text += f". It is at the end of the grid: a {at_end[first.condition.rate]} one may be better"
 
         yield f"{text}."
 
@@ -229,10 +237,10 @@ def _best(report: StudyReport) -> Iterator[str]:
     for row in report.rows:
         if row.average is None:
             continue
-        if row.cell.source in (UNTRAINED, HYBRID):
+        if row.condition.source in (UNTRAINED, HYBRID):
             plain.append(row)
         else:
-            trained[row.cell.retriever].append(row)
+            trained[row.condition.retriever].append(row)
 
     out, within = domains(report.benchmarks)
     over = f"on average over {counted(len(out or within), 'benchmark')}"
@@ -259,7 +267,7 @@ def _against(best: StudyRow, plain: Sequence[StudyRow]) -> str:
     text = ""
 
     for row in plain:
-        if row.cell == Cell(best.cell.retriever):
+        if row.condition == Condition(best.condition.retriever):
             text += f", {signed(score - (row.average or 0.0))} against the untrained one"
 
     above = max(plain, key=lambda row: row.average or 0.0, default=None)
@@ -273,12 +281,12 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     """One comparison in a sentence: how many gain and lose, and the values at its highest Q/Doc."""
     by_per_doc: dict[int, list[Gain]] = defaultdict(list)
     for gain in sorted(group, key=lambda gain: gain.cw):
-        by_per_doc[gain.cell.per_doc].append(gain)
+        by_per_doc[gain.condition.per_doc].append(gain)
 
     most = max(by_per_doc)
     listed = ", ".join(map(_figures, by_per_doc[most]))
 
-    who = group[0].condition
+    who = group[0].way
     if len(group) == 1:
         return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
 
@@ -403,8 +411,8 @@ def _as_stated(
     stated: Mapping[tuple[Any, ...], ArmDifference],
 ) -> Gain:
     """The gain with the figures of the answer, where that states the same difference."""
-    control = dict(controls(gain.cell, read.scores)).get(gain.comparison)
-    c = stated.get((benchmark["name"], benchmark["split"], gain.cell, control))
+    control = dict(controls(gain.condition, read.scores)).get(gain.comparison)
+    c = stated.get((benchmark["name"], benchmark["split"], gain.condition, control))
     if c is None:
         return gain
     return replace(gain, points=c.points, low=c.low, high=c.high, stated=True)
@@ -457,13 +465,15 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
             units[name] = [of_query[query] for query in sorted(of_query)]
 
     scores, behind = read_scores(latest(records), place_of)
-    ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
+    ordered = {condition: scores[condition] for condition in _order(config, sources) if condition in scores}
 
     return StudyScores(
         study=study_id,
         gains=gains(ordered, {b.name: b.cw for b in benchmarks}, units),
         benchmarks=benchmarks,
-        rows=[_row(cell, by_benchmark, behind[cell], benchmarks) for cell, by_benchmark in ordered.items()],
+        rows=[
+            _row(condition, by_benchmark, behind[condition], benchmarks) for condition, by_benchmark in ordered.items()
+        ],
         scores=ordered,
         corpus_of={source.label: source.corpus for source in sources},
         design="equal documents" if config.held_equal == BOTH else config.held_equal,
@@ -518,20 +528,20 @@ def _named(benchmarks: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, An
     return named
 
 
-def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
+def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Condition]:
     """Every cell as the report shows it: by retriever, each followed by its fusion."""
     names = [*dict.fromkeys((bm25.NAME, *config.retrievers, *config.untrained))]
-    trained = [condition.cell for condition in conditions(config, sources)]
+    trained = [planned.condition for planned in conditions(config, sources)]
 
-    cells: list[Cell] = []
-    for cell in (*untrained(config), *dict.fromkeys(trained)):
-        cells += [cell._replace(fused=False), cell._replace(fused=True)]
+    cells: list[Condition] = []
+    for condition in (*untrained(config), *dict.fromkeys(trained)):
+        cells += [condition._replace(fused=False), condition._replace(fused=True)]
 
-    return sorted(cells, key=lambda cell: names.index(cell.retriever))
+    return sorted(cells, key=lambda condition: names.index(condition.retriever))
 
 
 def _row(
-    cell: Cell,
+    condition: Condition,
     by_benchmark: Mapping[str, BySeed],
     records: Sequence[Mapping[str, Any]],
     benchmarks: Sequence[BenchmarkFacts],
@@ -553,7 +563,7 @@ def _row(
     trainings = [record["training"] for record in records if record.get("training")]
 
     return StudyRow(
-        cell=cell,
+        condition=condition,
         n_seeds=n_seeds,
         scores=means,
         spread=spread,
@@ -640,24 +650,24 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
     """{comparison, what tells it apart, and domain, in words: its gains as observations}, in the report's order."""
     groups: dict[tuple[str, str, str], list[Observation]] = defaultdict(list)
     benchmarks = {b.name: b for b in study.benchmarks}
-    methods = {method_of(g.cell.source) for g in study.gains if g.comparison == SCALING} - {PARAPHRASED}
+    methods = {g.condition.method for g in study.gains if g.comparison == SCALING} - {PARAPHRASED}
 
     for g in study.gains:
         if not _pooled(g):
             continue
 
-        cell, facts = g.cell, benchmarks[g.benchmark]
-        own = {WEIGHTING: cell.weighting, WEIGHED: cell.weighting, REASONED: cell.query_source}
-        label = f", {own.get(g.comparison, cell.held or study.design)}"
-        if cell.loss != INFONCE:
-            label += f", {cell.loss}"
+        condition, facts = g.condition, benchmarks[g.benchmark]
+        own = {WEIGHTING: condition.weighting, WEIGHED: condition.weighting, REASONED: condition.query_source}
+        label = f", {own.get(g.comparison, condition.held or study.design)}"
+        if condition.loss != INFONCE:
+            label += f", {condition.loss}"
 
         labels = [label]
         if g.comparison == SCALING and len(methods) > 1:
-            labels.append(f"{label}, {method_of(cell.source)} queries")
+            labels.append(f"{label}, {condition.method} queries")
 
         domain = OUT
-        if facts.in_domain or cell.source in facts.in_domain_of:
+        if facts.in_domain or condition.source in facts.in_domain_of:
             domain = IN
 
         observation = _observation(study, g, facts)
@@ -672,15 +682,15 @@ def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
 
 def _pooled(gain: Gain) -> bool:
     """Whether a gain is an observation of its comparison: it differs from the usual training in that alone."""
-    cell, comparison = gain.cell, gain.comparison
+    condition, comparison = gain.condition, gain.comparison
 
     # What training gains or loses is a question of the loss; the kind of queries does not matter.
-    if method_of(cell.source) == PARAPHRASED and comparison not in (TRAINING, LOSS):
+    if condition.method == PARAPHRASED and comparison not in (TRAINING, LOSS):
         return False
-    if cell.weighting != "none" and comparison not in (WEIGHTING, WEIGHED, CW_BESIDE_RI):
+    if condition.weighting != UNWEIGHTED and comparison not in (WEIGHTING, WEIGHED, CW_BESIDE_RI):
         return False
 
-    return cell.query_source == QUERY_ONLY or comparison == REASONED
+    return condition.query_source == QUERY_ONLY or comparison == REASONED
 
 
 def _observation(study: StudyScores, gain: Gain, facts: BenchmarkFacts) -> Observation:
@@ -694,5 +704,5 @@ def _observation(study: StudyScores, gain: Gain, facts: BenchmarkFacts) -> Obser
         variance=max(1e-6, variance),
         by_seed=gain.by_seed,
         covariates={**facts.facts, "cw": facts.cw},
-        corpus=study.corpus_of.get(gain.cell.source, ""),
+        corpus=study.corpus_of.get(gain.condition.source, ""),
     )

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdp import query_sets
+from cdp.base.condition import HYBRID, INFONCE, Condition
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
@@ -36,15 +37,13 @@ from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, r
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import kept, records
-from cdp.studies.config import DISTIL, INFONCE, NONE
+from cdp.studies.config import DISTIL, NONE
 from cdp.studies.estimate import Remaining, untrained_kind
 from cdp.studies.plan import (
-    HYBRID,
     MAX_NEGATIVES,
     STEP_S,
-    Cell,
-    Condition,
     Inputs,
+    PlannedTraining,
     Step,
     StudySource,
     common_documents,
@@ -160,13 +159,13 @@ class Study:
 
     def do(self, step: Step) -> None:
         """Evaluate one thing untrained, or train one condition; its record is there then, or why it failed."""
-        condition = step if isinstance(step, Condition) else None
+        planned = step if isinstance(step, PlannedTraining) else None
         kind, worked = kind_of(step), self.counts["trained"]
         self._at, self._share = (kind, time.monotonic()), 0.0
-        self._phase = TRAININGS if condition else BASELINES
+        self._phase = TRAININGS if planned else BASELINES
 
         try:
-            if isinstance(step, Condition):
+            if isinstance(step, PlannedTraining):
                 self._trained(step)
             else:
                 self._untrained(step)
@@ -178,17 +177,17 @@ class Study:
                 raise
 
             traceback.print_exc()
-            self.counts[FAILED if condition else FAILED_BASELINES] += 1
-            cell = step.cell if isinstance(step, Condition) else step
-            facts = {"retriever": cell.retriever, "failed": str(condition or "untrained")}
+            self.counts[FAILED if planned else FAILED_BASELINES] += 1
+            condition = step.condition if isinstance(step, PlannedTraining) else step
+            facts = {"retriever": condition.retriever, "failed": str(planned or "untrained")}
             key = records.key_of(facts)
-            records.save(self.job.folder, key, condition, {**facts, "failure": failure, "created": now()})
+            records.save(self.job.folder, key, planned, {**facts, "failure": failure, "created": now()})
 
         if kind:
-            found = condition is not None and self.counts["trained"] == worked
+            found = planned is not None and self.counts["trained"] == worked
             self._remaining.done(kind, None if found else time.monotonic() - self._at[1])
         self._at, self._share = ("", 0.0), 0.0
-        self.done += condition is not None
+        self.done += planned is not None
         self._report("")
 
     def _watch(self, what: str, phase: str, done: int, total: int) -> None:
@@ -229,9 +228,9 @@ class Study:
         scores = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in self.dev]
         return float(sum(scores) / len(scores))
 
-    def _untrained(self, cell: Cell) -> None:
+    def _untrained(self, condition: Condition) -> None:
         """BM25, an untrained retriever, or the fusions of both, on every benchmark that no study has its scores on."""
-        name, hybrid, length = cell.retriever, cell.source == HYBRID, self.config.training.max_length
+        name, hybrid, length = condition.retriever, condition.source == HYBRID, self.config.training.max_length
         facts: dict[str, Any] = {"retriever": name}
         model: SentenceTransformer | None = None
         base_hash = ""
@@ -262,7 +261,7 @@ class Study:
             judged = []
 
         for place, benchmark in judged:
-            watch = partial(self._watch, f"{name} {cell.source}: {benchmark.name}")
+            watch = partial(self._watch, f"{name} {condition.source}: {benchmark.name}")
 
             if base_hash:
                 model = model or self._loaded(retriever)
@@ -305,10 +304,10 @@ class Study:
             self._lexical[key] = evaluate_bm25(benchmark, watch=watch)
         return self._lexical[key]
 
-    def _dev_of(self, condition: Condition | None = None) -> Placed | None:
+    def _dev_of(self, planned: PlannedTraining | None = None) -> Placed | None:
         """The dev split that chooses for a condition: one of its language, else the first; None where there is none."""
-        if condition is not None:
-            language = self.sources[condition.cell.source].language
+        if planned is not None:
+            language = self.sources[planned.condition.source].language
             for place, dev in self.dev:
                 if dev.counted_language == language:
                     return place, dev
@@ -331,11 +330,11 @@ class Study:
 
         return {"weight": weight, "dev": round(score, 6), "evaluations": evaluations}
 
-    def _trained(self, condition: Condition) -> None:
-        retriever, base_hash = self.base(condition.cell.retriever)
-        data = self._pairs(condition)
-        settings = self._settings(condition, retriever, data.pairs)
-        dev = self._dev_of(condition)
+    def _trained(self, planned: PlannedTraining) -> None:
+        retriever, base_hash = self.base(planned.condition.retriever)
+        data = self._pairs(planned)
+        settings = self._settings(planned, retriever, data.pairs)
+        dev = self._dev_of(planned)
         place = ""
         if dev is not None:
             place = records.evaluation_key(dev[1].hash, dev[1].split, "paper")
@@ -344,21 +343,21 @@ class Study:
         record = records.find(self.job.workspace, self.job.folder, key)
 
         languages = [b.counted_language for _, b in self.reported]
-        there = evaluated_on(self.config, self.sources[condition.cell.source], languages)
+        there = evaluated_on(self.config, self.sources[planned.condition.source], languages)
         judged = list(compress(self.reported, there))
         fused = dev if self.config.fusion else None
         lacks = record is None or not record["evaluations"].keys() >= {place for place, _ in judged}
         if record is None or lacks or (fused and not record.get("fused")):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
-            model, training, vectors = self._train(condition, retriever, settings, data, checkpoints)
+            model, training, vectors = self._train(planned, retriever, settings, data, checkpoints)
 
             if fused is not None:
                 record = None  # a fusion needs what the model ranks, not its scores alone
 
-            evaluations, ranked = self._evaluate(model, condition, judged, record, data.pairs, vectors)
+            evaluations, ranked = self._evaluate(model, planned, judged, record, data.pairs, vectors)
             record = {
-                "retriever": condition.cell.retriever,
+                "retriever": planned.condition.retriever,
                 "base_hash": base_hash,
                 "pairs_hash": data.pairs.content_hash,
                 "settings": settings.to_dict(),
@@ -369,7 +368,7 @@ class Study:
             }
 
             if fused is not None:
-                watch = partial(self._watch, f"{condition}: {fused[1].name}")
+                watch = partial(self._watch, f"{planned}: {fused[1].name}")
                 ranked[fused[0]] = self._evaluated(model, fused[1], "", watch, vectors)
                 record["fused"] = self._fused(fused, ranked)
 
@@ -378,15 +377,15 @@ class Study:
         else:
             self.counts["reused"] += 1
 
-        records.save(self.job.folder, key, condition, record)
+        records.save(self.job.folder, key, planned, record)
         values = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in judged]
         score = 100 * sum(values) / len(values)
-        self.job.metric(self.done + 1, ndcg_at_10=score, condition=str(condition))
-        self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{condition}/final")
+        self.job.metric(self.done + 1, ndcg_at_10=score, condition=str(planned))
+        self.tracker.log(self.steps_before, {"ndcg_at_10": score}, f"{planned}/final")
 
-    def _settings(self, condition: Condition, retriever: ResolvedRetriever, pairs: PairSet) -> TrainingConfig:
-        source, dev = self.sources[condition.cell.source], self._dev_of(condition)
-        settings = complete(training_config(self.config, condition, source.query_set, source.reasoning), retriever)
+    def _settings(self, planned: PlannedTraining, retriever: ResolvedRetriever, pairs: PairSet) -> TrainingConfig:
+        source, dev = self.sources[planned.condition.source], self._dev_of(planned)
+        settings = complete(training_config(self.config, planned, source.query_set, source.reasoning), retriever)
         settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
         if dev is not None:
             settings = settings.replace(benchmark=dev[1].name, split=dev[1].split)
@@ -398,28 +397,30 @@ class Study:
         """Train an option once more, with its first seed, for its model: its scores were there already."""
         wanted = (query_set, per_doc, held)
         for step in self.steps:
-            if not isinstance(step, Condition) or not step.cell.usual:
+            if not isinstance(step, PlannedTraining) or not step.condition.usual:
                 continue
-            if (self.sources[step.cell.source].query_set, step.cell.per_doc, step.cell.held) == wanted:
-                retriever, _ = self.base(step.cell.retriever)
+            if (self.sources[step.condition.source].query_set, step.condition.per_doc, step.condition.held) == wanted:
+                retriever, _ = self.base(step.condition.retriever)
                 data = self._pairs(step)
                 settings = self._settings(step, retriever, data.pairs)
                 self._train(step, retriever, settings, data, self.job.folder / "checkpoints" / "kept")
                 return
 
-    def _pairs(self, condition: Condition) -> _Data:
+    def _pairs(self, planned: PlannedTraining) -> _Data:
         # All documents are the same for every seed.
-        whole = condition.max_documents is None and condition.budget is None
-        drawn = None if whole else condition.seed
-        ri = weighs_reasoning(condition.cell.weighting)
-        cell = condition.cell._replace(weighting="", held="", rate=None, layers=None)  # they take the same pairs
+        whole = planned.max_documents is None and planned.budget is None
+        drawn = None if whole else planned.seed
+        ri = weighs_reasoning(planned.condition.weighting)
+        condition = planned.condition._replace(
+            weighting="", held="", rate=None, layers=None
+        )  # they take the same pairs
 
-        wanted = (cell, condition.max_documents, condition.budget, drawn, ri)
+        wanted = (condition, planned.max_documents, planned.budget, drawn, ri)
         if self._data is None or self._data.key != wanted:
-            failures = self.job.failures(f"reading pairs of {condition.cell.source}")
-            source = self.sources[condition.cell.source]
+            failures = self.job.failures(f"reading pairs of {planned.condition.source}")
+            source = self.sources[planned.condition.source]
             among = self._common.get(source.corpus)
-            pairs = condition_pairs(self.job.workspace, self.config, source, condition, failures, among)
+            pairs = condition_pairs(self.job.workspace, self.config, source, planned, failures, among)
 
             if not self._leak_allowed:
                 # Sets that the plan names were checked at the start. Of what a method wrote, a query may be a
@@ -427,23 +428,23 @@ class Study:
                 judged = leakage.any_known(leakage.keys(pairs.queries), self._judged)
                 pairs = pairs.without(~judged, "queries that a benchmark judges")
 
-            if condition.cell.loss != INFONCE:
-                pairs = self._with_negatives(pairs, condition)
+            if planned.condition.loss != INFONCE:
+                pairs = self._with_negatives(pairs, planned)
 
             pairs.check_negatives()
             self._data = _Data(wanted, pairs)
 
         return self._data
 
-    def _with_negatives(self, pairs: PairSet, condition: Condition) -> PairSet:
+    def _with_negatives(self, pairs: PairSet, planned: PlannedTraining) -> PairSet:
         """``pairs`` with hard negatives, for ``distil`` also with soft labels: the query set's own, else mined."""
-        distil = condition.cell.loss == DISTIL
-        wanted = training_config(self.config, condition, "any").loop.hard_negatives
+        distil = planned.condition.loss == DISTIL
+        wanted = training_config(self.config, planned, "any").loop.hard_negatives
         query_set = pairs.query_set
 
         mined = labels = None
         if not query_set.hard_negatives or (distil and not query_set.parameters.get("teacher")):
-            mined, labels = self._mined(self.sources[condition.cell.source])
+            mined, labels = self._mined(self.sources[planned.condition.source])
 
         pairs = with_negatives(pairs, self.job.workspace, wanted, mined)
         return with_teacher(pairs, self.job.workspace, labels) if distil else pairs
@@ -467,7 +468,12 @@ class Study:
         return self._negatives[source.label]
 
     def _train(
-        self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path
+        self,
+        planned: PlannedTraining,
+        retriever: ResolvedRetriever,
+        config: TrainingConfig,
+        data: _Data,
+        checkpoints: Path,
     ) -> tuple[SentenceTransformer, dict[str, Any], Vectors | None]:
         from cdp.training.heads import start_head
         from cdp.training.loop import States, base_model, make_retriever
@@ -478,16 +484,16 @@ class Study:
         model = base_model(retriever, config, device, self._memo)
 
         if data.stores is None:
-            self._report(f"tokenising {len(data.pairs):,} pairs of {condition.cell.source}")
+            self._report(f"tokenising {len(data.pairs):,} pairs of {planned.condition.source}")
             data.stores = stores_of(model, data.pairs)
         start_head(model, retriever, data.stores)
 
         weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
-        _, base_hash = self.base(condition.cell.retriever)
+        _, base_hash = self.base(planned.condition.retriever)
 
-        evaluate, dev = None, self._dev_of(condition)
+        evaluate, dev = None, self._dev_of(planned)
         if dev is not None:
-            evaluate = DevJudge(dev[1], partial(self._watch, f"{condition}: {dev[1].name}"))
+            evaluate = DevJudge(dev[1], partial(self._watch, f"{planned}: {dev[1].name}"))
 
         trained = make_retriever(
             model,
@@ -495,18 +501,18 @@ class Study:
             data.pairs,
             data.stores,
             weights,
-            _Hooks(self, condition),
+            _Hooks(self, planned),
             checkpoints,
             evaluate=evaluate,
-            states=States(self.job.workspace.layers, base_hash, partial(self._watch, str(condition))),
+            states=States(self.job.workspace.layers, base_hash, partial(self._watch, str(planned))),
         )
         if trained.outcome.stopped:
             raise Stopped
 
         self.steps_before += trained.outcome.step
 
-        if self.config.keep != NONE and condition.cell.usual:
-            kept.offer(self.job, condition, retriever, data.pairs, data.stores[1], trained, model)
+        if self.config.keep != NONE and planned.condition.usual:
+            kept.offer(self.job, planned, retriever, data.pairs, data.stores[1], trained, model)
 
         vectors = None
         # Not after a resume whose best step came before it.
@@ -516,11 +522,11 @@ class Study:
         return model, _facts(data.pairs, trained.order, trained.outcome), vectors
 
     def _evaluate(
-        self, model: SentenceTransformer, condition: Condition, judged: Sequence[Placed],
+        self, model: SentenceTransformer, planned: PlannedTraining, judged: Sequence[Placed],
         stored: dict[str, Any] | None, pairs: PairSet, vectors: Vectors | None,
     ) -> tuple[dict[str, Any], dict[str, Evaluation]]:  # fmt: skip
         """The scores of a trained model on each benchmark, those that are ``stored`` among them; the other rankings."""
-        workspace, name = self.job.workspace, condition.cell.retriever
+        workspace, name = self.job.workspace, planned.condition.retriever
         queries = np.union1d(leakage.keys(pairs.queries), leakage.seen(workspace, name))
         documents = leakage.hashes(pairs.documents[: pairs.n_documents])
         documents = np.union1d(documents, leakage.seen(workspace, name, leakage.DOCUMENTS))
@@ -530,7 +536,7 @@ class Study:
             if place in evaluations:
                 continue
 
-            what = f"{condition}: {benchmark.name}"
+            what = f"{planned}: {benchmark.name}"
             self._report(what)
             evaluation = ranked[place] = self._evaluated(model, benchmark, "", partial(self._watch, what), vectors)
             evaluation.counts.update(leakage.counts_of(queries, documents, benchmark))
@@ -574,8 +580,8 @@ class Study:
 
 def kind_of(step: Step) -> str:
     """The kind of work that a step is, as ``Remaining`` counts it; empty for what costs nothing beside the others."""
-    if isinstance(step, Condition):
-        return step.cell.retriever
+    if isinstance(step, PlannedTraining):
+        return step.condition.retriever
     free = step.retriever == bm25.NAME or step.source == HYBRID  # made of rankings that are there
     return "" if free else untrained_kind(step.retriever)
 
@@ -583,17 +589,17 @@ def kind_of(step: Step) -> str:
 class _Hooks:
     """The callbacks of the training loop."""
 
-    def __init__(self, study: Study, condition: Condition) -> None:
-        self.study, self.condition = study, condition
+    def __init__(self, study: Study, planned: PlannedTraining) -> None:
+        self.study, self.planned = study, planned
 
     def log(self, step: int, **values: float | int | None) -> None:
         """A study shows scores, not losses, which are in its records; a tracker shows both, each arm as a group."""
         # W&B takes no step again, so those of the next arm follow on.
-        self.study.tracker.log(self.study.steps_before + step, values, str(self.condition))
+        self.study.tracker.log(self.study.steps_before + step, values, str(self.planned))
 
     def progress(self, step: int, steps: int, message: str) -> None:
         self.study._share = step / steps
-        self.study._report(f"{self.condition}: step {step} of {steps}")
+        self.study._report(f"{self.planned}: step {step} of {steps}")
 
     def stop_requested(self) -> bool:
         return self.study.job.stop_requested()

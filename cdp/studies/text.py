@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import repeat
 
-from cdp.base.text import clustered, counted, duration, escaped, interval, p_value, signed
+from cdp.base.text import clustered, counted, duration, escaped, interval, p_value, rate, signed
 from cdp.llm.prices import dollars
 from cdp.studies.estimate import PlannedGeneration, StudyPlan
 from cdp.studies.gains import COVARIATES, TITLES, Gain, Pooled
 from cdp.studies.report import IN, OUT, StudyReport, StudyRow, domains
-from cdp.training.plan import rate
 
 
 def plan_text(plan: StudyPlan) -> str:
@@ -43,12 +42,12 @@ def plan_text(plan: StudyPlan) -> str:
 def _planned_pairs(plan: StudyPlan) -> list[list[str]]:
     """A row for each source, Q/Doc and design: its documents and pairs."""
     available = {source.label: source.n_documents for source in plan.sources}
-    once = {(c.cell.source, c.cell.per_doc, c.cell.held): c for c in plan.conditions}
+    once = {(c.condition.source, c.condition.per_doc, c.condition.held): c for c in plan.conditions}
 
     rows = []
-    for (source, per_doc, held), condition in once.items():
-        documents = min(condition.max_documents or available[source], available[source])
-        pairs = plan.pairs[str(condition)]
+    for (source, per_doc, held), planned in once.items():
+        documents = min(planned.max_documents or available[source], available[source])
+        pairs = plan.pairs[str(planned)]
         rows.append([f"{source}{held and f', {held}'}", str(per_doc), f"{documents:,}", f"{pairs:,}"])
 
     return rows
@@ -249,7 +248,7 @@ def difference_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
 
     rows = []
     for g in gains:
-        which = [escaped(g.condition), str(g.cell.per_doc), escaped(g.benchmark), f"{g.cw:.2f}"]
+        which = [escaped(g.way), str(g.condition.per_doc), escaped(g.benchmark), f"{g.cw:.2f}"]
         figures = [f"{signed(g.points)}{mark(g)}", interval((g.low, g.high), sign=True), p_value(g.p_holm)]
         rows.append([*which, *figures, _number(g.seed_sd), str(g.n_seeds), clustered(g.n_queries, g.n_clusters)])
 
@@ -293,7 +292,7 @@ POOLED_NOTE = (
 
 def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     """(head, rows): the dev scores of each learning rate at its evaluations, the best in bold."""
-    tried = [row for row in report.rows if row.cell.rate is not None]
+    tried = [row for row in report.rows if row.condition.rate is not None]
     reached: set[int] = set()
     best = 0.0
     for row in tried:
@@ -308,7 +307,7 @@ def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
         if row.best_dev == best:
             top = f"**{top}**"
 
-        line = [escaped(row.cell._replace(rate=None).name), rate(row.cell.rate or 0.0)]
+        line = [escaped(row.condition._replace(rate=None).name), rate(row.condition.rate or 0.0)]
         line += map(_number, map(dev.get, steps))
         line += [top, "–" if row.best_step is None else f"{row.best_step:,}", _number(row.average)]
         rows.append(line)

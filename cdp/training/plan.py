@@ -146,15 +146,6 @@ def eval_steps_of(settings: TrainingConfig, steps: int) -> int:
     return settings.loop.eval_steps or max(1, min(MAX_BETWEEN, -(-steps // EVALUATIONS)))
 
 
-def rate(value: float) -> str:
-    """A learning rate as it is printed: ``2e-6``."""
-    digits, _, exponent = f"{value:.3g}".partition("e")
-    if exponent:
-        return f"{digits}e{int(exponent)}"
-    digits, _, exponent = f"{value:.2e}".partition("e")
-    return f"{float(digits):g}e{int(exponent)}"
-
-
 def pair_weights(
     pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "", stopwords: str = ""
 ) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from cdp import query_sets
+from cdp.base.condition import QUERY_ONLY
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
@@ -22,7 +23,7 @@ from cdp.training.pairs import PairSet
 from cdp.training.weightings import WEIGHTINGS
 
 # What is trained on, as ReasonEmbed's ablation names it: the queries, their reasoned forms in their stead, or both.
-QUERY_ONLY, REASONING_ONLY, MULTI_QUERY = "query-only", "reasoning-only", "multi-query"
+REASONING_ONLY, MULTI_QUERY = "reasoning-only", "multi-query"
 
 # The reason under which `PairSet.dropped` counts what `reasoning-only` cannot train on.
 WITHOUT_REASONED = "queries without a reasoned form"

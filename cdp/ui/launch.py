@@ -11,6 +11,7 @@ import streamlit as st
 
 from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import CdpError
+from cdp.base.text import rate
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
 from cdp.query_sets import usable
@@ -20,7 +21,6 @@ from cdp.services import benchmarks, clusters, commands, evaluation, jobs, queri
 from cdp.services.queries import QuerySet
 from cdp.studies.config import DEV_SPLITS, read_rates
 from cdp.training import plan as training_plan
-from cdp.training.plan import rate
 from cdp.training.weightings import WEIGHTINGS
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state, tables

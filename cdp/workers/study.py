@@ -28,7 +28,7 @@ from cdp.complexity import content_words, count_content_words, language_of, prof
 from cdp.corpus import iter_documents
 from cdp.studies import kept, records
 from cdp.studies.config import NONE, StudyConfig
-from cdp.studies.plan import CHOSEN, STEP_S, Condition, Inputs, StudySource, alike
+from cdp.studies.plan import CHOSEN, STEP_S, Inputs, PlannedTraining, StudySource, alike
 from cdp.studies.records import licences, versions
 from cdp.training.tracking import Tracker
 
@@ -134,7 +134,7 @@ def conducted(job: Job, study: Study) -> Counter[str]:
         if counts["figures"]:
             job.metric(done, **counts["figures"])
             study.tracker.log(done, counts["figures"], f"{counts['figures'].get('condition')}/final")
-        trained += isinstance(study.steps[int(path.stem)], Condition)
+        trained += isinstance(study.steps[int(path.stem)], PlannedTraining)
         job.progress(TRAININGS, trained, study.total, TRAININGS, next_within_s=STEP_S)
 
     return total

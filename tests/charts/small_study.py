@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from cdp import query_sets
+from cdp.base.condition import EQUAL_PAIRS, Condition
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import add_benchmark, load_benchmark
 from cdp.corpus import read_documents, store
 from cdp.studies import records
 from cdp.studies.config import BOTH, StudyConfig
-from cdp.studies.plan import EQUAL_PAIRS, Cell, Condition, StudySource
+from cdp.studies.plan import PlannedTraining, StudySource
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord")
 CW = {"short": 2, "middle": 4, "long": 6}
@@ -117,22 +118,25 @@ def make(workspace: Workspace, folder: Path) -> dict[str, str]:
 
     about = {"retriever": "tiny", "created": "2026-01-02T03:04:06+00:00"}
     records.save(job, "untrained", None, {**about, "evaluations": evaluations(workspace, UNTRAINED, 1)})
-    arms = [(Cell("tiny", m, n, w, held, None, query_source=q), added) for (m, n, w, q, held), added in ADDED.items()]
-    rates = [(Cell("rated", "diverse", 1, rate=rate), dict.fromkeys(CW, 0.0)) for rate in DEV]
-    for number, (cell, added) in enumerate([*arms, *rates]):
+    arms = [
+        (Condition("tiny", m, n, w, held, None, query_source=q), added) for (m, n, w, q, held), added in ADDED.items()
+    ]
+    rates = [(Condition("rated", "diverse", 1, rate=rate), dict.fromkeys(CW, 0.0)) for rate in DEV]
+    for number, (condition, added) in enumerate([*arms, *rates]):
         for seed in (0, 1):
             points = {name: UNTRAINED[name] + value + seed - 0.5 for name, value in added.items()}
-            documents = 2 if cell.held else 6
-            doubled = 2 if cell.query_source == "multi-query" else 1
-            curve = [{"step": 1, "ndcg@10": DEV[cell.rate] / 100}] if cell.rate is not None else []
-            training = {"pairs": documents * cell.per_doc * doubled, "documents": documents, "seconds": 1.0, "steps": 9,
+            documents = 2 if condition.held else 6
+            doubled = 2 if condition.query_source == "multi-query" else 1
+            curve = [{"step": 1, "ndcg@10": DEV[condition.rate] / 100}] if condition.rate is not None else []
+            pairs = documents * condition.per_doc * doubled
+            training = {"pairs": pairs, "documents": documents, "seconds": 1.0, "steps": 9,
                         "evaluations": curve}  # fmt: skip
             settings = {
-                "query_set": written[cell.source],
-                "learning_rate": cell.rate,
-                "query_source": cell.query_source,
+                "query_set": written[condition.source],
+                "learning_rate": condition.rate,
+                "query_source": condition.query_source,
             }
-            record = {**about, "retriever": cell.retriever, "training": training, "settings": settings,
-                      "evaluations": evaluations(workspace, points, cell.per_doc, spread(number))}  # fmt: skip
-            records.save(job, f"arm-{number}-{seed}", Condition(cell, seed), record)
+            record = {**about, "retriever": condition.retriever, "training": training, "settings": settings,
+                      "evaluations": evaluations(workspace, points, condition.per_doc, spread(number))}  # fmt: skip
+            records.save(job, f"arm-{number}-{seed}", PlannedTraining(condition, seed), record)
     return written

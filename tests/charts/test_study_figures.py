@@ -17,7 +17,9 @@ def test_scaling_has_a_line_per_way_of_training_and_the_untrained_level() -> Non
     chart = figures.scaling(report, "hard")
     assert [trace.name for trace in chart.data] == ["tiny · human", "tiny · human · cw"]
     assert list(chart.data[0].x) == ["1", "2", "5"]
-    assert list(chart.data[0].y) == [r.scores["hard"] for r in report.rows if r.pairs and r.cell.weighting == "none"]
+    assert list(chart.data[0].y) == [
+        r.scores["hard"] for r in report.rows if r.pairs and r.condition.weighting == "none"
+    ]
     assert len(chart.layout.shapes) == 1
     assert chart.layout.xaxis.title.text == "queries per document (Q/Doc)"
     assert figures.scaling(report, "hard", "passage").layout.xaxis.title.text == "queries per passage (Q/Doc)"

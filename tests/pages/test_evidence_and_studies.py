@@ -55,14 +55,14 @@ def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriev
         }
 
     records.save(folder, "base", None, {"retriever": retriever, "evaluations": scores(0)})
-    for i, condition in enumerate(conditions(config, [source])):
+    for i, planned in enumerate(conditions(config, [source])):
         made = {
             "retriever": retriever,
             "training": {"pairs": 96, "documents": 96, "seconds": 1.0},
             "settings": {"epochs": 1},
-            "evaluations": scores(condition.cell.per_doc - 1 + 0.01 * condition.seed),
+            "evaluations": scores(planned.condition.per_doc - 1 + 0.01 * planned.seed),
         }
-        records.save(folder, f"c{i}", condition, made)
+        records.save(folder, f"c{i}", planned, made)
     return "study-1"
 
 

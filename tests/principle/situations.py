@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from cdp.base.condition import Condition
 from cdp.base.statistics import Floats
 from cdp.principle.evidence import Arm, Basis, Evidence, Expectation, Task
 from cdp.principle.recommend import expected, measured
@@ -85,9 +86,7 @@ def study(
             scores += mean
             more: dict[str, Any] = {
                 "seen": (seen or {}).get(name),
-                "retriever": retriever,
                 "api": name in apis,
-                "fused": "fused" in rest,
                 "unjudged": (unjudged or {}).get(name),
             }
             more = {fact: value for fact, value in more.items() if value}
@@ -96,7 +95,8 @@ def study(
             if top:
                 more["top"] = scores - mean + top.get(name, mean)
             length = (steps or {}).get(name, 87) if per_doc else 0
-            arms.append(Arm(kind, scores, per_doc, what, documents=745, pairs=745 * per_doc, steps=length, **more))
+            option = Condition(retriever, kind, per_doc, held=what, fused="fused" in rest)
+            arms.append(Arm(option, scores, what, documents=745, pairs=745 * per_doc, steps=length, **more))
     facts: dict[str, Any] = {
         "study": "study-1", "name": "Test on my documents", "retriever": "static-minilm", "corpus": "my documents",
         "benchmark": "my-queries", "split": "test", "documents": 745, "of_documents": 745, "judged_queries": n,

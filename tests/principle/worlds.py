@@ -17,15 +17,16 @@ from functools import lru_cache
 
 import numpy as np
 
+from cdp.base.condition import BM25, DIVERSE, HYBRID, PARAPHRASED, UNTRAINED, Condition
 from cdp.base.statistics import Floats
 from cdp.base.workspace import REPOSITORY
 from cdp.principle.decide import WORTH_POINTS, OptionSet
-from cdp.principle.evidence import BM25, DIVERSE, HYBRID, MODEL, PARAPHRASE, PEOPLE, UNTRAINED, Arm, Basis, Evidence
+from cdp.principle.evidence import MODEL, PEOPLE, Arm, Basis, Evidence
 from cdp.principle.simultaneous import needed
 
 KEPT = REPOSITORY / "docs" / "reproduction" / "recorded-contrast.json.gz"
 
-OPTIONS = ((UNTRAINED, 0), (BM25, 0), (HYBRID, 0), (DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
+OPTIONS = ((UNTRAINED, 0), (BM25, 0), (HYBRID, 0), (DIVERSE, 1), (PARAPHRASED, 1), (PARAPHRASED, 5), (DIVERSE, 5))
 
 # How far the options lie above the others, in NDCG@10 points.
 WORLDS = {
@@ -124,7 +125,7 @@ def study(
             into[:, graded] = values[:, graded]
         scores = judged(random, judge, scores)
     arms = [
-        Arm(kind, values, per_doc, steps=87 if per_doc else 0, people=of_people)
+        Arm(Condition("", kind, per_doc), values, steps=87 if per_doc else 0, people=of_people)
         for (kind, per_doc), values, of_people in zip(OPTIONS, scores, people, strict=True)
     ]
     basis = Basis(

@@ -111,9 +111,9 @@ def test_an_interaction_is_a_difference_of_differences(tmp_path: Path) -> None:
 
 def test_equal_pairs_are_told_from_equal_documents(tmp_path: Path) -> None:
     kept = study(tmp_path, truth, design="documents and pairs", max_documents=50, corpora=CORPORA[:1])
-    cells = {d.cell for d in differences(kept, criterion(of={"held": "equal pairs"}, against={"per_doc": 1}))}
-    assert {cell.held for cell in cells} == {"equal pairs"}
-    assert {cell.per_doc for cell in cells} == {2, 5}
+    cells = {d.condition for d in differences(kept, criterion(of={"held": "equal pairs"}, against={"per_doc": 1}))}
+    assert {condition.held for condition in cells} == {"equal pairs"}
+    assert {condition.per_doc for condition in cells} == {2, 5}
     budget = study(tmp_path, truth, budget=20, corpora=CORPORA[:1])
     assert not list(differences(budget, criterion()))
     assert list(differences(budget, criterion(of={"held": "equal pairs", "per_doc": 5}, against={"per_doc": 1})))

@@ -48,10 +48,10 @@ def test_a_kept_study_gives_the_gains_that_were_measured(tmp_path: Path) -> None
         record["key"] = str(number)
     part = kept.packed({"about": about}, records)
     assert part == kept.packed({"about": about}, records[::-1]), "the same bytes in whichever order they are listed"
-    measured = {(g.cell, g.benchmark, g.comparison): g.points for g in read.report.gains}
+    measured = {(g.condition, g.benchmark, g.comparison): g.points for g in read.report.gains}
     assert measured
     for g in read.scores.gains:
-        assert g.points == pytest.approx(measured[g.cell, g.benchmark, g.comparison])
+        assert g.points == pytest.approx(measured[g.condition, g.benchmark, g.comparison])
 
 
 def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
@@ -67,11 +67,11 @@ def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
     for record in records:
         about_it = record["condition"]
         if about_it is not None:
-            cell = next(c for c in scores if (c.source, c.per_doc) == (about_it["source"], about_it["per_doc"]))
+            condition = next(c for c in scores if (c.source, c.per_doc) == (about_it["source"], about_it["per_doc"]))
             evaluation = record["evaluations"]["place-set3"]
             by_query = dict(zip(evaluation["query_ids"], evaluation["ndcg@10"], strict=True))
             expected = [100 * by_query[query] for query in sorted(by_query)]
-            assert scores[cell]["set3"][about_it["seed"]] == pytest.approx(expected, abs=0.00501)
+            assert scores[condition]["set3"][about_it["seed"]] == pytest.approx(expected, abs=0.00501)
 
 
 @pytest.mark.parametrize("damage", ["", "no gzip", "{}", '{"trainings": 3}'])

@@ -113,7 +113,7 @@ def test_only_what_compares_goes_in(report: StudyReport) -> None:
     """Equal steps, English, no templates; the paper's in-domain datasets are out."""
 
     def with_steps(one: int, several: int) -> set[str]:
-        rows = tuple(replace(row, steps=one if row.cell.per_doc == 1 else several) for row in report.rows)
+        rows = tuple(replace(row, steps=one if row.condition.per_doc == 1 else several) for row in report.rows)
         return {o.kind.comparison for o in own(replace(report, rows=rows))}
 
     assert with_steps(100, 105) == {"qdoc_minus_one", "diverse_minus_paraphrase"}
@@ -136,7 +136,9 @@ def test_a_sample_is_of_the_papers_dataset_and_designs_stay_apart(
     paired = replace(report, benchmarks=renamed, config=report.config.replace(design="equal pairs", budget=100))
     assert {o.dataset for o in own(paired)} >= {"scifact", "set4"}
     assert {o.kind.design for o in own(paired) if o.kind.per_doc > 1} == {"equal pairs"}
-    few = replace(paired, gains=[g for g in paired.gains if (g.comparison, g.cell.per_doc) == ("qdoc_minus_one", 5)])
+    few = replace(
+        paired, gains=[g for g in paired.gains if (g.comparison, g.condition.per_doc) == ("qdoc_minus_one", 5)]
+    )
     rows = {(p.comparison, p.design, p.per_doc): p for p in estimate([few])}
     both = rows["qdoc_minus_one", "equal pairs", 5]
     assert (both.datasets, both.published, both.setups) == (12, 4, 2 + 4)

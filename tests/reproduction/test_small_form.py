@@ -71,7 +71,7 @@ def test_the_document_is_made_from_the_studies_and_is_the_same_again(workspace: 
     report = kept.read(folder, stages.SMALL)["single-query"].report
     measured = studies.report(workspace, "single-query")
     for ours, theirs in zip(report.gains, measured.gains, strict=True):
-        assert ours.cell == theirs.cell
+        assert ours.condition == theirs.condition
         assert ours.points == pytest.approx(theirs.points, abs=0.005)
     for name in re.findall(r"\]\((reproduction/[^)]+)\)", text):
         assert (written.parent / name).is_file(), name

@@ -149,7 +149,8 @@ def run_study(
     for name, weight in (weights or {}).items():
         fused = {"weight": weight, "dev": 0.5, "evaluations": record("", 6.0)["evaluations"]}
         records.save(folder, f"fused-{name}", None, record(name, 1.0, hybrid=True, created="later", fused=fused))
-    for i, condition in enumerate(conditions(config, sources)):
+    for i, planned in enumerate(conditions(config, sources)):
+        condition = planned.condition
         training = {
             "pairs": N_JUDGED,
             "documents": N_JUDGED,
@@ -158,12 +159,12 @@ def run_study(
             "best_step": 60,
             "pairs_seen": 180,
         }
-        points = truth(condition.cell.source, condition.cell.per_doc)
-        made = record("static-minilm", points, of=(condition.cell.source, condition.cell.per_doc), training=training)
+        points = truth(condition.source, condition.per_doc)
+        made = record("static-minilm", points, of=(condition.source, condition.per_doc), training=training)
         if weights:
             training["evaluations"] = [{"step": 30, "ndcg@10": points}]
             made["fused"] = {"weight": 0.5, "dev": 0.6, "evaluations": record("", 20.0)["evaluations"]}
-        records.save(folder, f"c{i}", condition, made)
+        records.save(folder, f"c{i}", planned, made)
     return job
 
 
@@ -228,7 +229,7 @@ def test_a_study_is_scored_by_all_that_its_judge_has_judged(workspace: Workspace
     assert before.basis is not None
     assert before.basis.unjudged == N_JUDGED
     assert "60 documents of the first ten have no judgment and count 0." in before.limits
-    assert len(judging.missing(workspace, "made", [study])) == N_JUDGED
+    assert len(judging.to_judge(workspace, judging.repeated(workspace, "made", [study]))) == N_JUDGED
     known = judged.read_grades(folder)
     judged.write_grades(folder, [*known, *(judged.Grade(f"q{i}", "late", 3) for i in range(N_JUDGED))])
     after = decide.decide(workspace, corpus=task["corpus"])
@@ -267,17 +268,18 @@ def test_one_difference_has_one_interval_in_the_answer_and_in_the_report(
 
     report = studies.report(workspace, "study-1")
     for gain in report.gains:
-        option, control = (gain.cell, dict(controls(gain.cell, {row.cell for row in report.rows}))[gain.comparison])
+        among = {row.condition for row in report.rows}
+        option, control = gain.condition, dict(controls(gain.condition, among))[gain.comparison]
         stated = [
             c
             for c in (*answer.comparisons, *answer.equal_pairs)
-            if (c.option.cell, c.against.cell) == (option, control)
+            if (c.option.condition, c.against.condition) == (option, control)
         ]
-        if not gain.cell.held or gain.comparison == SCALING:
+        if not gain.condition.held or gain.comparison == SCALING:
             (c,) = stated
             assert (gain.points, gain.low, gain.high) == (c.points, c.low, c.high), gain
             assert gain.significant <= (c.gains or c.loses)
-    (found,) = [gain for gain in report.of(PARAPHRASE) if gain.cell.per_doc == 5 and not gain.cell.held]
+    (found,) = [gain for gain in report.of(PARAPHRASE) if gain.condition.per_doc == 5 and not gain.condition.held]
     assert f"{signed(found.points)} (95% {signed(found.low)} to {signed(found.high)})".replace("*", "") in (
         " ".join(report.findings).replace("*", "")
     )
@@ -313,7 +315,7 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
     assert any(finding.startswith(told) for finding in after.findings)
     assert {c.option.held for c in after.equal_pairs} == {"equal pairs"}
     options, _ = advice.list_options(workspace, after, task["corpus"])
-    names = [o.name for o in options if not o.held]
+    names = [o.name for o in options if not (o.arm and o.arm.held)]
     assert names[:3] == ["static-minilm", "BM25", "static-minilm · hybrid"]
     assert {"static-minilm · diverse × 1", "static-minilm · paraphrase × 1"} == set(names[3:5])
     assert names[5:] == ["static-minilm · diverse × 5", "static-minilm · paraphrase × 5"]
@@ -366,7 +368,7 @@ def test_every_retriever_stands_among_the_options_with_the_fusions_that_dev_take
     plan = {"untrained": "minilm", "hybrid": True, "fusion": True}
     run_study(workspace, sets_of(task), diverse_helps, beside={"minilm": 20.0}, weights=weights, **plan)
     known = of_tales(workspace, task)
-    names = {o.name for o in advice.list_options(workspace, known, task["corpus"])[0] if not o.held}
+    names = {o.name for o in advice.list_options(workspace, known, task["corpus"])[0] if not (o.arm and o.arm.held)}
     assert names == {
         "static-minilm", "minilm", "BM25", "minilm · with BM25",
         "static-minilm · diverse × 1", "static-minilm · paraphrase × 1", "static-minilm · diverse × 5",

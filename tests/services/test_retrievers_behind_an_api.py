@@ -320,7 +320,7 @@ def test_beside_a_test_it_is_priced_and_sent_what_was_said(
     assert sentence(trial.plan(workspace, config)) == sentence(before)
     assert 0 < len(endpoint.embedded) <= 120
     assert set(endpoint.embedded.values()) == {1}
-    named = {row.cell.retriever for row in studies.report(workspace, begun.job_id).rows}
+    named = {row.condition.retriever for row in studies.report(workspace, begun.job_id).rows}
     assert named == {"bm25", "static-minilm", f"{NAME}@{endpoint.url}"}
 
 

@@ -213,8 +213,8 @@ def test_the_grid_is_nested_in_one_set_of_each_method(workspace: Workspace, tmp_
     human(workspace, manifest)
     usual = trial.plan(workspace, TrialConfig(corpus=manifest.id))
     planned = trial.plan(workspace, TrialConfig.from_dict({"corpus": manifest.id, "per_doc": "2, 5, 10"}))
-    assert {c.cell.per_doc for c in usual.plan.conditions} == {1, 5}
-    written = {c.cell.per_doc for c in planned.plan.conditions if c.cell.source in ("diverse", "paraphrase")}
+    assert {c.condition.per_doc for c in usual.plan.conditions} == {1, 5}
+    written = {c.condition.per_doc for c in planned.plan.conditions if c.condition.source in ("diverse", "paraphrase")}
     assert written == {1, 2, 5, 10}
     lacking = [source for source in planned.plan.sources if not source.query_set]
     asked = [synthesis_of(planned.plan.config, source) for source in lacking]
@@ -338,7 +338,7 @@ def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer
 
     report = studies.report(workspace, begun.job_id)
     chosen = read_json(workspace.job(begun.job_id) / "results" / "chosen.json")["retriever"]
-    assert {row.cell.retriever for row in report.rows if row.cell.per_doc} == {chosen}
+    assert {row.condition.retriever for row in report.rows if row.condition.per_doc} == {chosen}
     dev = {}
     for record in records.list_records(workspace.job(begun.job_id)):
         if not record["condition"] and record["retriever"] in own and "fused" not in record:
@@ -350,9 +350,9 @@ def test_of_those_that_the_time_allows_the_best_on_dev_is_trained_and_the_answer
     judged = planned.judged
     target = target_queries.profile_benchmark(workspace, judged.benchmark, split=judged.splits.test)
     answer = decide.decide(workspace, corpus=manifest.id, target=target)
-    named = {(arm.kind, arm.retriever) for arm in answer.options}
+    named = {(arm.kind, arm.condition.retriever) for arm in answer.options}
     assert named >= {("bm25", ""), *(("untrained", name) for name in ("static-minilm", *own))}
-    assert {arm.retriever for arm in answer.options if arm.trained} == {chosen}
+    assert {arm.condition.retriever for arm in answer.options if arm.trained} == {chosen}
     assert chosen in " ".join((answer.headline, *answer.findings))
     assert f": {chosen} (upper 2 layers) · 24 documents" in answer.rests_on
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.condition import flat
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import StudySource, conditions, flat
+from cdp.studies.plan import StudySource, conditions
 from cdp.studies.report import StudyReport, build
 
 # Name → mean CW.
@@ -77,13 +78,13 @@ def made(
         config = StudyConfig.from_dict({**config.to_dict(), "bm25": True})
         shifted = {name: easy[name] + lexical + rng.normal(0, noise, n_queries) for name in benchmarks}
         kept.append(record(None, "bm25", shifted))
-    for condition in conditions(config, sources):
-        about = flat(condition)
+    for planned in conditions(config, sources):
+        about = flat(planned)
         if drop(about):
             continue
         scores = {
             name: easy[name]
-            + truth(name, condition.cell.source, condition.cell.per_doc, condition.cell.weighting)
+            + truth(name, planned.condition.source, planned.condition.per_doc, planned.condition.weighting)
             + rng.normal(0, noise, n_queries)
             for name in benchmarks
         }

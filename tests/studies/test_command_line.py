@@ -49,7 +49,7 @@ def test_every_plan_on_the_demo_can_start_without_writing_queries(name: str, loa
     found = studies.plan(loaded, read_plan(name))
     assert found.generations == ()
     assert len(found.conditions) == len(set(map(str, found.conditions)))
-    assert {c.cell.source for c in found.conditions} <= {"diverse", "paraphrase"}
+    assert {c.condition.source for c in found.conditions} <= {"diverse", "paraphrase"}
     if name == "document-quantity":
         assert set(found.pairs.values()) == {96}
     else:

@@ -32,8 +32,8 @@ def test_the_training_and_the_learning_rate_are_those_of_dev() -> None:
     rate, best = found.findings[:2]
     assert rate.startswith("tiny: learning rate 1e-2, dev NDCG@10 57.00 at step 20")
     assert best.startswith("Best training, chosen on dev and reported on average over 3 benchmarks: ")
-    (reported,) = [row for row in found.rows if row.cell.rate == RATES[1]]
-    (other,) = [row for row in found.rows if row.cell.rate == RATES[0]]
+    (reported,) = [row for row in found.rows if row.condition.rate == RATES[1]]
+    (other,) = [row for row in found.rows if row.condition.rate == RATES[0]]
     assert f"NDCG@10 {reported.average:.2f}" in best
     assert (other.average or 0.0) > (reported.average or 0.0), "the reported queries would have chosen the other one"
 

@@ -70,7 +70,7 @@ def test_each_loss_trains_as_a_training_on_the_mined_set(
     assert (result["trained"], result["reused"], result["failed"]) == (0, 3, 0)
     allow_leaks(folder, allowed=False)
     report = studies.report(workspace, "study-1")
-    assert {g.cell.loss for g in report.of(LOSS)} == {"hard-negatives", "distil"}
+    assert {g.condition.loss for g in report.of(LOSS)} == {"hard-negatives", "distil"}
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_reasoned_forms_are_trained_on_beside_the_queries(
     assert rows["query-only", 2] == rows["reasoning-only", 2] == 80
     assert rows["multi-query", 2] == 160
     allow_leaks(job, allowed=False)
-    assert {g.cell.query_source for g in studies.report(workspace, "study-1").of(REASONED)} == {
+    assert {g.condition.query_source for g in studies.report(workspace, "study-1").of(REASONED)} == {
         "reasoning-only", "multi-query"
     }  # fmt: skip
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.condition import EQUAL_PAIRS
 from cdp.base.config import Loop, SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.benchmarks import registry
@@ -15,7 +16,6 @@ from cdp.principle.tables import read
 from cdp.studies.config import AROUND, RATES, StudyConfig, grid, read_plan, ready_made, stored
 from cdp.studies.estimate import estimate
 from cdp.studies.plan import (
-    EQUAL_PAIRS,
     LEAST_STEPS,
     StudySource,
     conditions,
@@ -122,7 +122,7 @@ def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:
 def test_every_combination_once_and_equal_pairs_together() -> None:
     found = conditions(plan(weightings="none, cw, none", seeds="0, 1, 01", retrievers="r, s"), [HUMAN])
     assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
-    data = [(c.cell.retriever, c.cell.source, c.cell.per_doc) for c in found]
+    data = [(c.condition.retriever, c.condition.source, c.condition.per_doc) for c in found]
     assert sum(a != b for a, b in pairwise(data)) == 3
     assert str(found[2]) == "r · human × 1 · cw, seed 0"
 
@@ -231,15 +231,15 @@ def test_a_budget_that_the_set_cannot_meet_is_told_before_the_start() -> None:
 def test_documents_and_pairs_are_held_equal_side_by_side() -> None:
     both = plan(design="documents and pairs", max_documents=40, per_doc="1, 3", seeds="0")
     source = StudySource("most", "most", "set", "", 100, (100, 60, 50))
-    assert [(c.cell.per_doc, c.max_documents, c.budget, c.cell.held) for c in conditions(both, [source])] == [
+    assert [(c.condition.per_doc, c.max_documents, c.budget, c.condition.held) for c in conditions(both, [source])] == [
         (1, 40, None, ""),
         (3, 40, None, ""),
         (3, 14, 40, EQUAL_PAIRS),
     ]
     few = StudySource("few", "few", "set", "", 30, (30, 30, 30))
     assert conditions(both, [few])[-1].budget == 30, "no more pairs than there are documents"
-    assert [c.cell.held for c in conditions(both, [HUMAN])] == ["", ""], "too few documents have three queries"
-    assert [c.cell.per_doc for c in conditions(both, [StudySource("one", "human", "set", "", 30, (30,))])] == [1]
+    assert [c.condition.held for c in conditions(both, [HUMAN])] == ["", ""], "too few documents have three queries"
+    assert [c.condition.per_doc for c in conditions(both, [StudySource("one", "human", "set", "", 30, (30,))])] == [1]
     with pytest.raises(ConfigError, match="need 'max_documents'"):
         plan(design="documents and pairs")
 
@@ -256,7 +256,7 @@ def test_learning_rates_are_a_list_and_a_sweep_is_a_plan_of_them() -> None:
     assert plan().rates == [None]
     found = conditions(config, [HUMAN])
     assert len(found) == 3 * len(conditions(plan(), [HUMAN]))
-    assert found[0].cell.rate == 2e-7
+    assert found[0].condition.rate == 2e-7
     assert "learning rate 2e-7" in str(found[0])
     trained = training_config(config, found[0], "set-1")
     assert (trained.learning_rate, trained.loop.clip_norm, trained.loop.lora_rank) == (2e-7, 0.5, 4)

@@ -103,7 +103,7 @@ def test_a_benchmark_that_is_in_domain_for_one_source_stays_in_the_line_for_the_
 def test_diverse_is_compared_with_the_paraphrases_of_its_own_corpus() -> None:
     kinds = ("diverse on a", "paraphrase on a", "diverse on b")
     report = study(grows, kinds=kinds)
-    compared = {g.cell.source for g in report.gains if g.comparison == "diverse_minus_paraphrase"}
+    compared = {g.condition.source for g in report.gains if g.comparison == "diverse_minus_paraphrase"}
     assert compared == {"diverse on a"}
 
 
@@ -125,7 +125,7 @@ def test_what_a_study_holds_equal_is_in_the_name_of_its_models() -> None:
 
 def test_two_caps_are_two_lines() -> None:
     report = study(grows, weightings="none, cw, cw@6")
-    compared = {g.condition for g in report.gains if g.comparison == "cw_weighted_minus_equal"}
+    compared = {g.way for g in report.gains if g.comparison == "cw_weighted_minus_equal"}
     assert compared == {"tiny · human · cw", "tiny · human · cw@6"}
 
 

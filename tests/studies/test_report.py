@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdp.base.condition import Condition
 from cdp.base.statistics import holm, paired_test
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies import records
 from cdp.studies.gains import CW_BESIDE_RI, TRAINING, WEIGHED
-from cdp.studies.plan import Cell, Condition
+from cdp.studies.plan import PlannedTraining
 from cdp.studies.text import to_markdown
 from tests.studies.support import BENCHMARKS, study
 
@@ -23,7 +24,7 @@ def grows_with_cw(benchmark: str, source: str, per_doc: int, weighting: str) -> 
 
 def test_known_differences_are_found_again() -> None:
     report = study(grows_with_cw, weightings="none, cw")
-    scaling = {(g.benchmark, g.cell.per_doc, g.cell.weighting): g for g in report.of(SCALING)}
+    scaling = {(g.benchmark, g.condition.per_doc, g.condition.weighting): g for g in report.of(SCALING)}
     assert len(scaling) == 3 * 2 * 2
     for (benchmark, _, _), gain in scaling.items():
         assert gain.points == pytest.approx(2 * (BENCHMARKS[benchmark] - 8), abs=0.7)
@@ -31,7 +32,7 @@ def test_known_differences_are_found_again() -> None:
         assert gain.n_seeds == 3
         assert gain.seed_sd is not None
     assert all(g.significant for g in report.of(SCALING) if g.benchmark != "medium")
-    assert {g.points > 4 for g in report.of(TRAINING) if g.cell.per_doc == 1} == {True}
+    assert {g.points > 4 for g in report.of(TRAINING) if g.condition.per_doc == 1} == {True}
     assert np.mean([g.points for g in report.of(WEIGHTING)]) == pytest.approx(0.5, abs=0.2)
     assert report.of(PARAPHRASE) == []
 
@@ -41,8 +42,8 @@ def test_diverse_against_paraphrase() -> None:
         return 6.0 if source == "diverse" and per_doc > 1 else 4.0
 
     report = study(truth, kinds=("diverse", "paraphrase"), noise=1.0)
-    assert {(g.cell.per_doc, round(g.points)) for g in report.of(PARAPHRASE)} == {(1, 0), (2, 2), (5, 2)}
-    assert {g.cell.source for g in report.of(SCALING)} == {"diverse", "paraphrase"}
+    assert {(g.condition.per_doc, round(g.points)) for g in report.of(PARAPHRASE)} == {(1, 0), (2, 2), (5, 2)}
+    assert {g.condition.source for g in report.of(SCALING)} == {"diverse", "paraphrase"}
 
 
 def test_no_effect_is_not_called_one() -> None:
@@ -83,7 +84,7 @@ def test_a_failed_condition_is_named_and_left_out() -> None:
         failures=[("tiny · human × 5, seed 1", "The disk is on fire.")],
     )
     assert (report.planned, report.finished) == (9, 8)
-    assert {g.n_seeds for g in report.of(SCALING) if g.cell.per_doc == 5} == {2}
+    assert {g.n_seeds for g in report.of(SCALING) if g.condition.per_doc == 5} == {2}
     assert any("1 of 9 trainings are missing" in text for text in report.limits)
     assert any("The disk is on fire." in text for text in report.limits)
 
@@ -164,15 +165,15 @@ def test_equal_documents_and_equal_pairs_are_told_apart() -> None:
     assert "tiny · diverse × 5" in names
     assert "tiny · diverse × 5 · equal pairs" in names
     assert len(names) == len(set(names)) == 2 + 2 * 5
-    held = [g for g in report.of(PARAPHRASE) if g.benchmark == "simple" and g.cell.per_doc == 5]
-    assert [(g.cell.held, round(g.points)) for g in held] == [("", 4), ("equal pairs", 4)]
+    held = [g for g in report.of(PARAPHRASE) if g.benchmark == "simple" and g.condition.per_doc == 5]
+    assert [(g.condition.held, round(g.points)) for g in held] == [("", 4), ("equal pairs", 4)]
 
 
 def test_two_sets_of_the_same_pairs_keep_a_record_each(tmp_path: Path) -> None:
     """Both have one key: the second condition took the first one's place, and half of the study was missing."""
     for source in ("diverse", "paraphrase", "diverse"):
-        condition = Condition(Cell("tiny", source, 1), 0)
-        records.save(tmp_path, "key", condition, {"retriever": "tiny", "evaluations": {}})
+        planned = PlannedTraining(Condition("tiny", source, 1), 0)
+        records.save(tmp_path, "key", planned, {"retriever": "tiny", "evaluations": {}})
     stored = list(records.list_records(tmp_path))
     assert sorted(record["condition"]["source"] for record in stored) == ["diverse", "paraphrase"]
     assert {record["key"] for record in stored} == {"key"}
@@ -189,10 +190,10 @@ def test_each_of_the_twelve_conditions_stands_under_its_own_comparison() -> None
     """CW adds 1 point, RI 2, both together 2.5: RI × CW minus RI is the half point that CW adds to RI."""
     points = {"none": 0.0, "cw": 1.0, "ri": 2.0, "ri-cw": 2.5}
     report = study(lambda _, __, ___, weighting: 5.0 + points[weighting], noise=0.1, reasoning="q2", **TWELVE)
-    assert len({row.cell for row in report.rows if row.cell.per_doc}) == 12
+    assert len({row.condition for row in report.rows if row.condition.per_doc}) == 12
 
     found = {
-        kind: {(g.cell.query_source, g.cell.weighting): round(g.points, 1) for g in report.of(kind)}
+        kind: {(g.condition.query_source, g.condition.weighting): round(g.points, 1) for g in report.of(kind)}
         for kind in (WEIGHTING, WEIGHED, CW_BESIDE_RI)
     }
     sources = ("query-only", "reasoning-only", "multi-query")
@@ -208,7 +209,7 @@ def test_means_are_not_over_both_domains() -> None:
     truth = {"simple": 10.0, "medium": 2.0, "hard": 4.0}
     facts = {"simple": {"in_domain": True}}
     report = study(lambda benchmark, *_: truth[benchmark], facts=facts, noise=0.0, per_doc="1", seeds="0")
-    (row,) = (row for row in report.rows if row.cell.per_doc)
+    (row,) = (row for row in report.rows if row.condition.per_doc)
     scores = row.scores
     assert row.average == pytest.approx((scores["medium"] + scores["hard"]) / 2)
     assert row.average_in_domain == pytest.approx(scores["simple"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cdp.base.condition import HYBRID, Condition
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
@@ -15,7 +16,6 @@ from cdp.studies import planning, records
 from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import Remaining
 from cdp.studies.gains import read_scores
-from cdp.studies.plan import HYBRID, Cell
 from cdp.studies.run import kind_of
 from tests.studies.conftest import study_job
 from tests.support_models import tiny_retriever
@@ -40,10 +40,10 @@ def run(
     return folder
 
 
-def by_cell(folder: Path) -> dict[Cell, list[Any]]:
+def by_cell(folder: Path) -> dict[Condition, list[Any]]:
     place = read_json(folder / "results" / "about.json")["benchmarks"][0]["place"]
     _, behind = read_scores(records.list_records(folder), {place: "short"})
-    return {cell: list(of) for cell, of in behind.items()}
+    return {condition: list(of) for condition, of in behind.items()}
 
 
 @pytest.mark.parametrize(
@@ -91,26 +91,30 @@ def test_the_best_untrained_on_dev_is_trained_and_all_stand_beside_it(
     found = by_cell(folder)
 
     def on_dev(name: str) -> float:
-        (record,) = found[Cell(name)]
+        (record,) = found[Condition(name)]
         (dev,) = [e for e in record["evaluations"].values() if e["benchmark"] == "middle"]
         return float(dev["measures"]["ndcg@10"])
 
     best = max((tiny, other), key=on_dev)
     assert chosen["retriever"] == about["config"]["retrievers"] == best
-    assert {cell.retriever for cell in found if cell.per_doc} == {best}
+    assert {condition.retriever for condition in found if condition.per_doc} == {best}
     names = (tiny, other)
-    fusions = {Cell(name, HYBRID, fused=fused) for name in names for fused in (False, True)}
-    assert {cell for cell in found if not cell.per_doc} >= {Cell("bm25"), *map(Cell, names), *fusions}
+    fusions = {Condition(name, HYBRID, fused=fused) for name in names for fused in (False, True)}
+    assert {condition for condition in found if not condition.per_doc} >= {
+        Condition("bm25"),
+        *map(Condition, names),
+        *fusions,
+    }
 
-    (fused,) = [cell for cell in found if cell.fused and cell.per_doc]
+    (fused,) = [condition for condition in found if condition.fused and condition.per_doc]
     on_dev_of = {
-        cell: max(e["ndcg@10"] for e in of[0]["training"]["evaluations"])
-        for cell, of in found.items()
-        if cell.per_doc and not cell.fused
+        condition: max(e["ndcg@10"] for e in of[0]["training"]["evaluations"])
+        for condition, of in found.items()
+        if condition.per_doc and not condition.fused
     }
     assert on_dev_of[fused._replace(fused=False)] == max(on_dev_of.values())
     report = studies.report(workspace, "study-1")
-    assert [row.name for row in report.rows if row.cell.fused and row.cell.per_doc] == [
+    assert [row.name for row in report.rows if row.condition.fused and row.condition.per_doc] == [
         f"{best} · human × {fused.per_doc} · learning rate 5e-2 · with BM25"
     ]
 
@@ -217,6 +221,6 @@ def test_a_promise_that_was_wrong_is_corrected_within_the_first_training(off: fl
 
 
 def test_what_costs_nothing_is_no_kind_of_work() -> None:
-    assert [kind_of(step) for step in (Cell("bm25"), Cell("minilm"), Cell("minilm", HYBRID))] == [
+    assert [kind_of(step) for step in (Condition("bm25"), Condition("minilm"), Condition("minilm", HYBRID))] == [
         "", "untrained minilm", ""
     ]  # fmt: skip

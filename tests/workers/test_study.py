@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cdp import query_sets
+from cdp.base.condition import HYBRID
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl, write_json
@@ -20,7 +21,7 @@ from cdp.services import evaluation, studies
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import measured_speeds
-from cdp.studies.plan import HYBRID, condition_pairs, conditions, training_config
+from cdp.studies.plan import condition_pairs, conditions, training_config
 from cdp.training.plan import prepare
 from cdp.workers.study import main
 from tests.studies import conftest as fixtures
@@ -53,9 +54,9 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
     run(folder)
     report = studies.report(workspace, "study-1")
     assert (report.planned, report.finished, report.failures) == (8, 8, ())
-    assert [row.cell.source for row in report.rows] == ["untrained", *["human"] * 4]
-    assert {row.pairs for row in report.rows if row.cell.per_doc == 3} == {100}
-    assert {row.pairs for row in report.rows if row.cell.per_doc == 1} == {40}
+    assert [row.condition.source for row in report.rows] == ["untrained", *["human"] * 4]
+    assert {row.pairs for row in report.rows if row.condition.per_doc == 3} == {100}
+    assert {row.pairs for row in report.rows if row.condition.per_doc == 1} == {40}
     assert all(set(row.scores) == set(benchmarks) and row.n_seeds in (1, 2) for row in report.rows)
     assert [round(b.cw) for b in report.benchmarks] == [2, 4, 6]
     assert {g.comparison for g in report.gains} >= {"qdoc_minus_one", "cw_weighted_minus_equal"}
@@ -98,7 +99,7 @@ def test_what_a_benchmark_judges_is_left_out_unless_it_was_allowed(
     folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, per_doc="3", seeds="0")
     run(folder)
     report = studies.report(workspace, "study-1")
-    assert {row.pairs for row in report.rows if row.cell.per_doc == 3} == {94}  # of 100, six are a benchmark's
+    assert {row.pairs for row in report.rows if row.condition.per_doc == 3} == {94}  # of 100, six are a benchmark's
     evaluations = [e for r in records.list_records(folder) for e in r["evaluations"].values()]
     assert {e["counts"].get("leaked_queries", 0) for e in evaluations} == {0}
 
@@ -257,7 +258,7 @@ def test_trainings_of_the_same_documents_take_the_steps_of_the_highest_q_doc(
     report = studies.report(workspace, "study-1")
     assert any(text.startswith("Equal documents and steps") for text in report.limits)
     assert all(row.best_step is not None for row in report.rows if row.pairs)
-    (fused,) = [row for row in report.rows if row.cell.source == HYBRID]
+    (fused,) = [row for row in report.rows if row.condition.source == HYBRID]
     assert fused.name == f"{tiny} · hybrid"
     for more in ({}, {"hybrid": True}):
         asked = evaluation.checked(workspace, tiny, benchmarks[0], "test", **more)
@@ -284,7 +285,7 @@ def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(
         studies.plan(workspace, config.replace(reasoning=""))
     with pytest.raises(ConfigError, match="names the set itself"):
         studies.plan(workspace, config.replace(reasoning=query_set))
-    by_weighting = {c.cell.weighting: c for c in conditions(config, plan.sources)}
+    by_weighting = {c.condition.weighting: c for c in conditions(config, plan.sources)}
     assert condition_pairs(workspace, config, plan.sources[0], by_weighting["none"]).reasoned is None
     pairs = condition_pairs(workspace, config, plan.sources[0], by_weighting["ri"])
     settings = training_config(config, by_weighting["ri"], query_set, thought)

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.condition import DIVERSE
 from cdp.base.text import capital, condition_name
 from cdp.base.workspace import Workspace, now
 from cdp.charts.answer_page import answer_page
@@ -15,7 +16,7 @@ from cdp.charts.results import GainPoint, gains
 from cdp.complexity import language_of
 from cdp.principle import Decision, card
 from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, RETRIEVER, ArmDifference
-from cdp.principle.evidence import DIVERSE, MODEL, PEOPLE, TEMPLATE, Arm, Expectation
+from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE, Arm, Expectation
 from cdp.retrievers import PRESETS
 from cdp.services import commands, corpora, endpoints, jobs, queries, studies, trial
 from cdp.services import decide as service
@@ -36,7 +37,7 @@ JUDGES = {own_test.HUMAN: "human queries", own_test.TEMPLATE: "template queries"
 LIMITS = {"queries": "Judged queries", "seeds": "", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
 SCORE = "NDCG@10 (%)"
-LABEL, JUDGE = "Test it on my data", "Have a model judge your query log"
+LABEL, JUDGE = "Test it on my data", "Have your query log judged"
 
 
 def test_asked() -> bool:
