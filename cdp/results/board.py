@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cdp import benchmarks, catalog, query_sets
-from cdp.base.condition import HYBRID, ON_DEV, QUERY_ONLY, UNWEIGHTED, Condition
+from cdp.base.condition import HYBRID, QUERY_ONLY, UNWEIGHTED, WITH_BM25, Condition
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
@@ -298,7 +298,7 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
         hybrid, rerank = combined.settings_of(row["settings"])
         ran, weighted = row["retriever_id"], row["settings"].get(FUSED) is not None
         if weighted and row["retriever_kind"] == STUDY_START:
-            ran, hybrid = ran.removeprefix(f"{FUSED}:"), True
+            ran = ran.removeprefix(f"{FUSED}:{combined.HYBRID}:")
         if hybrid or rerank:  # a study's fusion has its retriever in its id alone
             ran = row["settings"].get("retriever") or ran.removeprefix(f"{combined.HYBRID}:")
 
@@ -320,7 +320,7 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
         if name == bm25.NAME:
             name = bm25.TITLE
         if weighted and trained is None:
-            name = condition_name(name, "", 0, ON_DEV)
+            name = condition_name(name, "", 0, WITH_BM25)
 
         evaluations.append(
             {**row, "retriever_name": own or name, "start": start, "trained": trained,

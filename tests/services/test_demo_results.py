@@ -63,7 +63,7 @@ def test_every_option_of_the_answer_stands_on_compare_with_its_score(loaded: Wor
     # Of the trainings the best on dev alone is fused, in the answer too.
     assert [name for name in rows if name.endswith("with BM25")] == ["static-minilm · diverse × 5 · with BM25"]
 
-    fused = "minilm · hybrid · weighted on dev"
+    fused = "minilm · with BM25"
     (difference,) = [
         c for c in known.over(next(a for a in known.options if a.name == "minilm")) if c.option.name == fused
     ]
