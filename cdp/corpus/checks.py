@@ -118,8 +118,8 @@ class Rejections:
 
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Texts in a list as NumPy writes it, and a list of whole numbers.
-_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
+# Texts or objects in a list as NumPy writes it, and a list of whole numbers.
+_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]|\}\s+\{""")
 _NUMBERS = re.compile(r"\[\s*\d+(?:\s*,\s*\d+)*\s*\]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
@@ -132,14 +132,15 @@ def type_name(value: Any) -> str:
 
 
 def cell_of(value: Any) -> Any:
-    """Return a table's cell; one that holds a list of texts, as JSON or as Python writes it, as that list.
+    """Return a table's cell; one that holds a list, as JSON or Python writes it, as that list.
 
     ValueError for a list as NumPy writes it.
     """
     if not isinstance(value, str):
         return value
     text = value.strip()
-    if not (text.startswith(("['", '["')) and text.endswith("]")):
+    listed = text.startswith(("['", '["', "[{")) and text.endswith("]")
+    if not listed and not _NUMBERS.fullmatch(text):
         return text
 
     with suppress(ValueError, RecursionError):
@@ -159,9 +160,6 @@ def ids_in(value: Any) -> list[str]:
     ValueError as ``cell_of``.
     """
     held = cell_of(value)
-    if isinstance(held, str) and _NUMBERS.fullmatch(held):
-        held = json.loads(held)
-
     return [str(one) for one in (held if isinstance(held, list) else [held])]
 
 

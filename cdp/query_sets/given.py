@@ -16,7 +16,7 @@ from cdp.base.workspace import shuffle_key, slug
 from cdp.corpus import ReadOptions
 from cdp.corpus.checks import storable
 from cdp.corpus.options import AUTO
-from cdp.query_sets.imports import LOOKED_AT, DocumentFinder, ImportOptions, QueryRow, read_path
+from cdp.query_sets.imports import LOOKED_AT, OWN_TEXT, DocumentFinder, ImportOptions, QueryRow, read_path
 from cdp.query_sets.origins import HUMAN, ORIGINS
 
 TEST, DEV, TRAIN = "test", "dev", "train"
@@ -108,6 +108,9 @@ def read_file(path: Path, documents: DocumentFinder, options: AddOptions, encodi
 
         split = slug(row.split, fallback="")
         for text in texts:
+            if row.unsure and documents.is_text(document, text):
+                judged.left_out[f"rows of queries not taken ({OWN_TEXT.partition(' (')[0]})"] += 1
+                continue
             judged.add(SPLIT_NAMES.get(split, split), storable(text)[0], document, row.grade)
 
     judged.named = bool(judged.splits.keys() - {""})
