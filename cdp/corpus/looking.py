@@ -14,7 +14,7 @@ from typing import Any
 from cdp.base.errors import InputError, NotFoundError, some
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.records import Document
-from cdp.base.text import counted
+from cdp.base.text import counted, encodable
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, iter_documents, open_corpus, resolve_corpus
 from cdp.corpus.checks import (
@@ -172,11 +172,13 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
         locked = tuple(_locked(sources, options))
 
     rows = [row for row in seen if isinstance(row, Row)]
-    columns = tuple(dict.fromkeys(itertools.chain.from_iterable(row.values for row in rows)))
+    names = tuple(dict.fromkeys(itertools.chain.from_iterable(row.values for row in rows)))
     # As the import does: BEIR's files are taken as they are.
     beir = table is not None and Path(table.name).name in BEIR_CORPUS
-    tagged = set[str]() if beir else html_columns(columns, [row.values for row in rows])
-    cells = [{name: _cell(value, name in tagged) for name, value in row.values.items()} for row in rows]
+    tagged = set[str]() if beir else html_columns(names, [row.values for row in rows])
+    # A page shows what UTF-8 can hold.
+    columns = tuple(dict.fromkeys(map(encodable, names)))
+    cells = [{encodable(name): _cell(value, name in tagged) for name, value in row.values.items()} for row in rows]
 
     return FilePreview(
         file=sources[0].name if table is None else table.name,

@@ -7,14 +7,13 @@ documents, and counts what it cannot find.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdp.corpus.checks import GUESSES, cell_of, id_in
+from cdp.corpus.checks import GUESSES, cell_of, id_in, number_in
 from cdp.corpus.grades import grade_of
 from cdp.corpus.readers import BadRow, Row
 
@@ -85,7 +84,7 @@ def holds_passages(name: str) -> bool:
 
 def holds_scores(value: Any) -> bool:
     """Return True for a list of numbers."""
-    return isinstance(value, list) and None not in map(_number, value)
+    return isinstance(value, list) and None not in map(number_in, value)
 
 
 def passages_of(record: Mapping[str, Any], field: str | None = None, chosen: bool = False) -> RowDocuments | None:
@@ -155,7 +154,7 @@ def _beside_negatives(record: Mapping[str, Any], field: str) -> RowDocuments:
         # The first may be the only one that answers the query: nothing tells a positive from a negative.
         if len(documents) == n_positives > 1:
             raise ValueError("scores of several documents do not say which of them answer the query")
-        documents = [one._replace(score=_number(score)) for one, score in zip(documents, scores, strict=True)]
+        documents = [one._replace(score=number_in(score)) for one, score in zip(documents, scores, strict=True)]
 
     return RowDocuments(documents[:n_positives], documents[n_positives:])
 
@@ -189,15 +188,13 @@ def id_or_text(value: Any) -> NamedDocument:
 def log_probability(record: Mapping[str, Any], n_queries: int) -> tuple[float | None, ...]:
     """Return each query's mean token log-probability. InPars lists those of the tokens, our files a mean per query."""
     value = first_value(record, LOG_PROBS, missing=(None,))
-    values = list(map(_number, _as_list(value)))
+    values = list(map(number_in, _as_list(value)))
     unknown = (None,) * n_queries
     if n_queries > 1:
         return tuple(values) if len(values) == n_queries else unknown
 
     known = [number for number in values if number is not None]
-    if not known:
-        return unknown
-    return (math.fsum(known) / len(known),) * n_queries
+    return (number_in(sum(known) / len(known)),) if known else unknown
 
 
 def first_value(record: Mapping[str, Any], names: Iterable[str], missing: Sequence[Any]) -> Any:
@@ -291,17 +288,18 @@ def _argilla(row: Row) -> Row | BadRow:
 
     given = {}
     for question, answers in responses.items():
-        given[question] = [answer.get("value") if isinstance(answer, dict) else answer for answer in answers or ()]
+        held = [] if answers in (None, "") else _as_list(answers)
+        given[question] = [answer.get("value") if isinstance(answer, dict) else answer for answer in held]
 
     return _agreed(row.line, flat, given, "Argilla")
 
 
 def _submitted(values: Mapping[str, Any], name: str) -> list[Any]:
     """Return the answers in a column of Argilla's, without drafts and discarded ones. ValueError as ``cell_of``."""
-    answers, states = cell_of(values[name]), cell_of(values.get(f"{name}.status"))
-    if not isinstance(answers, list):
-        return []
-    if not isinstance(states, list) or len(states) != len(answers):
+    held = cell_of(values[name])
+    answers = [] if held in (None, "") else _as_list(held)
+    states = _as_list(cell_of(values.get(f"{name}.status")))
+    if len(states) != len(answers) or None in states:
         return answers
 
     return [answer for answer, state in zip(answers, states, strict=True) if state == "submitted"]
@@ -317,7 +315,7 @@ def _label_studio(row: Row) -> Row | BadRow:
     given: dict[str, list[Any]] = {}
     for annotation in kept:
         own: dict[str, list[Any]] = {}
-        for result in filter(None, map(_mapping, annotation.get("result") or ())):
+        for result in filter(None, map(_mapping, _as_list(annotation.get("result")))):
             own.setdefault(str(result.get("from_name")), []).append(result.get("value"))
         for question, answers in own.items():
             given.setdefault(question, []).append(_answer(answers))
@@ -385,9 +383,10 @@ def _passage(value: Any) -> NamedDocument:
     if not isinstance(value, dict):
         raise ValueError("a passage is no object with docid and text")
     value = value | _mapping(value.get("data"))
-    title, text = (_text(value.get(name) or "").strip() for name in ("title", "text"))
+    title, text = value.get("title"), _text(value.get("text") or "").strip()
+    title = str(title) if isinstance(title, int | float) else _text(title or "").strip()
     id = first_value(value, ("docid", "passage_id", "psg_id", "context_id"), missing=(None, ""))
-    return NamedDocument(id_in(id), text, _number(value.get("score")), title)
+    return NamedDocument(id_in(id), text, number_in(value.get("score")), title)
 
 
 def _texts(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
@@ -403,16 +402,10 @@ def _in_parallel(texts: list[Any], ids: list[Any], scores: list[Any]) -> list[Na
     if len(scores) != len(texts):
         scores = unknown
 
-    return list(map(NamedDocument, map(id_in, ids), map(_text, texts), map(_number, scores)))
+    return list(map(NamedDocument, map(id_in, ids), map(_text, texts), map(number_in, scores)))
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a document is no text")
     return value
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

@@ -1,4 +1,4 @@
-"""Scores of runs by all that a model judged until now, from what each retrieved: grades change tables at once."""
+"""Scores of runs by all that was judged here until now, from what each retrieved: grades change tables at once."""
 
 from __future__ import annotations
 
@@ -45,13 +45,19 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
 
 
 def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, JudgedNow, Path] | None:
-    """(what was retrieved, the grades as they are now, the benchmark's folder); None where people judged, or where the
-    documents were not kept."""
+    """(what was retrieved, the grades as they are now, the benchmark's folder); None where it was not judged here,
+    where other queries are judged now, or where the documents were not kept."""
     with suppress(CdpError, KeyError, OSError):
         folder = resolve_benchmark(evaluation["benchmark"], workspace)
         run = retrieved(workspace, evaluation) if judged.is_judged(judged.whole(folder)) else None
-        if run is not None:
-            return run, judged.grades_now(folder, evaluation["split"]), folder
+        if run is None:
+            return None
+
+        grades = judged.grades_now(folder, evaluation["split"])
+        # People may have labelled further queries since, for which nothing was retrieved: that is another version.
+        if len(grades) == evaluation["n_queries"] and run.keys() <= grades.keys():
+            return run, grades, folder
+
     return None
 
 

@@ -174,8 +174,9 @@ def _corpus_name(workspace: Workspace, basis: Basis) -> str:
 
 
 def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
-    """The evidence with its scores by all that a model judged until now, where what the arms retrieved was kept."""
-    if not _queries_of(e.arms):
+    """The evidence with its scores by all that was judged here until now, where what the arms retrieved was kept."""
+    queries = _queries_of(e.arms)
+    if not queries:
         return e
 
     try:
@@ -185,6 +186,9 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
             return e
         qrels = judged.grades_now(folder, e.basis.split)
     except (CdpError, KeyError):
+        return e
+
+    if not qrels.keys() >= {*queries}:  # labels were taken back
         return e
 
     def load() -> Evidence:

@@ -273,7 +273,10 @@ def judged_now(
             folder = resolve_benchmark(facts["name"], workspace)
             if judged.is_judged(judged.whole(folder)):
                 now = scores_of(run, judged.grades_now(folder, facts["split"]))
-                scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
+                # A query whose labels were taken back keeps its score.
+                before = dict(zip(e["query_ids"], e["ndcg@10"], strict=True))
+                current = [now.get(query, score) for query, score in before.items()]
+                scored[facts["place"]] = {**e, "ndcg@10": current}
 
     if fused:
         fused = {**fused, **judged_now(workspace, {"evaluations": fused["evaluations"]}, benchmarks)}

@@ -398,6 +398,15 @@ def test_a_look_shows_the_first_rows_and_stores_nothing(workspace: Workspace, tm
     assert not workspace.corpora.exists()
 
 
+def test_a_look_shows_only_what_a_page_can_show(workspace: Workspace, tmp_path: Path) -> None:
+    """Half of a surrogate pair, as programs that cut texts leave it, would break the table on the page."""
+    path = tmp_path / "cut.jsonl"
+    path.write_text('{"_id": "1", "text": "cut \\ud83d", "\\ud83d": 5}\n', encoding="utf-8")
+    seen = adding.examine(workspace, path).documents
+    assert seen.columns == ("_id", "text", "?")
+    assert seen.rows == ({"_id": "1", "text": "cut ?", "?": "5"},)
+
+
 def test_a_first_row_of_data_is_not_taken_for_a_header(workspace: Workspace, tmp_path: Path) -> None:
     """MS MARCO's and LoTTE's collection.tsv have none: their first passage would be lost as the name of a column."""
     path = tmp_path / "collection.tsv"
