@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from cdp.base.errors import InputError, offer, some
+from cdp.base.errors import InputError, offer, some, visible
 from cdp.base.text import counted, encodable
 from cdp.base.workspace import shipped_table
 from cdp.corpus.options import (
@@ -78,8 +78,8 @@ def beginning(text: str, longest: int) -> str:
 
 def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
-    line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split()).replace("\0", "\ufffd")
-    return beginning(line, EXCERPT_CHARACTERS)
+    line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split())
+    return beginning(visible(line), EXCERPT_CHARACTERS)
 
 
 class Rejections:
@@ -119,7 +119,7 @@ class Rejections:
         return f"{counted(self.total, 'file' if files else 'row')} {were} rejected ({parts})"
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # Texts or objects in a list as NumPy writes it, and a list of whole numbers.
 _WITHOUT_COMMA = re.compile(r"""['"]\s+['"]|\}\s+\{""")
 _NUMBERS = re.compile(r"\[\s*\d+(?:\s*,\s*\d+)*\s*\]")
@@ -182,7 +182,7 @@ def checked_id(value: Any, field: str) -> str:
         raise RefusedValueError("unusable id", f"the id must be text or a whole number, but it is {type_name(value)}")
     if len(value) > MAX_ID_CHARACTERS:
         raise RefusedValueError("unusable id", f"the id is longer than {MAX_ID_CHARACTERS} characters")
-    if _CONTROL.search(value):
+    if CONTROL.search(value):
         raise RefusedValueError("unusable id", "the id contains a tab, a line break or a control character")
     return value
 

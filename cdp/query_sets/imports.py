@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest, some
+from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest, some, visible
 from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, altered, option
@@ -378,7 +378,7 @@ class _Taken:
     def _reject(self, row: QueryRow, reason: str) -> None:
         self.n_rejected += 1
         if len(self.first_rejected) < SHOWN_PROBLEMS:
-            self.first_rejected.append(f"Line {row.line}: {reason}.")
+            self.first_rejected.append(visible(f"Line {row.line}: {reason}."))
         record = {"line": row.line, "document_id": row.document.id, "reason": reason}
         self.log.write(json.dumps(record) + "\n")
 
