@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import repeat
 from pathlib import Path
@@ -22,12 +23,13 @@ from typing import Annotated
 from pydantic import Field
 
 from cdp.base import actions
-from cdp.base.errors import ConfigError
+from cdp.base.errors import CdpError, ConfigError
 from cdp.base.records import Count, fields, lines
-from cdp.base.workspace import ANSWERS, RECORDS, is_name, sha256_text, shuffle_key, write_bytes, write_jsonl
+from cdp.base.workspace import ANSWERS, RECORDS, Workspace, is_name, sha256_text, shuffle_key, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels
 from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.benchmarks.library import resolve_benchmark
 
 KIND = "judged"
 # In a manifest, who wrote the queries where no model did.
@@ -150,6 +152,15 @@ def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
         return now
 
     return ANSWERS.get(path, question, load)
+
+
+def by_model(workspace: Workspace, benchmark: str, split: str) -> tuple[Path, Mapping[str, Mapping[str, float]]] | None:
+    """Return (a benchmark's folder, its ``grades_now``); None where no model judged it, or it is no longer here."""
+    with suppress(CdpError, KeyError, OSError):
+        folder = resolve_benchmark(benchmark, workspace)
+        if is_judged(whole(folder)):
+            return folder, grades_now(folder, split)
+    return None
 
 
 def version(folder: Path, split: str = SPLIT) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import benchmarks, catalog, principle, query_sets
-from cdp.base.condition import EQUAL_PAIRS, HUMAN, HYBRID, PARAPHRASED, QUERY_ONLY, UNTRAINED, Condition
+from cdp.base.condition import EQUAL_PAIRS, HUMAN, HYBRID, PARAPHRASED, UNTRAINED, Condition
 from cdp.base.errors import CdpError
 from cdp.base.records import place_of
 from cdp.base.statistics import paired_test, two_level_test
@@ -32,7 +32,7 @@ from cdp.catalog import STUDY_START
 from cdp.complexity import lengths, rarity
 from cdp.evaluation.results import FirstTen
 from cdp.principle import PARAPHRASE, SCALING, Difference
-from cdp.principle.tables import read
+from cdp.principle.tables import condition_of, method_in, read
 from cdp.results import board, regraded
 from cdp.results.differences import query_scores
 from cdp.retrievers import bm25
@@ -425,9 +425,6 @@ def pair(
 
 # The published tables in the same form.
 
-_METHODS = {"Ours-diverse": "diverse", "Ours-paraphrase": "paraphrase", "Supervised": HUMAN, "Pretrained": UNTRAINED,
-            "ReasonEmbed": "reasoned", "ReasonEmbed-data": "reasoned"}  # fmt: skip
-
 # Figures that count over other tables: what they are of.
 _BEHIND = {
     "fig:qdoc_distribution": ("tab:scaling_full", "tab:multihop_scaling"),
@@ -453,7 +450,7 @@ def published(name: str) -> FigureData:
     measures = []
     for row in read("qd_metrics"):
         if row["table"] == name:
-            measures.append(MeasureRow(_method(row), row["queries_per_doc"], row["metric"], row["value"]))
+            measures.append(MeasureRow(method_in(row), row["queries_per_doc"], row["metric"], row["value"]))
 
     stats = read(_STATS[name]) if name in _STATS else ()
     errors = read("error_analysis") if name == "tab:error_analysis" else ()
@@ -462,27 +459,14 @@ def published(name: str) -> FigureData:
     return FigureData(rows, measures, stats, errors, known)
 
 
-def _method(row: Mapping[str, Any]) -> str:
-    return _METHODS.get(str(row["method"]), str(row["method"]))
-
-
 def _published_row(row: Mapping[str, Any], facts: Mapping[str, Any]) -> ArmRow:
-    rate = row["learning_rate"]
-    condition = Condition(
-        row["retriever"] or "as printed",
-        _method(row),
-        weighting=row["weighting"],
-        held=EQUAL_PAIRS if "cost_efficiency" in row["table"] else "",
-        rate=float(rate) if rate else None,
-        query_source=row["query_source"] or QUERY_ONLY,
-    )
+    condition, rate = condition_of(row), row["learning_rate"]
     details = [*board.unusual(condition.weighting, condition.query_source), condition.held]
     if rate:
         details.append(f"learning rate {rate}")
 
     name = condition_name(condition.retriever, "", 0, *details)
-    if row["method"] != "Pretrained":
-        condition = condition._replace(per_doc=row["queries_per_doc"] or 1)
+    if condition.per_doc:
         name = condition_name(condition.retriever, condition.source, condition.per_doc, row["train_data"], *details)
 
     return ArmRow(

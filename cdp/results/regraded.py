@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
-from cdp.benchmarks import describe, judged, resolve_benchmark
+from cdp.benchmarks import describe, judged
 from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
 from cdp.studies import records
 
@@ -47,12 +45,13 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
 def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, JudgedNow, Path] | None:
     """(what was retrieved, the grades as they are now, the benchmark's folder); None where people judged, or where the
     documents were not kept."""
-    with suppress(CdpError, KeyError, OSError):
-        folder = resolve_benchmark(evaluation["benchmark"], workspace)
-        run = retrieved(workspace, evaluation) if judged.is_judged(judged.whole(folder)) else None
-        if run is not None:
-            return run, judged.grades_now(folder, evaluation["split"]), folder
-    return None
+    found = judged.by_model(workspace, evaluation["benchmark"], evaluation["split"])
+    run = retrieved(workspace, evaluation) if found else None
+    if found is None or run is None:
+        return None
+
+    folder, grades = found
+    return run, grades, folder
 
 
 def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, float] | None:

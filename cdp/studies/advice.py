@@ -178,14 +178,11 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
     if not _queries_of(e.arms):
         return e
 
-    try:
-        folder = resolve_benchmark(e.basis.benchmark, workspace)
-        whole = judged.whole(folder)
-        if not judged.is_judged(whole):
-            return e
-        qrels = judged.grades_now(folder, e.basis.split)
-    except (CdpError, KeyError):
+    found = judged.by_model(workspace, e.basis.benchmark, e.basis.split)
+    if found is None:
         return e
+
+    folder, qrels = found
 
     def load() -> Evidence:
         missing = judged.missing(qrels, *chain.from_iterable(arm.shown for arm in e.arms))

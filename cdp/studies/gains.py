@@ -18,9 +18,9 @@ from cdp.base.statistics import (
     Coefficient,
     Floats,
     cluster_regression,
-    has_spread,
     holm,
     paired_test,
+    seed_spread,
     two_level_test,
 )
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
@@ -176,13 +176,13 @@ def _gain(
     per_query = np.mean(differences, axis=0)
     by_seed = [float(values.mean()) for values in differences]
     points = float(per_query.mean())
-    spread = has_spread(by_seed)
+    seed_sd = seed_spread(by_seed)
     alone = paired_test(per_query, clusters)
     low, high, p = alone.low, alone.high, alone.p_t
     if p is None:
         p = 1.0
 
-    if spread and len(per_query) > 1:
+    if seed_sd and len(per_query) > 1:
         tested = two_level_test(differences, clusters=clusters)
         low, high, p = tested.low, tested.high, tested.p
 
@@ -199,7 +199,7 @@ def _gain(
         n_queries=len(per_query),
         n_clusters=alone.n_clusters,
         n_seeds=len(by_seed),
-        seed_sd=float(np.std(by_seed, ddof=1)) if spread else None,
+        seed_sd=seed_sd,
         seeds_agree=all(value * points > 0 for value in by_seed),
         by_seed=tuple(by_seed),
     )

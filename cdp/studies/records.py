@@ -10,7 +10,6 @@ import json
 import logging
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +17,13 @@ from typing import Any, Literal
 from cdp import query_sets
 from cdp.base.condition import flat
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import CdpError, NotFoundError
+from cdp.base.errors import NotFoundError
 from cdp.base.job_kind import STUDIES
 from cdp.base.records import JOB_FACTS, Count, Real, fields, whole
 from cdp.base.redaction import cleaned
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, checked_name, read_json_or_none, sha256_text, write_json
-from cdp.benchmarks import judged, resolve_benchmark
+from cdp.benchmarks import judged
 from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result, scores_of
 from cdp.retrievers import TRAINED_SIMILARITY
@@ -269,11 +268,9 @@ def judged_now(
         if not e or (run := firsts(e)) is None:
             continue
 
-        with suppress(CdpError, KeyError, OSError):
-            folder = resolve_benchmark(facts["name"], workspace)
-            if judged.is_judged(judged.whole(folder)):
-                now = scores_of(run, judged.grades_now(folder, facts["split"]))
-                scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
+        if found := judged.by_model(workspace, facts["name"], facts["split"]):
+            now = scores_of(run, found[1])
+            scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
 
     if fused:
         fused = {**fused, **judged_now(workspace, {"evaluations": fused["evaluations"]}, benchmarks)}

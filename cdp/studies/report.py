@@ -24,7 +24,7 @@ from cdp.base.condition import (
 )
 from cdp.base.errors import some
 from cdp.base.records import Count, Real, fields, whole
-from cdp.base.statistics import has_spread
+from cdp.base.statistics import seed_spread
 from cdp.base.text import counted, rate, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
 from cdp.principle.decide import ArmDifference
@@ -556,8 +556,8 @@ def _row(
         of_seeds = [float(values.mean()) for values in by_benchmark[b.name].values()]
         n_seeds = max(n_seeds, len(of_seeds))
         means[b.name] = float(np.mean(of_seeds))
-        if has_spread(of_seeds):
-            spread[b.name] = float(np.std(of_seeds, ddof=1))
+        if deviation := seed_spread(of_seeds):
+            spread[b.name] = deviation
 
     out, within = domains(benchmarks)
     trainings = [record["training"] for record in records if record.get("training")]
