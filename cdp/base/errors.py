@@ -53,14 +53,20 @@ def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead:
     return f"{f'Did you mean {near}?' if near else ''} {instead or listed}".strip()
 
 
+def writable(text: str) -> str:
+    """Return a text without keys, whole, before it is cut; what UTF-8 cannot hold (lone surrogates) is escaped."""
+    return clean(text).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 class CdpError(Exception):
     """Base of the tree. ``message`` says what is wrong and where, ``hint`` (may be empty) what to do next."""
 
     kind = "bug"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        # An endpoint's words may repeat the key; pages, commands and records all show these two.
-        self.message, self.hint = clean(message), clean(hint)
+        # An endpoint's words may repeat the key, a file's names hold half of a surrogate pair; pages, commands and
+        # records all show these two.
+        self.message, self.hint = writable(message), writable(hint)
         super().__init__(self.message)
 
     def __str__(self) -> str:

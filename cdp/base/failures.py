@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cdp.base import records
-from cdp.base.errors import CdpError, RepeatedFailureError
+from cdp.base.errors import CdpError, RepeatedFailureError, writable
 from cdp.base.records import Count, fields
 from cdp.base.redaction import clean, cleaned
 from cdp.base.text import capital, counted
@@ -231,19 +231,19 @@ def line_of(
 
     A CdpError has no traceback: it was raised on purpose.
     """
-    line: dict[str, Any] = {"id": _encodable(str(item_id)), "unit": unit}
+    line: dict[str, Any] = {"id": writable(str(item_id)), "unit": unit}
     if unit == "document":
         line["document_id"] = line["id"]
 
-    line |= {**where, "reason": _encodable(describe(error))[:LONGEST_REASON], "error": type(error).__name__}
+    line |= {**where, "reason": writable(describe(error))[:LONGEST_REASON], "error": type(error).__name__}
 
     if stage:
         line["stage"] = stage
     if text:
-        line |= {"text": _encodable(text)[:LONGEST_TEXT], "text_length": len(text)}
+        line |= {"text": writable(text)[:LONGEST_TEXT], "text_length": len(text)}
 
     if not isinstance(error, CdpError):
-        shown = _encodable("".join(traceback.format_exception(error)))
+        shown = writable("".join(traceback.format_exception(error)))
         line["traceback"] = shown if len(shown) <= LONGEST_TRACEBACK else f"…{shown[-LONGEST_TRACEBACK:]}"
 
     return line
@@ -258,11 +258,6 @@ def describe(error: BaseException) -> str:
     own = [frame for frame in frames if f"{os.sep}cdp{os.sep}" in frame.filename] or frames
     where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
     return f"{type(error).__name__}{f': {text[:300]}' if text else ''}{where}."
-
-
-def _encodable(text: str) -> str:
-    """Return a text without keys, whole, before it is cut; what UTF-8 cannot hold (lone surrogates) is escaped."""
-    return clean(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True)

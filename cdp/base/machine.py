@@ -1,21 +1,30 @@
-"""This machine: its processor and how many of it may be used (times compare by them); memory that glibc keeps."""
+"""This machine: processors and memory that this process may use, also in a container; freed memory that glibc keeps."""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+CGROUPS, OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
 
 def cpuinfo() -> str:
     """The text of /proc/cpuinfo, empty where there is none."""
-    path = Path("/proc/cpuinfo")
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+    return _text(Path("/proc/cpuinfo"))
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8")
+    return ""
 
 
 def processor_of(info: str) -> str:
@@ -25,8 +34,45 @@ def processor_of(info: str) -> str:
 
 
 def n_processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many processors this process may keep busy: those that it may run on, at most its container's share."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for group in _cgroups("cpu"):
+        words = _text(group / "cpu.max").split()  # version 2: "150000 100000", or "max 100000"
+        if not words:
+            words = [
+                _text(group / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")
+            ]  # version 1; no limit: -1
+
+        quota, period = (int(word) if word.isdigit() else 0 for word in words)
+        if quota and period:
+            allowed = min(allowed, math.ceil(quota / period))
+
+    return allowed
+
+
+def memory_bytes() -> int:
+    """The memory that this process may use: the machine's, at most its container's."""
+    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for group in _cgroups("memory"):
+        for name in ("memory.max", "memory.limit_in_bytes"):  # of version 2 and 1
+            limit = _text(group / name).strip()
+            if limit.isdigit():  # else "max"
+                found = min(found, int(limit))
+
+    return found
+
+
+def _cgroups(controller: str) -> Iterator[Path]:
+    """The folders of the control group that this process is in, and of those around it, which limit it, too."""
+    for line in _text(OWN_CGROUPS).splitlines():
+        _, controllers, path = line.split(":", 2)
+        root = CGROUPS / controller if controllers else CGROUPS
+        if controllers and controller not in controllers.split(","):
+            continue
+
+        # A container may see its own folder as the root, and be told another path.
+        own = root / path.strip("/")
+        yield from (own, *(folder for folder in own.parents if folder.is_relative_to(root)))
 
 
 @cache

@@ -12,9 +12,9 @@ from cdp.benchmarks.schemas import Entry
 from cdp.cli import answers
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
-from cdp.cli.projects import joined
+from cdp.cli.projects import brought, joined
 from cdp.evaluation import labelling as labels
-from cdp.services import benchmarks, jobs, judging
+from cdp.services import adding, benchmarks, jobs, judging
 from cdp.services.benchmarks import BenchmarkDetails
 
 Stored = Annotated[str, "a benchmark of the workspace"]
@@ -100,12 +100,18 @@ def download(run: Run, config: DownloadConfig) -> int:
 @command("benchmarks add", project=())
 def add(
     run: Run,
-    path: Annotated[str, Reads(".zip"), "the folder or zip"],
+    path: Annotated[str, Reads(".zip"), "the folder or zip; with --corpus a table"],
     *,
+    corpus: Annotated[str, "take a table of queries, each with the ID of its document in this corpus"] = "",
     name: Annotated[str, "a name for it"] = "",
     language: Annotated[str, "code of its language (zh, en …); detected if omitted"] = "",
 ) -> int:
-    """Take a folder or zip in BEIR layout, or with tables as MTEB has them, into the workspace."""
+    """Take a folder or zip in BEIR layout, or with tables as MTEB has them, or queries for documents that are here."""
+    if corpus:
+        done = adding.add_queries(run.workspace, corpus, path, name=name, language=language)
+        assert done.benchmark is not None
+        return run.say(answers.plain(done, id=done.benchmark.name), brought(done))
+
     info = benchmarks.add(run.workspace, path, name=name, language=language)
     joined(run, benchmarks=[info.name])
     return run.say(answers.plain(info, id=info.name), _stored(benchmarks.show(run.workspace, info.name), info))

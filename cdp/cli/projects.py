@@ -14,6 +14,7 @@ from cdp.cli.declare import Id, Name, Reads, command
 from cdp.corpus import CorpusManifest, ReadOptions, looking
 from cdp.query_sets.given import AddOptions
 from cdp.services import adding, corpora, jobs, projects
+from cdp.services.adding import Added
 
 # Passwords of documents, one a line; unlike an option it is not shown among the processes.
 PASSWORDS = "CDP_PDF_PASSWORDS"
@@ -43,6 +44,12 @@ def add(
     )  # fmt: skip
 
     problem = looking.problem(done.corpus)
+    view = {"problem": problem, "not read": done.not_read if problem else (), **brought(done)}
+    return run.say(answers.plain(done, id=done.project.id), view)
+
+
+def brought(done: Added) -> dict[str, Any]:
+    """Return what an import made and left out, for people."""
     corpus = f"{done.corpus.id}: {counted(done.corpus.n_documents, done.corpus.unit)}"
     if done.existed:
         corpus += " (it was here)"
@@ -51,9 +58,7 @@ def add(
     if done.benchmark is not None:
         benchmark = f"{done.benchmark.name}: queries by split: {answers.value_cell(done.benchmark.judged)}"
 
-    view = {
-        "problem": problem,
-        "not read": done.not_read if problem else (),
+    return {
         "project": done.project.id,
         "corpus": corpus,
         "benchmark": benchmark,
@@ -62,7 +67,6 @@ def add(
         "note": done.stated,
         "missing": done.missing,
     }
-    return run.say(answers.plain(done, id=done.project.id), view)
 
 
 @command("projects list")

@@ -6,6 +6,7 @@ import ast
 import html
 import json
 import re
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,14 +71,15 @@ class RefusedValueError(Exception):
 
 
 def beginning(text: str, longest: int) -> str:
-    """A text, or of a longer one the beginning with an ellipsis."""
+    """A text that UTF-8 can hold, or of a longer one the beginning with an ellipsis."""
+    text = encodable(text)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
     line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split()).replace("\0", "\ufffd")
-    return beginning(encodable(line), EXCERPT_CHARACTERS)
+    return beginning(line, EXCERPT_CHARACTERS)
 
 
 class Rejections:
@@ -172,7 +174,9 @@ def checked_id(value: Any, field: str) -> str:
     """
     if type(value) is int or isinstance(value, UUID):
         return str(value)
-    if isinstance(value, (float, Decimal)) and value == value and value % 1 == 0:
+    # A remainder of more digits than the context's 28 is an error of decimals.
+    whole = value.is_integer() if isinstance(value, float) else isinstance(value, Decimal) and value == round(value)
+    if whole:
         return str(int(value))
     if value is None or value != value or (isinstance(value, str) and not value.strip()):
         raise RefusedValueError("no id", f"the field {field!r} is empty")
@@ -191,6 +195,13 @@ def id_in(value: Any) -> str:
         return "" if value is None else checked_id(value, "")
 
     return ""
+
+
+def number_in(value: Any) -> float | None:
+    """Return a number as a float; None for anything else, NaN, infinity, and what is larger than a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        return None
+    return float(value)
 
 
 def checked_text(value: Any, field: str) -> str:
@@ -340,7 +351,8 @@ def listed(names: Sequence[str]) -> str:
 
 def not_taken(columns: Sequence[str]) -> str:
     """``Columns that were not taken: a, b.``, of many the first ten; empty where there are none."""
-    return f"Columns that were not taken: {some(columns, 10)}." if columns else ""
+    names = [beginning(name, LONGEST_SHOWN) for name in columns]
+    return f"Columns that were not taken: {some(names, 10)}." if columns else ""
 
 
 def _field_of(role: str, names: Sequence[str], options: ReadOptions, file: str) -> str | None:

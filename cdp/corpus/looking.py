@@ -14,7 +14,7 @@ from typing import Any
 from cdp.base.errors import InputError, NotFoundError, some
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.records import Document
-from cdp.base.text import counted
+from cdp.base.text import counted, encodable
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, iter_documents, open_corpus, resolve_corpus
 from cdp.corpus.checks import (
@@ -123,7 +123,7 @@ class FilePreview:
         """In a file of queries: the column with the id of each one's document."""
         # Beside a text alone, as in BEIR's queries, an id is the query's own.
         own = ("_id", "id") if self.queries else ()
-        return column_named(self.columns, (*GUESSES["document"], *own))
+        return column_named(self.columns, (*GUESSES["document"], *GUESSES["named-document"], *own))
 
     @property
     def grade(self) -> str | None:
@@ -137,8 +137,18 @@ class FilePreview:
 
     @property
     def of_queries(self) -> bool:
-        """Return True if the rows are queries for documents that stand elsewhere."""
-        return self.guess("document") is not None and self.queries is not None and self.guess("text") is None
+        """Return True if the rows are queries for documents that stand elsewhere: beside each an id or a file."""
+        text, named = self.guess("text"), self.guess("named-document")
+        if self.queries is None or text not in (None, named):
+            return False
+        if self.guess("document") is not None:
+            return text is None
+        return named is not None and all(_names_document(row.get(named, "")) for row in self.rows)
+
+
+def _names_document(value: str) -> bool:
+    """Return True for an id or the name of a file: a single word, or one that ends like a file."""
+    return bool(value) and (" " not in value or value.lower().endswith(file_suffixes()))
 
 
 def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str] = ()) -> FilePreview:
@@ -162,11 +172,13 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
         locked = tuple(_locked(sources, options))
 
     rows = [row for row in seen if isinstance(row, Row)]
-    columns = tuple(dict.fromkeys(itertools.chain.from_iterable(row.values for row in rows)))
+    names = tuple(dict.fromkeys(itertools.chain.from_iterable(row.values for row in rows)))
     # As the import does: BEIR's files are taken as they are.
     beir = table is not None and Path(table.name).name in BEIR_CORPUS
-    tagged = set[str]() if beir else html_columns(columns, [row.values for row in rows])
-    cells = [{name: _cell(value, name in tagged) for name, value in row.values.items()} for row in rows]
+    tagged = set[str]() if beir else html_columns(names, [row.values for row in rows])
+    # A page shows what UTF-8 can hold.
+    columns = tuple(dict.fromkeys(map(encodable, names)))
+    cells = [{encodable(name): _cell(value, name in tagged) for name, value in row.values.items()} for row in rows]
 
     return FilePreview(
         file=sources[0].name if table is None else table.name,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import some
+from cdp.base.machine import n_processors
 from cdp.base.text import counted
 from cdp.complexity.guessing import UNKNOWN, guess_language
 
@@ -96,7 +97,7 @@ def recognised(document: Any, pages: Sequence[int], languages: str) -> dict[int,
             chosen.save(source)
         command = [
             program(), "--force-ocr", "--rotate-pages", "--output-type", "none", "--sidecar", str(target), "--quiet",
-            "--jobs", str(len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1), "--language", languages,
+            "--jobs", str(n_processors()), "--language", languages,
             "--tesseract-timeout", str(PAGE_S), str(source), "-",
         ]  # fmt: skip
         with suppress(OSError, subprocess.TimeoutExpired):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdp.base.machine import n_processors
 from cdp.base.workspace import CODE, write_bytes
 from cdp.jobs.devices import CPU
 from cdp.jobs.records import JobSpec
@@ -58,14 +59,18 @@ def is_launched(spec: JobSpec) -> bool:
     return spec.launcher == "accelerate" and spec.device.processes > 1
 
 
-def computing(inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment in which a process computes as fast as a worker does."""
-    return {"GOMP_SPINCOUNT": SPINS, **inherited}
+def computing(inherited: Mapping[str, str], processes: int = 1) -> dict[str, str]:
+    """Return the environment in which each of so many processes computes as fast as a worker does."""
+    values = {"GOMP_SPINCOUNT": SPINS, **inherited}
+    # OpenMP takes all processors of the machine, also where a container may use 2 of 64, and a launcher sets 1.
+    if processes > 1 or n_processors() < (os.cpu_count() or 1):
+        values.setdefault("OMP_NUM_THREADS", str(max(1, n_processors() // processes)))
+    return values
 
 
 def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited: Mapping[str, str]) -> dict[str, str]:
     """Return the worker's environment: the supervisor's (with secrets), its devices and its attempt."""
-    values = computing(inherited)
+    values = computing(inherited, spec.device.processes if is_launched(spec) else 1)
     on_cpu = CPU in devices
     values.update(
         CDP_SUPERVISOR_PID=str(os.getpid()),
@@ -78,8 +83,6 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
         CDP_STOP_GRACE_S=f"{spec.grace_s:g}",
     )
 
-    if is_launched(spec) and not on_cpu:  # the launcher's own default is 1
-        values.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // spec.device.processes)))
     if on_cpu:
         values["ACCELERATE_USE_CPU"] = "true"
 

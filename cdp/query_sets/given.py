@@ -17,13 +17,17 @@ from cdp.corpus import ReadOptions
 from cdp.corpus.checks import storable
 from cdp.corpus.options import AUTO
 from cdp.query_sets.imports import LOOKED_AT, DocumentFinder, ImportOptions, QueryRow, read_path
-from cdp.query_sets.origins import ORIGINS
+from cdp.query_sets.origins import HUMAN, ORIGINS
 
 TEST, DEV, TRAIN = "test", "dev", "train"
 SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
 
 # With fewer documents that have queries, none are held out: nothing could be told from so few.
 FEWEST = 10
+
+# Without a stated share, a fifth of the documents is held out; where people asked, at least so many: their queries are
+# worth more as judges than for training, and with fewer there is no first answer.
+SHARE, ENOUGH = 0.2, 50
 
 # Documents: more queries make no difference to an interval that is a tenth of a point wide.
 MAX_HELD_OUT = 2_000
@@ -45,10 +49,11 @@ class AddOptions(Config):
     split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
     grade_field: str | None = altered(ImportOptions, "grade_field")
     with_queries: bool = option(True, "Whether queries that stand beside the text are taken.")
-    origin: str = option("human", "Who wrote the queries.", choices=ORIGINS)
-    held_out: float = option(
-        0.2, "Of the documents with queries, the share whose queries become the split dev of a benchmark, where no "
-        "column names splits.", minimum=0.0, maximum=0.9,
+    origin: str = option(HUMAN, "Who wrote the queries.", choices=ORIGINS)
+    held_out: float | None = option(
+        None, "Of the documents with queries, the share whose queries become the split dev of a benchmark, where no "
+        f"column names splits. Without: a fifth; of people's queries at least {ENOUGH} documents, or all of fewer.",
+        minimum=0.0, maximum=1.0,
     )  # fmt: skip
     seed: int = option(0, "What draws these documents.", minimum=0)
 
@@ -123,10 +128,19 @@ def _rows(path: Path, options: AddOptions, encoding: str, notes: list[str] | Non
 def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
     """Divide queries without splits by documents drawn at random: ({split: queries}, facts, sentence)."""
     documents = sorted({document for grades in texts.values() for document, grade in grades.items() if grade > 0})
-    n = min(round(options.held_out * len(documents)), MAX_HELD_OUT)
-    if len(documents) < FEWEST or not n:
+    share = options.held_out
+    if share is None:
+        least = min(ENOUGH, len(documents)) if options.origin == HUMAN else 0
+        n = max(round(SHARE * len(documents)), least)
+        share = n / max(1, len(documents))
+    n = min(round(share * len(documents)), MAX_HELD_OUT)
+
+    too_few = len(documents) < FEWEST and options.held_out != 1
+    if too_few or not n:
         few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
-        return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
+        return {TRAIN: texts}, {}, f"No queries were held out: {few}." if share else ""
+    if n == len(documents):
+        return {DEV: texts}, {}, f"All {len(texts):,} queries are for measuring: the split dev of the benchmark."
 
     drawn = set(sorted(documents, key=lambda document: shuffle_key(options.seed, "held out", document))[:n])
     # A query that also belongs to a document that was not drawn is measured with, not trained on.
@@ -137,5 +151,5 @@ def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], di
         f"the benchmark (drawn with seed {options.seed}); those of the others are the training queries."
     )
 
-    facts = {"held_out": {"by": "documents", "documents": n, "share": options.held_out, "seed": options.seed}}
+    facts = {"held_out": {"by": "documents", "documents": n, "share": share, "seed": options.seed}}
     return {DEV: held, TRAIN: rest}, facts, sentence

@@ -612,15 +612,14 @@ def _row(
 
 def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns) -> str:
     """``choose its field among a, b``, or of a field that the user chose ``field qery; did you mean query?``."""
+    names = [beginning(name, LONGEST_SHOWN) for name in itertools.islice(record, LOOKED_THROUGH)]
     if chosen is None:
-        shown = [beginning(name, LONGEST_SHOWN) for name in itertools.islice(record, LOOKED_THROUGH)]
         header = "; or say that the first row is no header" if columns.headed else ""
-        return f"choose its field among {some(shown, 10)}{header}"
+        return f"choose its field among {some(names, 10)}{header}"
     if chosen in record:
         return f"field {chosen}"
 
-    field_names = [name for name in itertools.islice(record, LOOKED_THROUGH) if len(name) <= LONGEST_SHOWN]
-    near = nearest(chosen, field_names)
+    near = nearest(chosen, names)
     return f"field {chosen}; did you mean {near}?" if near else f"field {chosen}"
 
 

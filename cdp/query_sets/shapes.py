@@ -6,13 +6,12 @@ documents, and counts what it cannot find.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdp.corpus.checks import id_in
+from cdp.corpus.checks import GUESSES, id_in, number_in
 from cdp.corpus.grades import grade_of
 from cdp.corpus.readers import BadRow, Row
 
@@ -26,7 +25,7 @@ _PYLATE = ("documents", "document_ids", "scores")
 LOG_PROBS = ("logprobs", "log_probs")
 # Of the documents of a row: a teacher's scores, and grades.
 SCORES, _GRADES = ("label", "scores"), "labels"
-# Fields that may hold a document's text, or a list of them, beside a query.
+# Fields that may hold a document's text or id, or a list of them, beside a query.
 TEXT_FIELDS = (
     "text",
     "passage",
@@ -37,6 +36,7 @@ TEXT_FIELDS = (
     "context",
     "contexts",
     "reference_contexts",
+    *GUESSES["named-document"],
 )
 # What ragas puts before the texts of a question over several documents.
 _HOP = re.compile(r"\A<\d+-hop>\s+")
@@ -53,12 +53,12 @@ class NamedDocument(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The id, and the beginning of the text."""
-        if not self.text or self.id == self.text:
+        """The id, and the beginning of the text; of one value that is either, a single word is an id."""
+        if not self.text or (self.id == self.text and " " not in self.text):
             return repr(self.id[:80])
 
         text = f"with the text {self.text[:40]!r}"
-        return f"{self.id!r} {text}" if self.id else text
+        return text if self.id in ("", self.text) else f"{self.id!r} {text}"
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ def holds_passages(name: str) -> bool:
 def passages_of(record: Mapping[str, Any], field: str | None = None, chosen: bool = False) -> RowDocuments | None:
     """Return the documents that a row holds in a trainer's fields or, by text, in ``field``; None where it holds none.
 
-    A field that was ``chosen`` goes before all others, and may hold ids as well. ValueError for another shape.
+    The field may hold ids as well; one that was ``chosen`` goes before all others. ValueError for another shape.
     """
     found = None if chosen else _of_trainers(record)
     if found is None and field and record.get(field) not in (None, ""):
-        found = _beside_negatives(record, field, id_or_text if chosen else _by_text)
+        found = _beside_negatives(record, field)
 
     if found is not None and not found.positives:
         raise ValueError("no document answers the query")
@@ -108,24 +108,24 @@ def _of_trainers(record: Mapping[str, Any]) -> RowDocuments | None:
         found = _in_parallel(*(_list(record, name) for name in _PYLATE))
         positives, negatives = found[:1], found[1:]
     elif isinstance(record.get("positive"), str | list):
-        return _beside_negatives(record, "positive", _by_text)
+        return _beside_negatives(record, "positive")
     else:
         return None
 
     return RowDocuments(positives, negatives)
 
 
-def _beside_negatives(record: Mapping[str, Any], field: str, named: Callable[[Any], NamedDocument]) -> RowDocuments:
+def _beside_negatives(record: Mapping[str, Any], field: str) -> RowDocuments:
     """Return the documents of ``field``, and of ``negative``, ``negative_1`` ….
 
     ``label`` or ``scores`` hold a teacher's scores of all of them. ``labels`` hold grades of a list, as of
     ``mine_hard_negatives(output_format="labeled-list")``: those of 0 and below are its negatives.
     """
-    documents = list(map(named, _as_list(record[field])))
+    documents = list(map(id_or_text, _as_list(record[field])))
     n_positives = len(documents)
     for name in sorted(filter(_NEGATIVE.fullmatch, record), key=lambda name: (len(name), name)):
         if record[name] not in (None, ""):
-            documents += map(named, _as_list(record[name]))
+            documents += map(id_or_text, _as_list(record[name]))
 
     grades = record.get(_GRADES)
     if isinstance(grades, list) and len(grades) == n_positives:
@@ -136,7 +136,7 @@ def _beside_negatives(record: Mapping[str, Any], field: str, named: Callable[[An
         # The first may be the only one that answers the query: nothing tells a positive from a negative.
         if len(documents) == n_positives > 1:
             raise ValueError("scores of several documents do not say which of them answer the query")
-        documents = [one._replace(score=_number(score)) for one, score in zip(documents, scores, strict=True)]
+        documents = [one._replace(score=number_in(score)) for one, score in zip(documents, scores, strict=True)]
 
     return RowDocuments(documents[:n_positives], documents[n_positives:])
 
@@ -156,10 +156,6 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _by_text(value: Any) -> NamedDocument:
-    return NamedDocument(text=_HOP.sub("", _text(value)))
-
-
 def id_or_text(value: Any) -> NamedDocument:
     """Return a document that one value names, by its id or its text. ValueError for what is neither."""
     if not isinstance(value, str):
@@ -174,15 +170,13 @@ def id_or_text(value: Any) -> NamedDocument:
 def log_probability(record: Mapping[str, Any], n_queries: int) -> tuple[float | None, ...]:
     """Return each query's mean token log-probability. InPars lists those of the tokens, our files a mean per query."""
     value = first_value(record, LOG_PROBS, missing=(None,))
-    values = list(map(_number, _as_list(value)))
+    values = list(map(number_in, _as_list(value)))
     unknown = (None,) * n_queries
     if n_queries > 1:
         return tuple(values) if len(values) == n_queries else unknown
 
     known = [number for number in values if number is not None]
-    if not known:
-        return unknown
-    return (math.fsum(known) / len(known),) * n_queries
+    return (number_in(sum(known) / len(known)),) if known else unknown
 
 
 def first_value(record: Mapping[str, Any], names: Iterable[str], missing: Sequence[Any]) -> Any:
@@ -264,7 +258,8 @@ def _argilla(row: Row) -> Row | BadRow:
     columns = {n.removesuffix(_RESPONSES): values[n] for n in values if n.endswith(_RESPONSES)}
     responses = _mapping(values.get("responses")) | columns
     for question, answers in responses.items():
-        given = [answer.get("value") if isinstance(answer, dict) else answer for answer in answers or ()]
+        held = [] if answers in (None, "") else _as_list(answers)
+        given = [answer.get("value") if isinstance(answer, dict) else answer for answer in held]
         if not given:
             continue
         if given.count(given[0]) < len(given):
@@ -293,9 +288,10 @@ def _passages(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
 def _passage(value: Any) -> NamedDocument:
     if not isinstance(value, dict):
         raise ValueError("a passage is no object with docid and text")
-    title, text = (_text(value.get(name) or "").strip() for name in ("title", "text"))
+    title, text = value.get("title"), _text(value.get("text") or "").strip()
+    title = str(title) if isinstance(title, int | float) else _text(title or "").strip()
     id = first_value(value, ("docid", "passage_id", "psg_id"), missing=(None, ""))
-    return NamedDocument(id_in(id), text, _number(value.get("score")), title)
+    return NamedDocument(id_in(id), text, number_in(value.get("score")), title)
 
 
 def _texts(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
@@ -311,16 +307,10 @@ def _in_parallel(texts: list[Any], ids: list[Any], scores: list[Any]) -> list[Na
     if len(scores) != len(texts):
         scores = unknown
 
-    return list(map(NamedDocument, map(id_in, ids), map(_text, texts), map(_number, scores)))
+    return list(map(NamedDocument, map(id_in, ids), map(_text, texts), map(number_in, scores)))
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a document is no text")
     return value
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

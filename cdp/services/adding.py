@@ -14,7 +14,7 @@ from cdp import query_sets
 from cdp.base import permission
 from cdp.base.errors import CdpError, InputError, some
 from cdp.base.locks import keep_upload, staging
-from cdp.base.text import Progress, checked_title, counted, silent
+from cdp.base.text import Progress, checked_title, counted, silent, tally
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
@@ -23,6 +23,7 @@ from cdp.corpus import CorpusManifest, ReadOptions, iter_documents, looking
 from cdp.corpus.checks import GUESSES, column_named, not_taken
 from cdp.corpus.folders import BEIR_CORPUS, hidden
 from cdp.corpus.looking import SHOWN, FilePreview, by_reason, look
+from cdp.corpus.options import AUTO
 from cdp.corpus.readers import READERS, RowFormat
 from cdp.corpus.reading import REPEATED
 from cdp.corpus.storage import CorpusUpdate, delete_corpus
@@ -199,8 +200,7 @@ def add(
                 judged = GivenQueries()
 
                 if queries_file:
-                    judged = read_file(queries_file, finder_of(workspace, corpus.id), options, reading.encoding)
-                    taken.stated += judged.notes
+                    judged = taken.read(queries_file, reading.encoding)
                 elif options.with_queries:
                     for document, texts in written.items():
                         for text in texts:
@@ -213,24 +213,52 @@ def add(
 
             made_project = taken.join_project(joined, title)
 
-    sets = tuple(query_sets.load(workspace, set_id) for set_id in taken.sets)
-    benchmark = describe(workspace.benchmark(taken.benchmark), workspace) if taken.benchmark else None
-    # Of a BEIR layout the queries and judgments are left out of the documents, and taken all the same.
-    of_corpus = [note for note in corpus.notes if not (splits and "of a BEIR folder" in note)]
-    said = (*of_corpus, *taken.stated)
-    missing = []
+    of_corpus = corpus.notes
+    if splits:  # of a BEIR layout the queries and judgments are left out of the documents, and taken all the same
+        of_corpus = tuple(note for note in corpus.notes if "of a BEIR folder" not in note)
+    return taken.result(made_project, of_corpus)
 
-    if benchmark is None:
-        missing.append(
-            "No judged queries: to measure retrievers on real queries, have a model judge a query log, or add a BEIR "
-            "folder or a file with a query and a document's ID in each row."
-        )
 
-    if not any(q.kind == "human" and "train" in q.parameters.get("splits", ["train"]) for q in sets):
-        missing.append("No human training queries (optional: an LLM can write them).")
+@access.writes
+def add_queries(
+    workspace: Workspace, corpus: str, path: str | Path, *, name: str = "", language: str = "",
+    options: AddOptions | None = None,
+) -> Added:  # fmt: skip
+    """Make a benchmark of a file of queries that name documents of a corpus that is here; all of them measure.
 
-    left_out = dict(+taken.left_out)  # what was counted as 0 is no reason
-    return Added(made_project, corpus, existed, benchmark, sets, left_out, said, tuple(missing))
+    Splits that a column names are kept. InputError where no query names a document of the corpus.
+    """
+    manifest = corpora.resolve_corpus(workspace, corpus)
+    file = permission.to_read(workspace, path)
+    options = (options or AddOptions()).replace(held_out=1.0)
+    check_file(file, options, AUTO)
+
+    taken = _Import(workspace, manifest, options, [], existed=True, name=name, language=language.strip().lower())
+    with taken.all_or_nothing():
+        judged = taken.read(file, AUTO)
+        if not any(judged.splits.values()):
+            raise InputError(
+                f"None of its queries names a document of {manifest.name} ({tally(+judged.left_out)}).",
+                hint="Each row needs a query, and the ID of the document that answers it.", file=file,
+            )  # fmt: skip
+        taken.take_queries(judged)
+        project = taken.join_project(None, manifest.name, told=False)
+
+    return taken.result(project, ())
+
+
+@access.reads
+def n_answered(workspace: Workspace, corpus: str, path: str | Path, options: AddOptions) -> int:
+    """Return how many queries of a file name a document of this corpus that answers them; 0 for a list of queries."""
+    file = permission.to_read(workspace, path)
+    try:
+        if look(file).document_id is None:  # a long log is not read for nothing
+            return 0
+        judged = read_file(file, finder_of(workspace, corpus), options, AUTO)
+    except InputError:
+        return 0
+
+    return sum(map(len, judged.splits.values()))
 
 
 def _folder_of(source: Path) -> Path:
@@ -266,6 +294,17 @@ def _completed(options: AddOptions, reading: ReadOptions, source: Path, queries_
     seen = look(source, reading)
     if not seen.columns:
         return options
+    if (
+        queries_file is None
+        and seen.of_queries
+        and seen.n_files == 1
+        and not (options.text_field or reading.text_field)
+    ):
+        raise InputError(
+            f"It holds queries, each with the {seen.document_id} that answers it, and no documents.",
+            hint="Hand it in together with the documents, or for documents that are here: on Home, or by `benchmarks "
+            "add FILE --corpus ID`.", file=source,
+        )  # fmt: skip
     changes = {"text_field": options.text_field or reading.text_field or seen.text}
     if queries_file is None:
         changes["query_field"] = options.query_field or reading.query_field or seen.queries
@@ -281,6 +320,8 @@ class _Import:
     options: AddOptions
     stated: list[str]
     existed: bool
+    name: str = ""
+    language: str = ""
     benchmark: str = ""
     earlier: str = ""
     sets: list[str] = field(default_factory=list)
@@ -410,7 +451,7 @@ class _Import:
             judged[split] = {ids.setdefault(text, f"q{len(ids) + 1}"): grades for text, grades in texts.items()}
 
         texts_by_id = {query: text for text, query in ids.items()}
-        manifest = manifests.Manifest(source=dict(facts), notes=tuple(self.stated))
+        manifest = manifests.Manifest(language=self.language, source=dict(facts), notes=tuple(self.stated))
 
         def make(name: str) -> str:
             documents = iter_documents(self.workspace, self.corpus.id)
@@ -419,9 +460,9 @@ class _Import:
         self._add_benchmark(make)
 
     def _add_benchmark(self, make: Callable[[str], str]) -> None:
-        """Add under the corpus's name, or the next free one; the same content again is the existing benchmark."""
+        """Add under the stated name, else the corpus's, or the next free one; the same content again is that one."""
         refused: InputError | None = None
-        wanted = slug(self.corpus.name, fallback="benchmark")
+        wanted = slug(self.name or self.corpus.name, fallback="benchmark")
         names = library.list_names(self.workspace)
         for name in (wanted, *(f"{wanted}-{number}" for number in range(2, len(names) + 3))):
             try:
@@ -434,8 +475,36 @@ class _Import:
                 refused = error
         raise refused or InputError("The benchmark could not be named.")
 
-    def join_project(self, joined: Project | None, title: str) -> Project:
-        """Return the project that the import joins: the named one, the one that has the corpus, else a new one."""
+    def read(self, file: Path, encoding: str) -> GivenQueries:
+        """Read a file of queries for documents of the corpus; how it was read is stated."""
+        judged = read_file(file, finder_of(self.workspace, self.corpus.id), self.options, encoding)
+        self.stated += judged.notes
+        return judged
+
+    def result(self, project: Project, notes: Sequence[str]) -> Added:
+        """Return what was stored, and what a measured answer lacks; ``notes`` are of the corpus."""
+        workspace = self.workspace
+        sets = tuple(query_sets.load(workspace, set_id) for set_id in self.sets)
+        benchmark = describe(workspace.benchmark(self.benchmark), workspace) if self.benchmark else None
+        missing = []
+
+        if benchmark is None:
+            missing.append(
+                "No judged queries: to measure retrievers on real queries, have a model judge a query log, or add a "
+                "BEIR folder or a file with a query and a document's ID in each row."
+            )
+
+        if not any(q.kind == "human" and "train" in q.parameters.get("splits", ["train"]) for q in sets):
+            missing.append("No human training queries (optional: an LLM can write them).")
+
+        left_out = dict(+self.left_out)  # what was counted as 0 is no reason
+        return Added(
+            project, self.corpus, self.existed, benchmark, sets, left_out, (*notes, *self.stated), tuple(missing)
+        )
+
+    def join_project(self, joined: Project | None, title: str, *, told: bool = True) -> Project:
+        """Return the project that the import joins: the named one, the one that has the corpus, else a new one. Where
+        none was named, it is ``told`` which one was joined."""
         workspace, corpus = self.workspace, self.corpus.id
         benchmarks = list(filter(None, [self.benchmark]))
         owners: list[Project] = []
@@ -447,7 +516,7 @@ class _Import:
             name = projects.free_name(workspace, title)
             return projects.create(workspace, name, corpora=[corpus], benchmarks=benchmarks)
 
-        if joined is None and (self.earlier or self.existed):
+        if told and joined is None and (self.earlier or self.existed):
             what = "the earlier version" if self.earlier else "these documents"
             self.stated.append(f"No new project: {owner.name} has {what}, and was joined.")
 

@@ -18,6 +18,7 @@ from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.benchmarks import library
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView, State
+from cdp.llm.address import address
 from cdp.llm.prices import dollars
 from cdp.services import access, commands, jobs, judging, studies, trial
 from cdp.services.judging import JudgePlan
@@ -93,7 +94,7 @@ class AnswerPlan:
         if not asked or not GENERATORS[writer.generator].endpoint:
             written = "templates write the training queries, for no LLM is named; " if self.test.by_templates else ""
             return f"{written}no text leaves this machine"
-        return f"{' and '.join(asked)} are sent to {writer.base_url} ({writer.model_name})"
+        return f"{' and '.join(asked)} are sent to {address(writer.base_url)} ({writer.model_name})"
 
     def _asked(self) -> Iterator[str]:
         if self.test.plan.requests:
@@ -148,8 +149,8 @@ def plan(workspace: Workspace, config: AnswerConfig, api_key: str = "") -> Answe
     if not (config.log or (can_judge and not config.judged.benchmark and not _decides(workspace, config))):
         test = trial.plan(workspace, config, api_key)
         if test.judged.kind == own_test.BENCHMARK:
-            splits = test.judged.splits
-            config = config.replace(benchmark=splits.of or splits.benchmark, split=splits.test_from or splits.test)
+            benchmark, split = test.judged.splits.sources[0]
+            config = config.replace(benchmark=benchmark, split=split)
         return AnswerPlan(config, None, test)
 
     name = _free_name(workspace, manifest.name)
@@ -192,7 +193,7 @@ def start(workspace: Workspace, config: AnswerConfig, *, api_key: str = "") -> s
     The target queries are drawn now and kept in the workspace: a file that changes meanwhile changes no job.
     """
     if not plan(workspace, config, api_key).problem:
-        trial.measure(workspace, config)
+        trial.measure(workspace, config, api_key)
     planned = plan(workspace, config, api_key)
     if planned.problem:
         raise ConfigError(planned.problem, hint="Allow more with --minutes or --spend, or take fewer --documents.")

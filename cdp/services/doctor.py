@@ -19,7 +19,9 @@ from packaging.requirements import Requirement
 from cdp import catalog, jobs
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.locks import PREFIX, is_held
+from cdp.base.machine import n_processors
 from cdp.base.registry import HOMES, installed_plugins, package_of, registry
+from cdp.base.text import counted
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, folder_size, new_id
 from cdp.corpus import recognition
 from cdp.jobs import State
@@ -121,7 +123,7 @@ def _disk(workspace: Workspace) -> tuple[bool, str]:
 def _devices() -> tuple[bool, str]:
     gpus = jobs.list_gpus()
     names = "; ".join(f"{gpu.label} ({gpu.uuid})" for gpu in gpus)
-    found, trouble = f"{os.cpu_count()} CPU cores, {names or 'no GPU'}", jobs.gpu_trouble()
+    found, trouble = f"{counted(n_processors(), 'CPU core')}, {names or 'no GPU'}", jobs.gpu_trouble()
     return not trouble, f"{found}. {trouble}" if trouble else found
 
 

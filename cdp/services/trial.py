@@ -142,12 +142,15 @@ def _closing(workspace: Workspace, planned: Trial, api_key: str, run: str = "lat
 
 
 @access.runs
-def measure(workspace: Workspace, config: TrialConfig) -> None:
+def measure(workspace: Workspace, config: TrialConfig, api_key: str = "") -> None:
     """Time a few steps of the retrievers that a test may train and that have not run here, so that it can promise.
 
-    A GPU is not measured: its trainings take seconds, and starting it as long.
+    A GPU is not measured: its trainings take seconds, and starting it as long. RefusedError first, for a missing key.
     """
     trial = plan(workspace, config.replace(minutes=MAX_MINUTES))
+    if trial.plan.requests:
+        access.endpoint_for(config.to_dict(), api_key)
+
     if not trial.plan.measured and not jobs.list_gpus():
         studies.measure(workspace, trial.plan.speed_keys, trial.config.corpus)
 
@@ -160,7 +163,7 @@ def start(workspace: Workspace, config: TrialConfig, *, api_key: str = "", allow
     on fewer documents.
     """
     if not plan(workspace, config).problem:
-        measure(workspace, config)
+        measure(workspace, config, api_key)
 
     trial = plan(workspace, config, api_key)
     if trial.problem:

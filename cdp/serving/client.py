@@ -22,7 +22,7 @@ from typing import IO, Any
 from cdp.base.errors import CdpError, WorkspaceError
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace
-from cdp.jobs.launchers import SPINS, own_process
+from cdp.jobs.launchers import computing, own_process
 from cdp.serving.engine import NotPreparedError
 
 INSTANCE = "cdp.serving.dashboard"
@@ -131,11 +131,10 @@ def _listens(address: Path) -> bool:
 def _start(workspace: Workspace, address: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start the process in a session of its own, without a terminal, a GPU or the network's hub."""
     environment = {
-        **own_process(workspace.root),
+        **computing(own_process(workspace.root)),
         "CUDA_VISIBLE_DEVICES": "",
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
-        "GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", SPINS),
     }
     try:
         process = subprocess.Popen(

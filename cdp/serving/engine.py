@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from cdp.base.errors import CdpError, InputError, ModelError, WorkspaceError
-from cdp.base.machine import return_freed_memory
+from cdp.base.machine import memory_bytes, return_freed_memory
 from cdp.base.records import Document
 from cdp.base.text import Progress, silent
 from cdp.base.workspace import Workspace
@@ -104,7 +104,7 @@ class NotPreparedError(CdpError):
 
 def memory_limit() -> int:
     """Return the bytes that an engine may hold."""
-    return int(min(AT_MOST_GB * 2**30, SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
+    return int(min(AT_MOST_GB * 2**30, SHARE * memory_bytes()))
 
 
 def checked_query(query: str) -> str:

@@ -152,7 +152,9 @@ def best_of(manifest: CorpusManifest, own: Sequence[BenchmarkInfo]) -> Benchmark
     """The benchmark of a corpus's project that has a dev split, else its first; None where only tests made some."""
     # What was made for a test is no reason to pass over people's queries that came later.
     made = (_name(manifest, HUMAN), _name(manifest, TEMPLATE))
-    brought = [info for info in own if info.name not in made]
+    # Nor is what an earlier test drew from one of these: the whole may have more queries by now.
+    names = {info.name for info in own}
+    brought = [info for info in own if info.name not in made and info.subset_of not in names]
 
     # People's judgments come before a model's.
     return min(brought, key=lambda info: (is_judged(Path(info.folder)), "dev" not in info.splits), default=None)
@@ -228,9 +230,7 @@ def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets
     """``leakage.find_leaks`` for what a test would be judged by, whether it is there or still to be made."""
     splits = judged.splits
     if judged.there or judged.kind == BENCHMARK:
-        of = splits.of or splits.benchmark
-        places = {splits.test_from or splits.test, splits.dev_from or splits.test_from or splits.dev}
-        return leakage.find_leaks(workspace, sets, [(of, name) for name in sorted(places)])
+        return leakage.find_leaks(workspace, sets, sorted(set(splits.sources)))
     return leakage.among(workspace, sets, _texts_of(workspace, manifest, judged), judged.benchmark, "test")
 
 

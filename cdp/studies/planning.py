@@ -239,6 +239,13 @@ class Splits:
     shared: int = 0
 
     @property
+    def sources(self) -> list[tuple[str, str]]:
+        """(benchmark, split) of the test and the dev queries: those that they are drawn from, until they are drawn."""
+        if not self.of:
+            return [(self.benchmark, self.test), (self.benchmark, self.dev)]
+        return [(self.of, self.test_from), (self.of, self.dev_from or self.test_from)]
+
+    @property
     def shared_note(self) -> str:
         """What has to be said first of splits that overlap; empty where they do not."""
         if not self.shared:
@@ -283,7 +290,8 @@ def splits_of(
     if not n_dev:
         raise InputError(
             f"{info.name} {test} has {judged} judged queries, too few to choose checkpoints by some and report others.",
-            hint="Name a benchmark with more judged queries, or another one as 'dev'.",
+            hint="At least 3 are needed, and 50 for an answer worth having: add queries with the IDs of the documents "
+            "that answer them, or name another benchmark.",
         )
 
     called = subsets.name_of(info.name, n_test, n_documents, test, dev=n_dev)

@@ -98,7 +98,8 @@ def form(workspace: Workspace) -> None:
                     passwords=list(filter(None, [password])),
                 )  # fmt: skip
 
-            _remember(added)
+            remember(added)
+            st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
             st.rerun()
 
 
@@ -220,13 +221,13 @@ def _passages(preview: FilePreview) -> int | None:
         rows.append({"Page": passage.pages, "Section": section, "Words": passage.words, "Text": _start(passage.text)})
 
     shown = tables.by_title(rows)
-    shortest, longest = min(shown["Words"]), max(shown["Words"])
+    lengths = " to ".join(number(words) for words in sorted({min(shown["Words"]), max(shown["Words"])}))
     unit = "passage" if words else "file"
     st.caption(
-        f"{count(len(rows), 'passage')} in the part that was looked at, of {shortest:,} to {longest:,} words. "
+        f"{count(len(rows), 'passage')} in the part that was looked at, of {lengths} words. "
         f"Search, queries and scores are by {unit}."
     )
-    tables.show(shown, alt=f"How {preview.document} is cut into passages")
+    tables.show(tables.filled(shown, "Text"), alt=f"How {preview.document} is cut into passages")
 
     return chosen
 
@@ -254,8 +255,8 @@ def _name_and_project(workspace: Workspace) -> tuple[str, str]:
     return name, str(where)
 
 
-def _remember(added: Added) -> None:
-    """Select what was added, and keep the report for when the page is next drawn."""
+def remember(added: Added) -> None:
+    """Select what was added, and keep the report for when a page is next drawn."""
     notes = []
     if added.benchmark is not None:
         judged = tally(added.benchmark.judged, "{} {:,}")
@@ -275,7 +276,6 @@ def _remember(added: Added) -> None:
     done = "was already in the workspace" if added.existed else "was added"
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
     forms.remember(message, notes, problem=looking.problem(added.corpus), details=added.not_read)
-    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     state.only(state.PROJECT, added.project.id)
 
     if added.query_sets:

@@ -12,10 +12,12 @@ import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
+from cdp.query_sets.given import AddOptions
 from cdp.results import board, naming
 from cdp.services import adding, answering, corpora, endpoints, jobs, projects, queries, trial
 from cdp.services.answering import AnswerPlan
 from cdp.studies.config import AnswerConfig
+from cdp.ui import documents as document_views
 from cdp.ui import jobs as job_views
 from cdp.ui.benchmarks import judging
 from cdp.ui.decide import answer as decide_answer
@@ -77,6 +79,11 @@ def answer(workspace: Workspace, mine: list[str]) -> None:
     """What was measured for one of these corpora, or the way to measure it."""
     kept = state.kept("corpus")
     corpus = kept if kept in mine else mine[0]
+    job = answering.latest(workspace, corpus)
+    if job is not None and job.active:  # it has its own panel: one progress bar
+        panel(workspace, corpus, opened=False)
+        return
+
     measured = decide_answer.home_line(workspace, corpus)
     panel(workspace, corpus, opened=not measured)
 
@@ -126,8 +133,7 @@ def documents(workspace: Workspace) -> None:
                 forms.opened(workspace, uploads, path) as (file, asked),
             ):
                 added = adding.add(workspace, file, asked or "")
-            state.only(state.PROJECT, added.project.id)
-            forms.remember(f"{added.corpus.name} was added: {count(added.corpus.n_documents, added.corpus.unit)}.", [])
+            document_views.remember(added)
             st.rerun()
 
 
@@ -138,7 +144,8 @@ def panel(workspace: Workspace, corpus: str, *, opened: bool) -> None:
         with st.container(border=True, key="flow"):
             st.subheader(TITLE, anchor=False)
             job_views.live(_progress, job.active, workspace, job.id, str(job.state))
-        return
+        # One that was stopped or failed may be asked for again with other settings.
+        opened = False
 
     if trial.running(workspace, corpus) is not None:
         return
@@ -226,7 +233,23 @@ def _asked(workspace: Workspace, corpus: str, stack: ExitStack) -> dict[str, Any
     source = judging.asked_queries(workspace, "flow", corpus, stack)
     if not source:
         return {}
-    return {"log": source, "query_field": judging.asked_column(workspace, source)}
+    column = judging.asked_column(workspace, source)
+    _judged_already(workspace, corpus, source, column)
+    return {"log": source, "query_field": column}
+
+
+def _judged_already(workspace: Workspace, corpus: str, source: str, column: str) -> None:
+    """Offer to take a table whose queries name the documents that answer them: no model has to judge these."""
+    options = AddOptions.from_dict({"query_field": column or None})
+    n = adding.n_answered(workspace, corpus, source, options)
+    if not n:
+        return
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Its rows name the documents that answer {count(n, 'query', 'queries')}: no model has to judge.")
+        if forms.button("Use these judgments", type="primary", icon=":material/how_to_reg:", key="flow_judged"):
+            document_views.remember(adding.add_queries(workspace, corpus, source, options=options))
+            st.rerun()
 
 
 def _allowed(planned: AnswerPlan, config: AnswerConfig) -> AnswerConfig:

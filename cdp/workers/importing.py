@@ -28,6 +28,7 @@ from cdp.benchmarks.beir_files import lines_of, source_of
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
+from cdp.corpus.checks import id_in, number_in
 from cdp.corpus.sources import open_text
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge, unjudged
 from cdp.evaluation.results import MEANS_ALONE, write_result
@@ -127,9 +128,8 @@ _FORMS = (
 
 
 def _json(text: str, path: Path) -> Any:
-    """Return JSON with whole numbers as floats."""
     try:
-        return json.loads(text, parse_int=float)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"This is no JSON: {error}.", hint=_FORMS, file=path) from error
 
@@ -153,9 +153,10 @@ def _json_run(value: Mapping[str, Any], judged: Set[str], path: Path) -> dict[st
 def _scores(query: str, documents: Iterable[tuple[str, Any]], path: Path) -> dict[str, float]:
     """Return the scores of a query's documents. InputError for one that is no number, and for a document twice."""
     taken: dict[str, float] = {}
-    for document, score in documents:
-        if not isinstance(score, float) or not math.isfinite(score):
-            raise InputError(f"{shown(repr(score))} is no score, of the query {shown(query)}.", file=path)
+    for document, value in documents:
+        score = number_in(value)
+        if score is None:
+            raise InputError(f"{shown(value)} is no score, of the query {shown(query)}.", file=path)
         if document in taken:
             raise InputError(f"{shown(document)} is listed twice for the query {shown(query)}.", file=path)
         taken[document] = score
@@ -173,8 +174,8 @@ def _predictions(content: str, judged: Set[str], path: Path) -> dict[str, dict[s
 
         value = _json(line, path)
         try:
-            query = str(value["query_id"])
-            pairs = [(str(result["corpus_id"]), result["score"]) for result in value["results"]]
+            query = id_in(value["query_id"])
+            pairs = [(id_in(result["corpus_id"]), result["score"]) for result in value["results"]]
         except (KeyError, TypeError) as error:
             problem = "This line has no query_id with results of corpus_id and score."
             raise InputError(problem, hint=_FORMS, file=path, line=number) from error
@@ -189,7 +190,7 @@ def _predictions(content: str, judged: Set[str], path: Path) -> dict[str, dict[s
 def _mteb_means(scores: Mapping[str, Any], split: str, path: Path) -> dict[str, float]:
     """Return the means of our measures, of the one subset that a task's split has."""
     subsets = scores.get(split)
-    if not isinstance(subsets, list) or not subsets:
+    if not isinstance(subsets, list) or not subsets or not all(isinstance(subset, dict) for subset in subsets):
         there = ", ".join(scores) or "no split"
         raise InputError(f"It has no scores of the split {split!r}.", hint=f"There is: {there}.", file=path)
     if len(subsets) > 1:
@@ -198,16 +199,17 @@ def _mteb_means(scores: Mapping[str, Any], split: str, path: Path) -> dict[str, 
     means: dict[str, float] = {}
     for theirs, ours in MTEB_MEASURES.items():
         value = subsets[0].get(theirs)
-        if isinstance(value, float):
-            means[ours] = value
+        if value is None:
+            continue
+
+        mean = number_in(value)
+        if mean is None or not 0 <= mean <= 1:
+            problem = f"Its {ours} is {shown(value)}, not between 0 and 1."
+            raise InputError(problem, hint="MTEB writes shares, not percent.", file=path)
+        means[ours] = mean
 
     if "ndcg@10" not in means:
         raise InputError("It has no ndcg_at_10.", hint="Is it a retrieval task?", file=path)
-
-    for name, value in means.items():
-        if not 0 <= value <= 1:  # NaN lies nowhere
-            problem = f"Its {name} is {value:g}, not between 0 and 1."
-            raise InputError(problem, hint="MTEB writes shares, not percent.", file=path)
 
     return means
 

@@ -231,6 +231,7 @@ def test_ids_of_parquet_that_are_whole_numbers_or_uuids(tmp_path: Path) -> None:
     columns = {
         "floats": (pa.array([1.0, 2.5, None, float("nan"), -7.0]), {0: "1", 4: "-7"}),
         "decimals": (pa.array([Decimal("3.00"), Decimal("2.50"), None, None, Decimal(9)]), {0: "3", 4: "9"}),
+        "long decimals": (pa.array([Decimal("9" * 38), *[None] * 4], pa.decimal128(38, 0)), {0: "9" * 38}),
         "uuids": (pa.array([name.bytes, None, None, None, None], pa.uuid()), {0: str(name)}),
     }
     texts = [f"text {i}" for i in range(5)]

@@ -90,6 +90,24 @@ QUERY_ROWS: list[dict[str, Any]] = [
     else {"document_id": row["_id"], "query": f"what is said of {i}?"}
     for i, row in enumerate(ROWS)
 ]
+# Rows of training files as other programs write them: each a form, with the texts of documents in place of ids.
+TRAINING_ROWS: list[dict[str, Any]] = [
+    {"query": "why tides?", "positive_passages": [{"docid": "d0", "title": 1984, "text": ROWS[0]["text"], "score": 2}],
+     "negative_passages": [{"docid": "d1", "text": ROWS[1]["text"]}]},
+    {"question": "why dough?", "positive_ctxs": [{"passage_id": "d1", "title": "", "text": ROWS[1]["text"]}],
+     "hard_negative_ctxs": [{"text": ROWS[2]["text"], "score": 0.5}]},
+    {"query": "how bees?", "pos": [ROWS[2]["text"]], "neg": [ROWS[0]["text"]], "pos_scores": [1], "neg_scores": [0.1]},
+    {"query": "who stings?", "documents": [ROWS[3]["text"], ROWS[0]["text"]], "document_ids": ["d3", "d0"],
+     "scores": [1.5, 0]},
+    {"anchor": "what pulls?", "positive": ROWS[0]["text"], "negative": ROWS[2]["text"], "scores": [0.9, 0.1]},
+    {"query": "what rises?", "docs": [ROWS[1]["text"], ROWS[0]["text"]], "labels": [2, 0], "logprobs": [-0.1, -0.2]},
+    {"id": "7", "fields": {"text": ROWS[2]["text"]}, "metadata": {"document_id": "d2"},
+     "responses": {"query": [{"value": "what dances?", "user": "u"}], "label": [{"value": "yes"}]}},
+    {"document_id": "d4", "query": "what is fourth?", "label.responses": ["yes"], "status": "completed"},
+    {"data": [{"title": "T", "paragraphs": [{"context": ROWS[3]["text"], "qas": [{"id": "9", "question": "what?"}]}]}]},
+    {"queries": {"a": "what of five?"}, "corpus": {"d5": ROWS[5]["text"]}, "relevant_docs": {"a": ["d5"]}},
+    {"examples": [{"query": "what of six?", "reference_contexts": [ROWS[6]["text"]]}]},
+]  # fmt: skip
 QUERY_TABLE = [{"document_id": row["_id"], "query": f"what, then, of {i}?"} for i, row in enumerate(ROWS)]
 BEIR_QUERIES = [{"_id": f"q{i}", "text": f"how does {i} work?", "metadata": {}} for i in range(8)]
 BEIR_QRELS = ("query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\td{i}\t{i % 3}\n" for i in range(8))).encode()

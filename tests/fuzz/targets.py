@@ -17,8 +17,10 @@ from cdp.corpus.reading import UNEXPECTED
 from cdp.query_sets import ImportOptions, import_queries
 from cdp.studies import target_queries
 from tests.benchmarks import published
+from tests.benchmarks.test_folders_of_tables import FOLDERS
 from tests.fuzz import files
 from tests.fuzz.mutation import ODD_VALUES, damaged, gzipped, odd_lines, zipped
+from tests.fuzz.small_files import wrong_types
 
 ENCODINGS = (
     "utf-8", "utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "latin-1", "shift_jis",
@@ -110,8 +112,10 @@ def queries(folder: Path, workspace: Workspace, rng: random.Random) -> None:
     data = damaged(QUERIES[name], rng, list(QUERIES.values()))
     if rng.random() < 0.2:
         name, data = f"{name}.gz", gzipped(QUERIES[name], rng)
-    elif name.startswith("q.json") and rng.random() < 0.5:
-        data = odd_lines(files.QUERY_ROWS, rng)
+    elif name.startswith("q.json") and rng.random() < 0.7:
+        theirs = [wrong_types(row, rng) if rng.random() < 0.5 else row for row in files.TRAINING_ROWS]
+        lines = "".join(f"{json.dumps(row)}\n" for row in theirs)
+        data = rng.choice((odd_lines(files.QUERY_ROWS, rng), lines.encode()))
     path = folder / name
     path.write_bytes(data)
     chosen: dict[str, object] = {}
@@ -138,6 +142,19 @@ def _put_damaged(folder: Path, contents: Mapping[str, bytes], rng: random.Random
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+
+
+def tables(folder: Path, workspace: Workspace, rng: random.Random) -> None:
+    """A folder of three tables, added to the workspace as a benchmark."""
+    contents = dict(rng.choice(list(FOLDERS.values())))
+    for path, data in contents.items():
+        if path.endswith(".jsonl") and rng.random() < 0.3:
+            contents[path] = odd_lines([json.loads(line) for line in data.splitlines()], rng)
+        elif path.endswith(".json") and rng.random() < 0.5:
+            contents[path] = json.dumps(wrong_types(json.loads(data), rng)).encode()
+    _put_damaged(folder / "tables", contents, rng)
+    with download.beir_layout(folder / "tables", workspace) as (laid_out, _):
+        add_benchmark(laid_out, workspace, "fuzzed")
 
 
 MANIFEST_FIELDS = [field.name for field in dataclasses.fields(Manifest)]
@@ -225,6 +242,7 @@ TARGETS: Mapping[str, Target] = {
     "corpora": Target(corpora, "corpora"),
     "queries": Target(queries, "queries"),
     "benchmarks": Target(benchmarks, "benchmarks"),
+    "tables": Target(tables, "benchmarks"),
     "downloads": Target(downloads, "benchmarks"),
     "targets": Target(targets),
 }

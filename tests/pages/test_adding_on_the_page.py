@@ -43,11 +43,10 @@ def test_an_upload_becomes_a_project(workspace: Workspace, tmp_path: Path, open_
     assert at.main.caption[0].value.endswith("**Lights**")
     assert at.success[0].proto.title.startswith("Lights was added")
     said = at.success[0].value
-    assert "dev 6" in said
-    assert "seed 0" in said
+    assert "dev 30" in said
+    assert "All 30 queries are for measuring" in said
     assert "colour" in said
-    [own] = queries.list_query_sets(workspace)
-    assert (own.n_queries, own.kind) == (24, "human")
+    assert queries.list_query_sets(workspace) == []
     assert not at.dataframe or "what it says" not in at.dataframe[0].value.columns, "the form is empty again"
 
 

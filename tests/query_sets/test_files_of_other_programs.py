@@ -16,6 +16,7 @@ from cdp.base.workspace import Workspace, write_json, write_jsonl
 from cdp.corpus import ReadOptions, read_documents, store
 from cdp.query_sets import ImportedQueries, ImportOptions, import_queries
 from cdp.services import adding
+from tests.fuzz.files import odd_text
 
 N = 5
 TEXTS = [f"Text number {n} tells of subject {7 * n}." for n in range(N)]
@@ -281,6 +282,47 @@ def test_what_does_not_say_its_document_is_refused(
     with pytest.raises(InputError) as refused:
         _imported(workspace, corpus, tmp_path / "theirs.jsonl")
     assert reason in str(refused.value.hint)
+
+
+HUGE = int("9" * 400)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"anchor": QUERIES[0], "positive": TEXTS[0], "negative": TEXTS[1], "scores": [HUGE, 0]}, ""),
+        ({"query": QUERIES[0], "pos": [TEXTS[0]], "neg": [TEXTS[1]], "pos_scores": [HUGE], "neg_scores": [1]}, ""),
+        ({"query": QUERIES[0], "positive_passages": [{"docid": IDS[0], "text": TEXTS[0], "score": HUGE}],
+          "negative_passages": [{"docid": IDS[1], "text": TEXTS[1], "title": 1984}]}, ""),
+        ({"query": QUERIES[0], "docid": IDS[0], "negatives": [IDS[1]], "logprobs": [HUGE]}, ""),
+        ({"query": QUERIES[0], "docid": IDS[0], "negatives": [IDS[1]], "logprobs": [1.7e308, 1.7e308]}, ""),
+        ({"fields": {"text": TEXTS[0], "query": QUERIES[0]}, "metadata": {"negatives": [IDS[1]]},
+          "responses": {"note": 5}}, ""),
+        ({"text": TEXTS[0], "query": QUERIES[0], "label.responses": "yes", "negatives": [IDS[1]]}, ""),
+        ({"\ud800": QUERIES[0], "docid": IDS[0]}, "choose its field among ?, docid"),
+    ],
+)  # fmt: skip
+def test_odd_values_cost_no_more_than_what_they_say(
+    workspace: Workspace, corpus: str, tmp_path: Path, row: dict[str, Any], says: str
+) -> None:
+    (tmp_path / "theirs.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    if says:
+        with pytest.raises(InputError) as refused:
+            _imported(workspace, corpus, tmp_path / "theirs.jsonl")
+        assert says in str(refused.value)
+        return
+
+    done = _imported(workspace, corpus, tmp_path / "theirs.jsonl")
+    assert _content(workspace, done) == {QUERIES[0]: (IDS[0], [IDS[1]])}
+    assert "teacher" not in done.query_set.parameters
+
+
+def test_parquet_whose_text_is_no_utf8_is_refused_in_a_sentence(
+    workspace: Workspace, corpus: str, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"docid": IDS[:2], "query": odd_text([b"what?", b"wh\xff"])}), tmp_path / "theirs.parquet")
+    with pytest.raises(InputError, match=r"theirs\.parquet: It cannot be read as Parquet: it is damaged"):
+        _imported(workspace, corpus, tmp_path / "theirs.parquet")
 
 
 def test_lines_of_arrays_have_no_names(workspace: Workspace, corpus: str, tmp_path: Path) -> None:

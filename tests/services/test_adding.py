@@ -69,7 +69,7 @@ def test_a_table_with_questions_gives_all_three(workspace: Workspace, tmp_path: 
         for i in range(60)
     ]
     path = table(tmp_path / "faq.csv", ["Number", "Content of it", "question", "Colour"], rows)
-    added = adding.add(workspace, path, options=AddOptions.from_dict({"id_field": "Number"}))
+    added = adding.add(workspace, path, options=AddOptions.from_dict({"id_field": "Number", "held_out": 0.2}))
     assert (added.project.name, added.corpus.n_documents, added.left_out) == (
         "faq",
         59,
@@ -99,16 +99,18 @@ def test_the_same_again_adds_nothing(workspace: Workspace, tmp_path: Path) -> No
     assert again.existed
     assert (first.project, first.benchmark, first.query_sets) == (again.project, again.benchmark, again.query_sets)
     assert len(projects.list_projects(workspace)) == 1
-    other = adding.add(workspace, path, options=AddOptions.from_dict({"seed": 1}))
-    assert first.benchmark is not None
-    assert other.benchmark is not None
-    assert other.benchmark.name == f"{first.benchmark.name}-2", "another draw is another benchmark"
+    drawn = [AddOptions.from_dict({"held_out": 0.2, "seed": seed}) for seed in (0, 1)]
+    names = {
+        added.benchmark.name for options in drawn if (added := adding.add(workspace, path, options=options)).benchmark
+    }
+    assert names == {"faq-2", "faq-3"}, "another draw is another benchmark"
 
 
 def test_a_question_that_the_benchmark_asks_is_not_trained_on(workspace: Workspace, tmp_path: Path) -> None:
     rows = [(f"a{i}", text(i), "Which lighthouse is this?" if i % 2 else f"What of {i}?") for i in range(40)]
     rows += [(f"b{i}", text(100 + i), "WHICH lighthouse is this?") for i in range(5)]
-    added = adding.add(workspace, table(tmp_path / "faq.csv", ["id", "text", "query"], rows))
+    path = table(tmp_path / "faq.csv", ["id", "text", "query"], rows)
+    added = adding.add(workspace, path, options=AddOptions(held_out=0.2))
     trained = {q.casefold() for texts in questions_of(workspace, added)["train"].values() for q in texts}
     asked = {q.casefold() for texts in judged(workspace, added, "dev").values() for q in texts}
     assert asked
@@ -227,6 +229,73 @@ def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace
         adding.add(workspace, documents, unnamed)
 
 
+@pytest.mark.parametrize(
+    ("n", "origin", "measured"), [(9, "human", 0), (30, "human", 30), (80, "human", 50), (80, "llm", 16)]
+)
+def test_questions_of_people_measure_before_they_train(
+    workspace: Workspace, tmp_path: Path, n: int, origin: str, measured: int
+) -> None:
+    """Of twelve questions two measured, too few for any answer, and ten were to be trained on."""
+    path = table(tmp_path / "faq.csv", ["id", "text", "query"], [(f"a{i}", text(i), f"What of {i}?") for i in range(n)])
+    added = adding.add(workspace, path, options=AddOptions(origin=origin))
+    assert (added.benchmark.n_queries if added.benchmark else 0) == measured
+    assert sum(q.n_queries for q in added.query_sets) == n - measured
+
+
+SHIPS = [(f"s{i}", text(i)) for i in range(20)]
+# Header and rows of a file of queries, whose documents are named by the id, the file or the text of a ship.
+NAMING = {
+    "ids, in English": (["question", "document"], [(f"what of ship {i}?", f"s{i}") for i in range(12)]),
+    "ids, in German": (["Frage", "Dokument"], [(f"was ist mit Schiff {i}?", f"s{i}") for i in range(12)]),
+    "ids, by the usual name": (["query", "doc_id"], [(f"what of ship {i}?", f"s{i}") for i in range(12)]),
+}
+
+
+@pytest.mark.parametrize("shape", NAMING)
+def test_questions_come_with_their_documents_or_after_them(workspace: Workspace, tmp_path: Path, shape: str) -> None:
+    documents, asked = table(tmp_path / "ships.csv", ["_id", "text"], SHIPS), table(tmp_path / "q.csv", *NAMING[shape])
+    files = {file.name: file.read_bytes() for file in (documents, asked)}
+    with adding.received(workspace, uploaded(files)) as (first, second):
+        assert (first.name, second and second.name) == ("ships.csv", "q.csv")
+
+    with pytest.raises(InputError, match=r"It holds queries, each with the .* that answers it") as refused:
+        adding.add(workspace, asked)
+    assert "on Home" in refused.value.hint
+
+    alone = adding.add(workspace, documents)
+    assert alone.benchmark is None
+    options = AddOptions()
+    assert adding.n_answered(workspace, alone.corpus.id, asked, options) == 12
+    later = adding.add_queries(workspace, alone.corpus.id, asked)
+    assert later.benchmark is not None
+    assert (later.benchmark.judged, later.query_sets, later.project.id) == ({"dev": 12}, (), alone.project.id)
+    assert judged(workspace, later, "dev")["s3"] == {str(NAMING[shape][1][3][0])}
+    assert adding.add(workspace, documents, asked).benchmark == later.benchmark, "the same, by either way"
+
+
+def test_a_log_of_queries_or_of_other_documents_gives_no_judgments(workspace: Workspace, tmp_path: Path) -> None:
+    corpus = adding.add(workspace, table(tmp_path / "ships.csv", ["_id", "text"], SHIPS)).corpus.id
+    log = tmp_path / "log.txt"
+    log.write_text("what of ship 1?\n")
+    others = table(tmp_path / "others.csv", ["question", "document"], [("what of it?", "none")])
+    for file in (log, table(tmp_path / "log.csv", ["query"], [("what of ship 1?",)]), others):
+        assert adding.n_answered(workspace, corpus, file, AddOptions()) == 0
+    with pytest.raises(InputError, match=r"None of its queries names a document of ships \(queries for .*: 1\)"):
+        adding.add_queries(workspace, corpus, others)
+    assert not list(workspace.benchmarks.glob("*"))
+
+
+def test_a_text_in_the_column_document_is_a_text(workspace: Workspace, tmp_path: Path) -> None:
+    """The documents of a table may be called as the documents that queries name."""
+    path = table(
+        tmp_path / "faq.csv", ["id", "document", "question"], [(i, text(i), f"What of {i}?") for i in range(12)]
+    )
+    added = adding.add(workspace, path)
+    assert next(iter_documents(workspace, added.corpus.id)).text == text(0)
+    asked = table(tmp_path / "q.csv", ["question", "document"], [(f"What of {i}?", text(i)) for i in range(12)])
+    assert adding.n_answered(workspace, added.corpus.id, asked, AddOptions()) == 12
+
+
 def test_documents_alone_say_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "topics.txt"
     path.write_text("\n\n".join(text(i) for i in range(6)), encoding="utf-8")
@@ -329,6 +398,15 @@ def test_a_look_shows_the_first_rows_and_stores_nothing(workspace: Workspace, tm
     assert not workspace.corpora.exists()
 
 
+def test_a_look_shows_only_what_a_page_can_show(workspace: Workspace, tmp_path: Path) -> None:
+    """Half of a surrogate pair, as programs that cut texts leave it, would break the table on the page."""
+    path = tmp_path / "cut.jsonl"
+    path.write_text('{"_id": "1", "text": "cut \\ud83d", "\\ud83d": 5}\n', encoding="utf-8")
+    seen = adding.examine(workspace, path).documents
+    assert seen.columns == ("_id", "text", "?")
+    assert seen.rows == ({"_id": "1", "text": "cut ?", "?": "5"},)
+
+
 def test_a_first_row_of_data_is_not_taken_for_a_header(workspace: Workspace, tmp_path: Path) -> None:
     """MS MARCO's and LoTTE's collection.tsv have none: their first passage would be lost as the name of a column."""
     path = tmp_path / "collection.tsv"
@@ -373,9 +451,9 @@ def test_an_import_that_fails_in_the_middle_leaves_nothing_behind(
 
     with monkeypatch.context() as broken:
         broken.setattr(step, full)
-        assert "disk is full" in cli("projects", "add", str(documents), code=2).stderr
+        assert "disk is full" in cli("projects", "add", str(documents), "--set", "held_out=0.2", code=2).stderr
     assert stored(workspace) == []
-    cli("projects", "add", str(documents))
+    cli("projects", "add", str(documents), "--set", "held_out=0.2")
     assert len(stored(workspace)) > 5
 
 
@@ -411,4 +489,4 @@ def test_any_text_comes_through_whole(workspace: Workspace, tmp_path: Path) -> N
     train = sum(map(len, questions_of(workspace, added)["train"].values()))
     dev = sum(map(len, judged(workspace, added, "dev").values()))
     assert train + dev == 160
-    assert (len(judged(workspace, added, "dev")), added.left_out) == (16, {})
+    assert (len(judged(workspace, added, "dev")), added.left_out) == (50, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -16,6 +17,7 @@ from cdp.benchmarks import load_benchmark
 from cdp.corpus import sources
 from cdp.results import board, differences
 from cdp.services import evaluation
+from cdp.workers import importing
 from cdp.workers.importing import read_results, read_run
 from tests.cli.support import refusal, run
 from tests.support import work
@@ -179,6 +181,11 @@ def test_a_run_as_json_or_with_blanks_in_its_ids_is_the_run(benchmark: Path, tmp
             path.write_text(text, encoding="utf-8")
             assert read_results(path, loaded) == (form, held)
 
+    # Whole numbers are ids, and larger than a float counts.
+    path.write_text('{"query_id": 7, "results": [{"corpus_id": 9007199254740993, "score": 1}]}', encoding="utf-8")
+    (held,) = importing._predictions(path.read_text(encoding="utf-8"), {"7"}, path).items()
+    assert held == ("7", {"9007199254740993": 1.0})
+
     path.write_text("q0\tQ0\td 1\t1\t0.5\tthe tag\nq0\tQ0\td 2\t2\t0.4\tthe tag\n", encoding="utf-8")
     assert read_run(path, {"q0"}) == {"q0": {"d 1": 0.5, "d 2": 0.4}}
 
@@ -205,14 +212,13 @@ HUGE = int("9" * 400)
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ({"ndcg_at_10": HUGE}, "ndcg@10 is inf, not between 0 and 1"),
+        ({"ndcg_at_10": HUGE}, "ndcg@10 is 9+…, not between 0 and 1"),
         ({"ndcg_at_10": 0.5, "mrr_at_10": 7}, "mrr@10 is 7, not between"),
         ({"ndcg_at_10": 0.5, "map_at_100": float("nan")}, "map@100 is nan, not"),
+        (5, "It has no scores of the split 'test'"),
     ],
 )
-def test_means_of_mteb_that_are_none_are_named(
-    benchmark: Path, tmp_path: Path, row: dict[str, float], problem: str
-) -> None:
+def test_means_of_mteb_that_are_none_are_named(benchmark: Path, tmp_path: Path, row: Any, problem: str) -> None:
     path = tmp_path / "sea.json"
     path.write_text(json.dumps({"task_name": "sea", "scores": {"test": [row]}}))
     with pytest.raises(InputError, match=problem):
@@ -220,7 +226,7 @@ def test_means_of_mteb_that_are_none_are_named(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("score", "problem"), [(HUGE, "'inf' is no score, of the query 'q0'"), (True, "'True' is no")])
+@pytest.mark.parametrize(("score", "problem"), [(HUGE, "9+… is no score, of the query 'q0'"), (True, "True is no")])
 def test_scores_of_mteb_that_are_none_are_named(benchmark: Path, tmp_path: Path, score: float, problem: str) -> None:
     path = tmp_path / "sea.json"
     path.write_text("\n " + json.dumps({"default": {"test": {"q0": {"d0": score}}}}))

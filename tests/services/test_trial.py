@@ -16,9 +16,9 @@ from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.corpus.documents import permutation
 from cdp.retrievers import PRESETS
-from cdp.services import decide, jobs, projects, studies, trial
+from cdp.services import answering, decide, jobs, projects, studies, trial
 from cdp.studies import own_test, records, target_queries
-from cdp.studies.config import TrialConfig
+from cdp.studies.config import AnswerConfig, TrialConfig
 from cdp.studies.planning import synthesis_of
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
 from tests.support_models import tiny_retriever
@@ -248,6 +248,12 @@ def test_of_a_large_benchmark_a_sample_decides(
     assert not {*made.query_ids} & {*dev.query_ids}
     again = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
     assert again.judged.there, "the split is kept"
+
+    owned = projects.create(workspace, "Judged papers", corpora=[manifest.id], benchmarks=["large"])
+    projects.add_members(workspace, owned.id, benchmarks=[again.judged.benchmark])
+    answer = answering.plan(workspace, AnswerConfig(corpus=manifest.id))
+    assert answer.test.judged.splits == again.judged.splits, "of a sample no second sample is drawn"
+    assert trial.plan(workspace, answer.config).judged.splits.n_test == 267
 
 
 @pytest.mark.slow

@@ -50,17 +50,17 @@ def stream(source: Source, options: ReadOptions) -> Iterator[Item]:
         columns = {name: _texts(batch.column(name)) for name in batch.schema.names}
         plain = all(texts is not None for texts in columns.values()) and not (options.passages or found[0].queries)
         if plain:
-            row = partial(_row, batch, others, number)
+            row = partial(_row, batch, others, number, source.name)
             lines = np.arange(number, number + batch.num_rows)
             yield Chunk(lines, {name: texts for name, texts in columns.items() if texts is not None}, row)
         else:
-            for i, values in enumerate(_values(batch)):
+            for i, values in enumerate(_values(batch, source.name)):
                 yield Row(number + i, {**others, **values} if others and number + i == 1 else values)
         number += batch.num_rows
 
 
-def _row(batch: pa.RecordBatch, others: Mapping[str, None], first: int, i: int) -> Row:
-    values = _values(batch.slice(i, 1))[0]
+def _row(batch: pa.RecordBatch, others: Mapping[str, None], first: int, file: str, i: int) -> Row:
+    values = _values(batch.slice(i, 1), file)[0]
     return Row(first + i, {**others, **values} if others and first + i == 1 else values)
 
 
@@ -81,7 +81,7 @@ def _roles(names: Sequence[str], fields: FieldMap) -> list[str]:
 def records(source: Source, wanted: Callable[[Sequence[str]], Sequence[str]] = list) -> Iterator[dict[str, Any]]:
     """The rows as mappings, with the ``wanted`` of the columns; the first has the others too, as None."""
     for batch, others in _batches(source, wanted):
-        for row in _values(batch):
+        for row in _values(batch, source.name):
             yield {**others, **row} if others else row
             others = {}
 
@@ -109,13 +109,13 @@ def _batches(
         raise InputError(f"It cannot be read as Parquet: {refused.reason}.", file=source.name) from refused
 
 
-def _values(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows as Python's values. RefusedValueError for dates that Python does not have, and text that is no UTF-8."""
+def _values(batch: pa.RecordBatch, file: str) -> list[dict[str, Any]]:
+    """The rows as Python's values. InputError for dates that Python does not have, and text that is no UTF-8."""
     try:
         values: list[dict[str, Any]] = batch.to_pylist()
     except (pa.ArrowException, ValueError, LookupError, ArithmeticError) as error:
         problem = shown_name(str(error).splitlines()[0]) if str(error) else type(error).__name__
-        raise RefusedValueError("unreadable file", f"it is damaged ({problem})") from error
+        raise InputError(f"It cannot be read as Parquet: it is damaged ({problem}).", file=file) from error
     for name in [field.name for field in batch.schema if _is_json(field.type)]:
         for row in values:
             row[name] = _of_json(row[name])
