@@ -36,7 +36,7 @@ from cdp.principle.tables import condition_of, method_in, read
 from cdp.results import board, regraded
 from cdp.results.differences import query_scores
 from cdp.retrievers import bm25
-from cdp.studies.target_queries import Profiled, profile_benchmark
+from cdp.studies.target_queries import profile_benchmark
 from cdp.synthesis import pricing
 
 
@@ -136,7 +136,7 @@ class FigureData:
 def own(workspace: Workspace, evaluations: Sequence[dict[str, Any]], sets: Iterable[str] = ()) -> FigureData:
     """Return the evidence of these evaluations (of ``board.list_evaluations``), trainings of studies among them, and of
     the measures of their query sets and of further ``sets``."""
-    of_benchmark = cache(partial(_profiled, workspace))
+    of_benchmark = cache(partial(_judged_facts, workspace))
     of_set = cache(partial(_written, workspace))
     groups: dict[str, str] = {}
     for title, names in registry.groups().items():
@@ -156,22 +156,18 @@ def own(workspace: Workspace, evaluations: Sequence[dict[str, Any]], sets: Itera
     scores = query_scores(workspace, reported)
     for evaluation in reported:
         name, split = evaluation["benchmark"], evaluation["split"]
-        row = ArmRow(
-            arm=evaluation["retriever_name"],
-            condition=Condition(evaluation["start"] or evaluation["retriever_name"], _untrained(evaluation)),
-            benchmark=board.benchmark_label(name, split),
-            ndcg=100 * (evaluation[board.MEASURE] or 0.0),
-            group=groups.get(name, ""),
-            in_domain=bool(evaluation["counts"].get("trained_positives")),
-            scores=_scores(workspace, name, split, scores[evaluation["id"]]),
+        rows.append(
+            ArmRow(
+                arm=evaluation["retriever_name"],
+                benchmark=board.benchmark_label(name, split),
+                ndcg=100 * (evaluation[board.MEASURE] or 0.0),
+                group=groups.get(name, ""),
+                in_domain=bool(evaluation["counts"].get("trained_positives")),
+                scores=_scores(workspace, name, split, scores[evaluation["id"]]),
+                **of_benchmark(name, split),
+                **_of_training(evaluation, of_set),
+            )
         )
-
-        target = of_benchmark(name, split)
-        if target is not None:
-            row = replace(row, cw=target.profile.mean, language=target.language, **_beside(target))
-        if evaluation["trained"] is not None:
-            row = _with_training(row, evaluation, of_set)
-        rows.append(row)
 
     rows = _with_rates(rows)
     measured = {row.query_set for row in rows} | {*sets}
@@ -211,8 +207,12 @@ def _untrained(evaluation: Mapping[str, Any]) -> str:
     return UNTRAINED
 
 
-def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[[str], dict[str, Any]]) -> ArmRow:
-    trained: board.Trained = evaluation["trained"]
+def _of_training(evaluation: Mapping[str, Any], of_set: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+    """The condition of an evaluated retriever, with the facts of its training where it has one."""
+    trained: board.Trained | None = evaluation["trained"]
+    if trained is None:
+        return {"condition": Condition(evaluation["start"] or evaluation["retriever_name"], _untrained(evaluation))}
+
     settings = trained.settings
     curve = (evaluation["settings"].get("training") or {}).get("evaluations") or []
     written = dict(of_set(str(settings.get("query_set") or "")))
@@ -223,28 +223,26 @@ def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[
         rate=settings.get("learning_rate"),
     )
 
-    return replace(
-        row,
-        condition=condition,
-        seed=trained.seed,
-        documents=trained.documents,
-        dev=max((100 * float(point["ndcg@10"]) for point in curve), default=None),
-        corpus=trained.corpus,
-        query_set=str(settings.get("query_set") or ""),
+    return {
+        "condition": condition,
+        "seed": trained.seed,
+        "documents": trained.documents,
+        "dev": max((100 * float(point["ndcg@10"]) for point in curve), default=None),
+        "corpus": trained.corpus,
+        "query_set": str(settings.get("query_set") or ""),
         **written,
-    )
+    }
 
 
-def _beside(target: Profiled) -> dict[str, Any]:
-    """The means of what stands beside CW, over the queries of a benchmark."""
-    measures = {"words": lengths, "rarity": rarity}
-    return {name: float(measure(target.texts, target.language).mean()) for name, measure in measures.items()}
-
-
-def _profiled(workspace: Workspace, benchmark: str, split: str) -> Profiled | None:
+def _judged_facts(workspace: Workspace, benchmark: str, split: str) -> dict[str, Any]:
+    """The language of a benchmark's queries, and the means of their CW and of what stands beside it; empty where they
+    cannot be read."""
     with suppress(CdpError):
-        return profile_benchmark(workspace, benchmark, split=split)
-    return None
+        target = profile_benchmark(workspace, benchmark, split=split)
+        beside = {"words": lengths(target.texts, target.language), "rarity": rarity(target.texts, target.language)}
+        means = {name: float(values.mean()) for name, values in beside.items()}
+        return {"language": target.language, "cw": target.profile.mean, **means}
+    return {}
 
 
 def _written(workspace: Workspace, query_set: str) -> dict[str, Any]:
