@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
-from cdp.base.condition import HYBRID, UNTRAINED, Condition, method_of
+from cdp.base.condition import EQUAL_DOCUMENTS, HYBRID, UNTRAINED, Condition, method_of
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
 from cdp.retrievers import bm25
@@ -212,7 +212,7 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
 
     if any(condition.held for condition in cells):
         held = first.of.get("held", "")
-        asked.append(f'c["held"] == {json.dumps("" if held == "equal documents" else held)}')
+        asked.append(f'c["held"] == {json.dumps("" if held == EQUAL_DOCUMENTS else held)}')
 
     sign = f'(-1) ** c["source"].startswith("{methods[1]}")'
     code = f"""\

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.condition import HYBRID, UNTRAINED, Condition, method_of
+from cdp.base.condition import EQUAL_DOCUMENTS, HYBRID, UNTRAINED, Condition, method_of
 from cdp.base.errors import InputError
 from cdp.base.statistics import Coefficient, cluster_regression, stdtrit, two_level_test
 from cdp.base.text import counted
@@ -131,7 +131,7 @@ def _selected(kept: Kept, condition: Condition, of: Mapping[str, Any]) -> bool:
     """Whether a condition has the facts that are asked for: of those not named, what its whole study has, or else the
     defaults. A plan that trains all layers throughout compares none."""
     facts = {**_facts(kept, condition), METHOD: None, "source": None}
-    asked = {**_unnamed(kept), "held": ("equal documents",), **{name: wanted(value) for name, value in of.items()}}
+    asked = {**_unnamed(kept), "held": (EQUAL_DOCUMENTS,), **{name: wanted(value) for name, value in of.items()}}
     methods = asked.pop(METHOD, None)
     if condition.source in (UNTRAINED, HYBRID) or (
         methods is not None and not _methods(kept, condition) & set(methods)

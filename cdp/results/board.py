@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, Protocol
 
 from cdp import benchmarks, catalog, query_sets
-from cdp.base.condition import QUERY_ONLY, UNWEIGHTED, Condition
+from cdp.base.condition import HYBRID, QUERY_ONLY, UNWEIGHTED, Condition
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, seed_spread
@@ -296,7 +296,7 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
         hybrid, rerank = combined.settings_of(row["settings"])
         ran = row["retriever_id"]
         if hybrid or rerank:  # a study's fusion has its retriever in its id alone
-            ran = row["settings"].get("retriever") or ran.removeprefix(f"{combined.HYBRID}:")
+            ran = row["settings"].get("retriever") or ran.removeprefix(f"{HYBRID}:")
 
         result = results.get(ran)
         trained, start = None, ""

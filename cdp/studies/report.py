@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from cdp.base.condition import (
+    EQUAL_DOCUMENTS,
     HYBRID,
     INFONCE,
     PARAPHRASED,
@@ -476,7 +477,7 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
         ],
         scores=ordered,
         corpus_of={source.label: source.corpus for source in sources},
-        design="equal documents" if config.held_equal == BOTH else config.held_equal,
+        design=EQUAL_DOCUMENTS if config.held_equal == BOTH else config.held_equal,
     )
 
 
