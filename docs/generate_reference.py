@@ -53,7 +53,7 @@ CONFIGS: dict[str, type[config.Config]] = {
     "Filtering queries": config.FilterConfig,
     "Mining hard negatives": config.MiningConfig,
     "Choosing a prompt": config.PromptTuningConfig,
-    "Judging by a model": config.JudgeConfig,
+    "Judging": config.JudgeConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,
     "Importing results": config.ResultImportConfig,

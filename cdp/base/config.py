@@ -21,6 +21,8 @@ from cdp.base.text import name_and_split
 # fmt: off
 
 BM25 = "bm25"
+# Who wrote queries, or judged documents, where no model did.
+PEOPLE = "people"
 USABLE = "usable"
 JOINT = "&"
 
@@ -143,18 +145,33 @@ class Client(EndpointSettings):
 
 
 class Judge(Client):
-    """A model that judges documents."""
+    """A model that judges documents, or people alone."""
 
     generator: str = altered(
-        Client, "generator", default="openai",
+        Client, "generator", default="openai", choices=Names("generator", first=(PEOPLE,)),
         help="What judges: openai calls any endpoint that speaks the OpenAI chat protocol, transformers runs a local "
-        "model.",
+        "model, people asks no model: the queries whose documents people labelled are the test.",
         reason="Rules cannot judge, and most instruct models that can are behind an endpoint.",
     )
     max_output_tokens: int = altered(
         Client, "max_output_tokens", default=512, reason="A grade and a short reason take 60 tokens.",
     )
     max_document_tokens: int = altered(Client, "max_document_tokens", default=1024)
+
+    @property
+    def by_people(self) -> bool:
+        """Return True if no model is asked."""
+        return self.generator == PEOPLE
+
+    @property
+    def model_name(self) -> str:
+        """The model that judges, or ``PEOPLE``."""
+        return PEOPLE if self.by_people else super().model_name
+
+    @property
+    def local(self) -> bool:
+        """Return True if the texts stay on this machine."""
+        return self.by_people or super().local
 
 
 class Scoring(Config):
@@ -379,7 +396,8 @@ class SynthesisConfig(Config):
 
 
 class JudgeConfig(Config):
-    """Judging the pooled documents of target queries by a language model: a benchmark made of documents and queries."""
+    """Judging the pooled documents of target queries, by a language model or by people alone: a benchmark made of
+    documents and queries."""
 
     corpus: str = option("", "The corpus that is searched (its id).")
     queries: str = option(
@@ -391,7 +409,8 @@ class JudgeConfig(Config):
         "", "In a file with columns: the one with the queries. Empty: query, queries, question, text … by their names.",
     )
     benchmark: str = option(
-        "", "Instead of corpus and queries, with runs: a benchmark that a model judged.", holds="benchmark",
+        "", "Instead of corpus and queries, with runs: a benchmark that was judged here. Without runs: one that people "
+        "alone judged, which a model then judges as another benchmark, with their labels.", holds="benchmark",
     )
     name: str = option("", "What to call the benchmark; made from the corpus if empty.")
     retrievers: tuple[str, ...] = option(
@@ -432,15 +451,17 @@ class JudgeConfig(Config):
 
     def check(self) -> None:
         if bool(self.benchmark) == bool(self.corpus) or (self.benchmark and self.queries):
-            raise ConfigError("Give a corpus, perhaps with queries, or a benchmark that a model judged.")
-        if bool(self.runs) != bool(self.benchmark):
-            raise ConfigError("Runs and the benchmark that a model judged belong together.", hint="Set both.")
+            raise ConfigError("Give a corpus, perhaps with queries, or a benchmark that was judged here.")
+        if self.runs and not self.benchmark:
+            raise ConfigError("Runs belong to a benchmark that was judged here.", hint="Set both.")
+        if self.writes and self.endpoint.by_people:
+            raise ConfigError("People judge queries that are given.", hint="Set queries to a file or a query set.")
         if self.writes and self.limit is None:
             raise ConfigError("How many queries is the model to write?", hint="Set limit, for example to 200.")
-        if not registry("generator")[self.endpoint.generator].is_llm:
+        if not (self.endpoint.by_people or registry("generator")[self.endpoint.generator].is_llm):
             raise ConfigError(
                 f"The generator {self.endpoint.generator} cannot judge.",
-                hint="Set generator to openai (an endpoint) or transformers (a local model).",
+                hint="Set generator to openai (an endpoint), transformers (a local model) or people.",
             )
         if not self.retrievers:
             raise ConfigError("No retriever is named.", hint="For example: bm25, static-minilm.")

@@ -144,7 +144,11 @@ class WorkspaceError(CdpError):
     @classmethod
     def refused(cls, path: Path, what: str, error: OSError) -> WorkspaceError:
         """Return the error for a ``path`` that the system did not let be made, opened or written."""
-        return cls(f"{path} could not be {what}: {error.strerror or error}.", hint="Is the disk full or read-only?")
+        hint = "Is the disk full or read-only?"
+        if isinstance(error, PermissionError):
+            hint = "This account may not write there: change that, or name another workspace by CDP_WORKSPACE."
+
+        return cls(f"{path} could not be {what}: {error.strerror or error}.", hint=hint)
 
 
 class ClusterError(CdpError):

@@ -139,6 +139,9 @@ def qrels_files(folder: Path) -> dict[str, Path]:
         if ending and path.is_file() and not path.name.startswith("."):
             by_split.setdefault(path.name.removesuffix(ending), path)
     if not by_split:
+        if (folder / "pool.jsonl").is_file():
+            hint = f"Label some: benchmarks label {folder.name}, or the tab Label."
+            raise InputError(f"No query of {folder.name} is labelled as a whole yet.", hint=hint)
         raise InputError(f"{folder} has no judgments: no qrels/<split>.tsv.", hint=_LAYOUT)
     return {split: by_split[split] for split in sorted(by_split, key=lambda s: (s != "test", s))}
 

@@ -1,4 +1,4 @@
-"""A benchmark that a model judged: pool, model's grades, people's labels, order of labelling, the first that all label.
+"""A benchmark that was judged here, by a model or people alone: pool, grades, labels, order of labelling.
 
 ::
 
@@ -6,34 +6,47 @@
     grades.jsonl   one pair per line: the model's grade and reason
     labels.jsonl   append-only, one action of a person per line; the last one of a pair counts
 
-Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 2 and 3 count as relevant.
+Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 2 and 3 count as relevant. Where people
+alone judge, ``judge`` of the manifest is empty, and the grades are their labels of the queries labelled as a whole.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from itertools import repeat
 from pathlib import Path
+from statistics import median
 from typing import Annotated
 
 from pydantic import Field
 
 from cdp.base import actions
-from cdp.base.errors import CdpError, ConfigError
-from cdp.base.records import Count, fields, lines
-from cdp.base.workspace import ANSWERS, RECORDS, Workspace, is_name, sha256_text, shuffle_key, write_bytes, write_jsonl
+from cdp.base.errors import CdpError, ConfigError, InputError
+from cdp.base.locks import appearing, locked
+from cdp.base.records import Count, Document, fields, lines
+from cdp.base.workspace import (
+    ANSWERS,
+    RECORDS,
+    Workspace,
+    is_name,
+    now,
+    sha256_text,
+    shuffle_key,
+    write_bytes,
+    write_jsonl,
+)
 from cdp.benchmarks import manifests
-from cdp.benchmarks.beir_files import iter_corpus, read_qrels
+from cdp.benchmarks.beir_files import iter_corpus, read_qrels, write_beir
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.benchmarks.library import resolve_benchmark
 
 KIND = "judged"
-# In a manifest, who wrote the queries where no model did.
-PEOPLE = "people"
 SPLIT = "test"
 GRADES = (0, 1, 2, 3)
 RELEVANT_FROM = 2
@@ -41,9 +54,14 @@ RELEVANT_FROM = 2
 FIRST = 10
 # Queries that every person labels, for their agreement; after them each gets queries that no one has finished.
 SHARED = 10
+# Seconds after which a person has paused; so many labels tell how fast people are.
+SITTING, PACED = 300, 5
 
 # Runs that were judged later stand in the pool by the id of their job.
 _RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
+
+# {query: {document: grade}}
+Grades = Mapping[str, Mapping[str, float]]
 
 # {query: {document: {retriever: rank from 1}}}
 Pool = dict[str, dict[str, dict[str, int]]]
@@ -76,6 +94,18 @@ class Label:
     by: str
 
 
+def begin(
+    folder: Path, documents: Iterable[Document], queries: Mapping[str, str], pool: Pool, manifest: manifests.Manifest
+) -> None:
+    """Store a benchmark that people alone judge: it has no judgments before a query is labelled as a whole.
+    InputError where something has its name."""
+    with appearing(folder) as made:
+        query_lines = ({"_id": query, "text": text} for query, text in queries.items())
+        write_beir(made, documents, query_lines, {})
+        manifests.write(made, replace(manifest, created=now()))
+        write_pool(made, pool)
+
+
 def write_pool(folder: Path, pool: Pool) -> None:
     """Store a pool, replacing the one that is there."""
     records = ({"query": query, "documents": documents} for query, documents in pool.items())
@@ -83,7 +113,7 @@ def write_pool(folder: Path, pool: Pool) -> None:
 
 
 def read_pool(folder: Path, problems: list[str] | None = None) -> Pool:
-    """Return the pool; empty for a benchmark that no model judged. ``problems`` as in ``records.lines``."""
+    """Return the pool; empty for a benchmark that was not judged here. ``problems`` as in ``records.lines``."""
     return {line["query"]: line["documents"] for line in lines(_POOL_LINE, folder / "pool.jsonl", problems)}
 
 
@@ -113,23 +143,48 @@ def merged(pool: Pool, other: Pool) -> Pool:
 def write_grades(folder: Path, grades: Iterable[Grade]) -> None:
     """Store grades as ``grades.jsonl`` and as the judgments of the split ``test``."""
     listed = list(grades)
-    write_jsonl(folder / "grades.jsonl", map(asdict, listed))
     rows = "".join(f"{grade.query}\t{grade.document}\t{grade.grade}\n" for grade in listed)
-    write_bytes(folder / "qrels" / f"{SPLIT}.tsv", f"query-id\tcorpus-id\tscore\n{rows}".encode())
+    write_bytes(_qrels(folder), f"query-id\tcorpus-id\tscore\n{rows}".encode())
+    # Last: where a process ends between the two, ``publish`` sees that they differ from the labels.
+    write_jsonl(folder / "grades.jsonl", map(asdict, listed))
+
+
+def _qrels(folder: Path) -> Path:
+    return folder / "qrels" / f"{SPLIT}.tsv"
+
+
+def publish(folder: Path) -> None:
+    """Make people's labels the judgments, where they alone judge: of the queries labelled as a whole, the mean grade,
+    rounded; between two grades the lower one."""
+    if not by_people(folder):
+        return
+
+    # Of two people at once, the last one to get here reads the labels of both.
+    with locked(folder / "labels.lock", "The labels"):
+        known = people_grades(read_pool(folder), read_labels(folder))
+        grades = []
+        for query, of_query in known.items():
+            grades += [Grade(query, document, math.ceil(mean - 0.5)) for document, mean in of_query.items()]
+
+        if grades and grades != read_grades(folder):
+            write_grades(folder, grades)
+        if not grades:
+            (folder / "grades.jsonl").unlink(missing_ok=True)
+            _qrels(folder).unlink(missing_ok=True)
 
 
 def read_grades(folder: Path, problems: list[str] | None = None) -> list[Grade]:
-    """Return the model's grades."""
+    """Return the judge's grades."""
     return list(lines(Grade, folder / "grades.jsonl", problems))
 
 
-def grades_of(folder: Path) -> Mapping[str, Mapping[str, float]]:
+def grades_of(folder: Path) -> Grades:
     """Return the model's grades as {query: {document: grade}}; kept while the file is unchanged."""
 
     return ANSWERS.get(folder / "grades.jsonl", "grades", lambda: by_query(read_grades(folder)))
 
 
-def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
+def grades_now(folder: Path, split: str) -> Grades:
     """Return the judgments of a split with all that the model judged until now, {query: {document: grade}}.
 
     A subset keeps the judgments of when it was drawn: those of its documents that came later are added. KeyError for an
@@ -138,7 +193,7 @@ def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
     path, of_whole = qrels_files(folder)[split], whole(folder) / "grades.jsonl"
     question = ("grades now", split, version(folder, split))
 
-    def load() -> Mapping[str, Mapping[str, float]]:
+    def load() -> Grades:
         later, drawn = grades_of(of_whole.parent), read_qrels(path).grades
         if of_whole.parent == folder:
             return drawn
@@ -154,8 +209,8 @@ def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
     return ANSWERS.get(path, question, load)
 
 
-def by_model(workspace: Workspace, benchmark: str, split: str) -> tuple[Path, Mapping[str, Mapping[str, float]]] | None:
-    """Return (a benchmark's folder, its ``grades_now``); None where no model judged it, or it is no longer here."""
+def judged_here(workspace: Workspace, benchmark: str, split: str) -> tuple[Path, Grades] | None:
+    """Return (a benchmark's folder, its ``grades_now``); None where it was not judged here, or cannot be read."""
     with suppress(CdpError, KeyError, OSError):
         folder = resolve_benchmark(benchmark, workspace)
         if is_judged(whole(folder)):
@@ -189,8 +244,8 @@ def by_pair(grades: Iterable[Grade]) -> dict[tuple[str, str], Grade]:
     return {(grade.query, grade.document): grade for grade in grades}
 
 
-def missing(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
-    """Return the pairs (query, document) of these first tens that the model did not grade."""
+def missing(grades: Mapping[str, Collection[str]], *runs: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
+    """Return the pairs (query, document) of these first tens that have no grade; of a pool, those that it lacks."""
     return {(query, document) for query, document in _pairs(runs) if document not in grades.get(query, ())}
 
 
@@ -200,15 +255,13 @@ def _pairs(runs: Iterable[Mapping[str, Sequence[str]]]) -> Iterator[tuple[str, s
             yield from zip(repeat(query), documents, strict=False)
 
 
-def unjudged_share(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> float:
+def unjudged_share(grades: Grades, *runs: Mapping[str, Sequence[str]]) -> float:
     """Return the share of the documents of these first tens that the model did not grade."""
     graded = [document in grades.get(query, ()) for query, document in _pairs(runs)]
     return graded.count(False) / max(1, len(graded))
 
 
-def all_relevant(
-    grades: Mapping[str, Mapping[str, float]], pairs: Iterable[tuple[str, str]]
-) -> dict[str, dict[str, float]]:
+def all_relevant(grades: Grades, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, float]]:
     """Return the grades with these pairs (query, document) of the top grade: the other bound of what is unjudged."""
     found = {query: dict(known) for query, known in grades.items()}
     for query, document in pairs:
@@ -221,11 +274,28 @@ def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: s
     if any(grade is not None and grade not in GRADES for grade in grades.values()):
         raise ConfigError("A grade is 0, 1, 2 or 3.")
     actions.add(folder / "labels.jsonl", by, query=query, grades=dict(grades))
+    publish(folder)
+
+
+def pace(folder: Path) -> float | None:
+    """Return the median seconds between two labels of a person in one sitting; None before there are ``PACED``."""
+    last: dict[str, datetime] = {}
+    took = []
+    for line in actions.read(folder / "labels.jsonl", _LABEL_LINE):
+        with suppress(KeyError, TypeError, ValueError):  # only what is shown depends on it
+            at = datetime.fromisoformat(line["created"])
+            seconds = (at - last.get(line["by"], at)).total_seconds()
+            last[line["by"]] = at
+            if 0 < seconds < SITTING:
+                took.append(seconds / len(line["grades"]))
+
+    return median(took) if len(took) >= PACED else None
 
 
 def undo(folder: Path, by: str) -> str:
     """Take back a person's last action; return its query, empty if there is none."""
     last = actions.undo(folder / "labels.jsonl", by, _LABEL_LINE)
+    publish(folder)
     return "" if last is None else str(last["query"])
 
 
@@ -240,16 +310,20 @@ def read_labels(folder: Path, problems: list[str] | None = None) -> list[Label]:
     return list(labels.values())
 
 
-def to_label(pool: Pool, query: str, *, later: bool = True) -> list[str]:
-    """Return the documents of a query that people label: the first ten of every system, in a random order; with
-    ``later`` also of the runs that were judged after the benchmark was made."""
+def to_label(pool: Pool, query: str) -> list[str]:
+    """Return the documents of a query that people label, in a random order."""
+    # By hash: the rank, and so the system, must not be seen.
+    return sorted(_proposed(pool, query, later=True), key=lambda document: shuffle_key(query, document))
+
+
+def _proposed(pool: Pool, query: str, *, later: bool) -> set[str]:
+    """Return the first ten of every system; with ``later`` also of the runs that were judged after the benchmark was
+    made."""
 
     def rank(ranks: Mapping[str, int]) -> int:
         return min((at for name, at in ranks.items() if later or not _RUN.match(name)), default=FIRST + 1)
 
-    # By hash: the rank, and so the system, must not be seen.
-    first = [document for document, ranks in pool.get(query, {}).items() if rank(ranks) <= FIRST]
-    return sorted(first, key=lambda document: shuffle_key(query, document))
+    return {document for document, ranks in pool.get(query, {}).items() if rank(ranks) <= FIRST}
 
 
 def sampled(pool: Pool) -> list[str]:
@@ -262,19 +336,24 @@ def finished(pool: Pool, labels: Iterable[Label], by: str = "", *, later: bool =
 
     Documents of runs that were judged ``later`` undo nothing: they count where that is said.
     """
+    listed = [label for label in labels if not by or label.by == by]
+    begun, left = {label.query for label in listed}, unlabelled(pool, listed, later=later)
+    return [query for query in sampled(pool) if query in begun and not left[query]]
+
+
+def unlabelled(pool: Pool, labels: Iterable[Label], *, later: bool = True) -> dict[str, int]:
+    """Return {query: how many of its proposed documents are left to the person who labelled most of them}."""
     people: dict[str, dict[str, set[str]]] = {}
     for label in labels:
-        if not by or label.by == by:
-            people.setdefault(label.query, {}).setdefault(label.by, set()).add(label.document)
+        people.setdefault(label.query, {}).setdefault(label.by, set()).add(label.document)
 
-    done = []
-    for query in sampled(pool):
-        if query in people:
-            proposed = set(to_label(pool, query, later=later))
-            if any(map(proposed.issubset, people[query].values())):
-                done.append(query)
+    left = {}
+    for query in pool:
+        proposed = _proposed(pool, query, later=later)
+        of_people = people.get(query, {}).values()
+        left[query] = min((len(proposed - done) for done in of_people), default=len(proposed))
 
-    return done
+    return left
 
 
 def next_query(pool: Pool, labels: Sequence[Label], by: str) -> str:
@@ -319,6 +398,18 @@ def whole(folder: Path) -> Path:
     return folder.parent / subset.of
 
 
+def judge_of(folder: Path) -> str:
+    """Return the model that judged a benchmark; empty where people did."""
+    return str(manifests.read(folder).source.get("judge") or "")
+
+
+def by_people(folder: Path) -> bool:
+    """Return True for a benchmark with a pool that people alone judge."""
+    return manifests.read(folder).source.get("judge") == ""
+
+
 def is_judged(folder: Path) -> bool:
-    """Return True for a benchmark that a model judged."""
-    return bool(manifests.read(folder).source.get("judge")) and SPLIT in qrels_files(folder)
+    """Return True for a benchmark whose pool was judged, by a model or people."""
+    with suppress(InputError):  # nothing is labelled yet
+        return "judge" in manifests.read(folder).source and SPLIT in qrels_files(folder)
+    return False

@@ -163,9 +163,9 @@ def export(
     return run.say({"id": name, "path": str(path), "notes": notes}, "\n".join([f"{name} is written to {path}", *notes]))
 
 
-@command("benchmarks judge", project=("corpus",), job=True)
+@command("benchmarks judge", project=("corpus",), instead="benchmark", job=True)
 def judge(run: Run, config: JudgeConfig) -> int:
-    """Have a model judge the documents that retrievers find for target queries: a benchmark like any other."""
+    """Have a model, or people, judge what retrievers find for target queries: a benchmark like any other."""
     planned = judging.plan(run.workspace, config)
     if planned.log:
         note(planned.log.sentence)
@@ -180,7 +180,7 @@ KEYS = "0, 1, 2, 3 · u unsure · n nothing here answers it · b back · q quit"
 def label(
     run: Run, name: Stored, *, by: Annotated[str, "your name or initials; without it the state is shown"] = ""
 ) -> int:
-    """Label whole queries of a judged benchmark by hand, one key and Enter per passage; says how judges agree."""
+    """Label whole queries of a benchmark that is judged here, one key and Enter per passage; says how judges agree."""
     if by:
         _label(run, name, by)
     done = labels.progress(run.workspace, name)

@@ -103,13 +103,14 @@ class Argument:
 @dataclass(frozen=True)
 class Command:
     """A function that is a command. ``words`` name it, ``places`` are settings given as words, ``project`` those
-    that a project fills in (None: the command does not know projects), ``job`` is whether it starts one. ``narrow``
-    returns the command that the next word makes of it, with options of its own."""
+    that a project fills in (None: the command does not know projects), unless ``instead`` is given; ``job`` is whether
+    it starts one. ``narrow`` returns the command that the next word makes of it, with options of its own."""
 
     words: str
     call: Handler
     places: tuple[str, ...] = ()
     project: tuple[str, ...] | None = None
+    instead: str = ""
     job: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
     narrow: Callable[[str], Command] | None = None
@@ -440,7 +441,7 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
 
     run.scope = projects.members(run.workspace, chosen.id if chosen else projects.ALL)
     for name in made.project or ():
-        if given.get(name) or name in sets:
+        if given.get(name) or name in sets or given.get(made.instead) or made.instead in sets:
             continue
         if chosen is None:  # as argparse words it
             raise UsageError(f"the following arguments are required: {made.arguments[name].flag}", made.program)

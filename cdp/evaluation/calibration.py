@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from cdp.base.config import PEOPLE
 from cdp.base.errors import CdpError
 from cdp.base.statistics import (
     FEWEST_CLUSTERS,
@@ -237,7 +239,8 @@ class Calibration:
 
 
 def judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
-    """Return who judged a benchmark; None where people did, or it is not here. Kept while the labels are unchanged.
+    """Return the model that judged a benchmark, with people's labels; None where people alone did, or it is not here.
+    Kept while the labels are unchanged.
 
     The labels of a subset are those of the benchmark that it was drawn from.
     """
@@ -254,9 +257,21 @@ def judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
     def load() -> Mapping[str, Mapping[str, float]]:
         return judged.people_grades(judged.read_pool(folder), judged.read_labels(folder))
 
-    writer = str(manifest.source.get("written_by") or judged.PEOPLE)
+    writer = str(manifest.source.get("written_by") or PEOPLE)
     people = ANSWERS.get(folder / "labels.jsonl", ("people's grades", judged.version(folder)), load)
-    return Judged(str(judge), people, "" if writer == judged.PEOPLE else writer)
+    return Judged(str(judge), people, "" if writer == PEOPLE else writer)
+
+
+def judge_badge(workspace: Workspace, benchmark: str) -> tuple[str, str] | None:
+    """Return the badge of results on a benchmark that was judged here, and its explanation; None for any other."""
+    by = judged_by(workspace, benchmark)
+    if by is not None:
+        return by.badge
+
+    with suppress(CdpError):
+        if judged.by_people(resolve_benchmark(benchmark, workspace)):
+            return "judged by people", "Judged by people, who labelled all pooled documents of these queries."
+    return None
 
 
 def calibrate(

@@ -1,4 +1,4 @@
-"""What people label of what a model judged: a person's next open query, meanings of grades, progress, agreement."""
+"""What people label of a pool, beside a model or alone: a person's next open query, grades, progress, agreement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
-from cdp.base.text import counted, tally
+from cdp.base.text import counted, duration, tally
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
@@ -22,6 +22,8 @@ from cdp.evaluation.calibration import FEWEST, Agreement, agreements
 # What a person may answer of one document; UNSURE is kept as such and counts as not relevant.
 ANSWERS_OF = {"0": 0, "1": 1, "2": 2, "3": 3, "unsure": None}
 NOTHING, UNDO = "nothing", "undo"
+# Seconds that a label takes, before a person's own pace is known.
+PACE = 15
 MEANINGS = {
     0: "about something else",
     1: "on the subject, no answer",
@@ -48,7 +50,8 @@ class LabelTask:
 
 @dataclass(frozen=True)
 class LabellingProgress:
-    """What is labelled of a benchmark, and how judges agree. ``grades`` {grade: pairs} are the model's.
+    """What is labelled of a benchmark, and how judges agree. ``grades`` {grade: pairs} are the judge's, the model
+    ``judge``, or people alone where that is empty. ``left`` documents take ``seconds`` at people's pace.
 
     ``units`` are the clusters of the finished queries: those that share relevant documents are one. ``extended``
     finished queries have documents of a later run without a label.
@@ -62,6 +65,8 @@ class LabellingProgress:
     agreements: tuple[Agreement, ...]
     grades: Mapping[int, int] = field(default_factory=dict)
     extended: int = 0
+    left: int = 0
+    seconds: float = 0.0
     problems: tuple[str, ...] = ()
     """Lines of the benchmark's files that cannot be used, each with its place."""
 
@@ -69,11 +74,7 @@ class LabellingProgress:
     def sentence(self) -> str:
         people = tally(self.people, "{} {}")
         who = people and f" ({people})"
-        missing = max(0, FEWEST - self.units)
-        state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
-        if missing and self.units < self.finished:
-            state = f"they share documents and count as {self.units}, so {state}"
-        told = f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}."
+        told = f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {self._state}."
 
         if self.extended:
             told += f" A later run found new documents for {self.extended:,} of them."
@@ -83,14 +84,33 @@ class LabellingProgress:
         return told
 
     @property
+    def _state(self) -> str:
+        """What the labels make possible, and what is left to do."""
+        if not self.judge:
+            state = "the test so far" if self.finished else "a query counts once all its documents are labelled"
+            return (
+                f"{state}; {counted(self.left, 'document')} left, about {duration(self.seconds)}"
+                if self.left
+                else state
+            )
+
+        missing = max(0, FEWEST - self.units)
+        state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
+        if missing and self.units < self.finished:
+            state = f"they share documents and count as {self.units}, so {state}"
+        return state
+
+    @property
     def judged(self) -> str:
-        """How the model's grades are distributed, and a warning where they hardly differ."""
+        """How the judge's grades are distributed, and a warning where they hardly differ."""
         shares = tally(self.grades)
+        if not self.judge:
+            return f"Grades: {shares}. A document outside the pool counts as not relevant." if shares else ""
         return f"Grades by {self.judge}: {shares}. {judging.constant(self.grades)}".strip()
 
 
 def list_judged(workspace: Workspace) -> list[BenchmarkInfo]:
-    """Return the benchmarks that a model judged."""
+    """Return the benchmarks with a pool that people can label."""
     return [info for info in list_benchmarks(workspace) if judged.read_pool(workspace.benchmark(info.name))]
 
 
@@ -119,7 +139,7 @@ def pool_of(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
     folder = resolve_benchmark(name, workspace)
     pool = judged.read_pool(folder)
     if not pool:
-        raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")
+        raise ConfigError(f"{name} was not judged here.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")
     return folder, pool
 
 
@@ -128,7 +148,7 @@ def progress(workspace: Workspace, name: str) -> LabellingProgress:
     folder, _ = pool_of(workspace, name)
     problems: list[str] = []
     pool, labels = judged.read_pool(folder, problems), judged.read_labels(folder, problems)
-    judge = str(manifests.read(folder).source.get("judge"))
+    judge = judged.judge_of(folder)
 
     by_person: dict[str, dict[tuple[str, str], int]] = {}
     for given in labels:
@@ -137,7 +157,8 @@ def progress(workspace: Workspace, name: str) -> LabellingProgress:
 
     model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder, problems)}
     people = {by: len(judged.finished(pool, labels, by)) for by in by_person}
-    agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
+    graders = {**by_person, judge: model} if judge else by_person
+    agreed = agreements(graders, len(judged.GRADES))
     counts = Counter(model.values())
     grades = {grade: counts[grade] for grade in judged.GRADES if counts[grade]}
 
@@ -146,4 +167,9 @@ def progress(workspace: Workspace, name: str) -> LabellingProgress:
     units = len({clusters.get(query, query) for query in done})
     extended = len(set(done) - set(judged.finished(pool, labels, later=True)))
 
-    return LabellingProgress(judge, len(done), units, len(pool), people, agreed, grades, extended, tuple(problems))
+    left = sum(judged.unlabelled(pool, labels).values())
+    seconds = left * (judged.pace(folder) or PACE)
+
+    return LabellingProgress(
+        judge, len(done), units, len(pool), people, agreed, grades, extended, left, seconds, tuple(problems)
+    )

@@ -23,7 +23,7 @@ from cdp.base.workspace import Workspace
 from cdp.catalog import STUDY, STUDY_START
 from cdp.corpus import load_manifest
 from cdp.evaluation import combined
-from cdp.evaluation.calibration import Calibration, judged_by
+from cdp.evaluation.calibration import Calibration, judge_badge
 from cdp.evaluation.evaluate import INDEX_BYTES, MACHINE, OF_FILES, QUERY_MS
 from cdp.evaluation.results import MEANS_ALONE
 from cdp.results import naming, regraded
@@ -508,7 +508,7 @@ def rows_of(
         current[_place(row)[:3]] = row["benchmark_hash"]
 
     infos = {info.name: info for info in benchmarks.list_benchmarks(workspace)}
-    judge = cache(partial(judged_by, workspace))
+    judge = cache(partial(judge_badge, workspace))
     usual = _usual_steps(newest)
     rows = []
     for (lead, *_), of_family in by_family.items():
@@ -537,7 +537,7 @@ def rows_of(
 
         by = judge(benchmark)
         if by is not None:
-            badges[by.badge[0]] = Badge(*by.badge)
+            badges[by[0]] = Badge(*by)
 
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
         measures = {}

@@ -1,4 +1,4 @@
-"""Scores of runs by all that a model judged until now, from what each retrieved: grades change tables at once."""
+"""Scores of runs by all that was judged here until now, from what each retrieved: grades change tables at once."""
 
 from __future__ import annotations
 
@@ -43,14 +43,17 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
 
 
 def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, JudgedNow, Path] | None:
-    """(what was retrieved, the grades as they are now, the benchmark's folder); None where people judged, or where the
-    documents were not kept."""
-    found = judged.by_model(workspace, evaluation["benchmark"], evaluation["split"])
+    """(what was retrieved, the grades as they are now, the benchmark's folder); None where it was not judged here,
+    where other queries are judged now, or where the documents were not kept."""
+    found = judged.judged_here(workspace, evaluation["benchmark"], evaluation["split"])
     run = retrieved(workspace, evaluation) if found else None
     if found is None or run is None:
         return None
 
     folder, grades = found
+    # People may have labelled further queries since, for which nothing was retrieved: that is another version.
+    if len(grades) != evaluation["n_queries"] or not run.keys() <= grades.keys():
+        return None
     return run, grades, folder
 
 

@@ -490,7 +490,7 @@ class _Import:
 
         if benchmark is None:
             missing.append(
-                "No judged queries: to measure retrievers on real queries, have a model judge a query log, or add a "
+                "No judged queries: to measure retrievers on real queries, have a query log judged, or add a "
                 "BEIR folder or a file with a query and a document's ID in each row."
             )
 

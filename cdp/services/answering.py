@@ -137,7 +137,8 @@ def plan(workspace: Workspace, config: AnswerConfig, api_key: str = "") -> Answe
     if config.log and not can_judge:
         raise ConfigError(
             f"The generator {generator.name} cannot judge what is found for the queries of people.",
-            hint="Name an endpoint whose model judges, or leave the query log out.",
+            hint="Name an endpoint whose model judges, leave the query log out, or label it yourself: "
+            "benchmarks judge --generator people.",
         )
 
     if config.log and config.judged.benchmark and not config.judge:
@@ -155,7 +156,7 @@ def plan(workspace: Workspace, config: AnswerConfig, api_key: str = "") -> Answe
 
     name = _free_name(workspace, manifest.name)
     judged = judging.plan(workspace, config.judging(name), api_key)
-    model = judged.config.synthesis.endpoint.model_name
+    model = judged.config.endpoint.model_name
     expected = own_test.to_be_judged(manifest, name, judged.queries, judged.n_queries, model, config)
     config = config.replace(
         judge=True, benchmark=name, written_by=judged.config.written_by, base_url=judged.config.endpoint.base_url

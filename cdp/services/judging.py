@@ -1,4 +1,4 @@
-"""Judging by a model: settings, price and sentence before, who writes target queries, judging again."""
+"""Judging by a model or people: settings, price and sentence before, who writes target queries, judging again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from cdp import query_sets
 from cdp.base import actions
-from cdp.base.config import EndpointSettings, JudgeConfig
+from cdp.base.config import PEOPLE, EndpointSettings, Judge, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.records import fields, whole
-from cdp.base.text import counted, estimate_tokens
+from cdp.base.text import counted, duration, estimate_tokens
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug, write_json
 from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_queries
@@ -25,7 +25,7 @@ from cdp.complexity import query_log
 from cdp.complexity.query_log import QueryLog
 from cdp.corpus import resolve_corpus
 from cdp.evaluation import judging
-from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, UNDO, LabelTask, pool_of
+from cdp.evaluation.labelling import ANSWERS_OF, NOTHING, PACE, UNDO, LabelTask, pool_of
 from cdp.llm import address
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, dollars, price_of, priced
@@ -65,8 +65,11 @@ class JudgePlan:
         """Which text goes where, at which price."""
         queries = counted(self.n_queries, "query", "queries")
         writes = f"{writer_of(self.config)} writes {queries}"
-        judges = f"{self.config.synthesis.endpoint.model_name} judges at most {self.pairs:,} pairs"
+        judges = f"{self.config.endpoint.model_name} judges at most {self.pairs:,} pairs"
         place, writing = "stay on this machine", self.writing
+        if self.config.endpoint.by_people:
+            takes = f"{duration(self.pairs * PACE)} at {PACE} s each"
+            judges = f"people label at most {self.pairs:,} pairs, {takes}, in as many sittings as they like"
         if not self.config.endpoint.local:
             place = f"are sent to {self.config.endpoint.base_url}"
             judges += f", {priced(self.cost, self.price, 'at most')}"
@@ -82,7 +85,7 @@ class JudgePlan:
 
 def writer_of(config: JudgeConfig) -> str:
     """Return the model that writes the target queries where none are given."""
-    return config.writer or config.synthesis.endpoint.model_name
+    return config.writer or config.endpoint.model_name
 
 
 @access.reads
@@ -97,7 +100,7 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
         documents = sending.of_benchmark(workspace, folder, config.endpoint.max_document_tokens)
-        pairs = len(missing(workspace, config.benchmark, config.runs))
+        pairs = len(to_judge(workspace, config))
     else:
         documents = sending.of_corpus(workspace, config.corpus, config.endpoint.max_document_tokens)
         retrievers = config.retrievers
@@ -116,7 +119,7 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
         sent = sending.sendings(workspace, retrievers, [documents, sending.Texts(n, length)])
 
     read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
-    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.endpoint.model_name
+    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.endpoint.model_name
     local = config.endpoint.local
     price = None if local else price_of(workspace, model)
     cost = price.cost(usage) if price else None
@@ -127,17 +130,25 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     return JudgePlan(config, n, tuple(queries), log, pairs, price, cost, warnings, writing, tuple(sent))
 
 
-def missing(workspace: Workspace, benchmark: str, runs: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the pairs (query, document) of the first ten of evaluations and studies that the model did not grade."""
-    folder = _judged_folder(workspace, benchmark)
-    found = [run for name in runs for run in records.retrieved(workspace.job(name), folder)]
-    return judged.missing(judged.grades_of(folder), *found)
+def to_judge(workspace: Workspace, config: JudgeConfig) -> set[tuple[str, str]]:
+    """Return the pairs (query, document) that a benchmark which was judged before still lacks: those of the first ten
+    of evaluations and studies, and the pool's where people alone judged it and a model is to."""
+    folder = _judged_folder(workspace, config.benchmark)
+    found = [run for name in config.runs for run in records.retrieved(workspace.job(name), folder)]
+    if not judged.by_people(folder):
+        return judged.missing(judged.grades_of(folder), *found)
+
+    pool = judged.read_pool(folder)
+    lacking = judged.missing(pool, *found)
+    if not config.endpoint.by_people:
+        lacking.update((query, document) for query, documents in pool.items() for document in documents)
+    return lacking
 
 
 def _warnings(workspace: Workspace, config: JudgeConfig, model: str, log: QueryLog | None) -> list[str]:
     found = []
     by = config.written_by
-    if by == model:
+    if by == model != PEOPLE:
         wrote = "writes these queries and judges" if config.writes else "wrote these queries and judges"
         found.append(f"{model} {wrote} them: it may prefer the documents it wrote them from.")
 
@@ -162,10 +173,21 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     """Return the settings with ids and names, the target queries, and the log that they were drawn from."""
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        if not (lacking := {query for query, _ in missing(workspace, folder.name, config.runs)}):
-            raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
+        alone, model = judged.by_people(folder), judged.judge_of(folder)
+        if config.runs and config.endpoint == Judge():  # nothing is said of the judge
+            config = config.replace(**_judge_before(folder))
+        if config.endpoint.by_people and not alone:
+            raise ConfigError(f"{model} judged {folder.name}.", hint=f"Label its queries: {_label(folder.name)}.")
+
+        if not (lacking := {query for query, _ in to_judge(workspace, config)}):
+            hint = f"Label what is left: {_label(folder.name)}." if alone else "There is nothing to judge."
+            raise ConfigError(f"Every document of their first ten is {'pooled' if alone else 'judged'}.", hint=hint)
+
         queries = [line.text for query, line in read_queries(part(folder, "queries")).items() if query in lacking]
-        return config.replace(benchmark=folder.name, name=folder.name), queries, None
+        name = folder.name
+        if alone and not config.endpoint.by_people:  # what people judged alone stays as it is
+            name = checked_name(config.name or f"{folder.name}-{slug(config.endpoint.model_name)}")
+        return config.replace(benchmark=folder.name, name=name), queries, None
 
     corpus = resolve_corpus(workspace, config.corpus)
     name = checked_name(config.name or f"{slug(corpus.name, fallback='documents')}-judged")
@@ -194,19 +216,24 @@ def _queries(workspace: Workspace, source: str, column: str) -> tuple[list[str],
         found = None
     # A file wins: the beginning of a set's id would be enough to name that.
     if found is None or (source != found.id and Path(source).is_file()):
-        return target_queries.read_queries(source, column), judged.PEOPLE
+        return target_queries.read_queries(source, column), PEOPLE
     texts: list[str] = []
     for document in query_sets.read_queries(workspace, found.id):
         texts += document.queries
 
-    return texts, found.model or found.generator or judged.PEOPLE
+    return texts, found.model or found.generator or PEOPLE
 
 
 def _judged_folder(workspace: Workspace, name: str) -> Path:
     folder = judged.whole(resolve_benchmark(name, workspace))
-    if not judged.is_judged(folder):
-        raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID.")
+    if not (judged.is_judged(folder) or judged.by_people(folder)):
+        raise ConfigError(f"{name} was not judged here.", hint="Make one: benchmarks judge --corpus ID.")
     return folder
+
+
+def _label(name: str) -> str:
+    """The command that labels a benchmark."""
+    return f"benchmarks label {name} --by YOU"
 
 
 @access.runs
@@ -250,18 +277,23 @@ def given_before(workspace: Workspace, corpus: str) -> tuple[str, list[str]]:
 
 
 def judged_name(workspace: Workspace, name: str) -> str:
-    """Return the benchmark that a model judged of which this is one or a sample; empty where people judged."""
+    """Return the benchmark that was judged here of which this is one or a sample; empty where there is none."""
     with suppress(CdpError):
         return _judged_folder(workspace, name).name
     return ""
 
 
 def repeated(workspace: Workspace, name: str, runs: Sequence[str]) -> JudgeConfig:
-    """Return the settings that judge what further runs found, as the benchmark was judged."""
+    """Return the settings that judge what further runs found, or pool it for people, as the benchmark was judged."""
     folder = _judged_folder(workspace, name)
+    named = {"name": folder.name, "benchmark": folder.name, "runs": [*runs]}
+    return JudgeConfig.from_dict({**_judge_before(folder), **named})
+
+
+def _judge_before(folder: Path) -> dict[str, Any]:
+    """The settings of who judged a benchmark."""
     source = manifests.read(folder).source
-    kept = {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
-    return JudgeConfig.from_dict({**kept, "name": folder.name, "benchmark": folder.name, "runs": [*runs]})
+    return {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
 
 
 @dataclass(frozen=True)
@@ -280,7 +312,11 @@ def closing(
     """Return how the documents that a test ``run`` finds beyond this benchmark's pool are judged, for at most ``left``
     US dollars. ``key`` was typed for the endpoint of ``writer``."""
     config = repeated(workspace, name, [run])
-    judge = config.synthesis.endpoint.model_name
+    judge = config.endpoint.model_name
+    if config.endpoint.by_people:
+        return Closing(
+            "What the trainings newly find joins the pool: people label it before the answer is whole.", config
+        )
     if config.endpoint.local:
         return Closing(f"{judge} then judges here what the trainings newly find.", config)
 

@@ -133,10 +133,10 @@ def plan(workspace: Workspace, config: TrialConfig, api_key: str = "", judged: J
 
 
 def _closing(workspace: Workspace, planned: Trial, api_key: str, run: str = "later") -> judging.Closing | None:
-    """How the documents that the test newly finds are judged; None where people judge."""
-    if not planned.judged.judge:
-        return None
+    """How the documents that the test newly finds are judged; None where what decides was not judged here."""
     name = judging.judged_name(workspace, planned.judged.splits.of or planned.judged.benchmark)
+    if not name:
+        return None
     left = planned.config.spend - (planned.cost or 0.0)
     return judging.closing(workspace, name, left, planned.config.endpoint, api_key, run)
 

@@ -174,15 +174,18 @@ def _corpus_name(workspace: Workspace, basis: Basis) -> str:
 
 
 def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
-    """The evidence with its scores by all that a model judged until now, where what the arms retrieved was kept."""
-    if not _queries_of(e.arms):
+    """The evidence with its scores by all that was judged here until now, where what the arms retrieved was kept."""
+    queries = _queries_of(e.arms)
+    if not queries:
         return e
 
-    found = judged.by_model(workspace, e.basis.benchmark, e.basis.split)
+    found = judged.judged_here(workspace, e.basis.benchmark, e.basis.split)
     if found is None:
         return e
 
     folder, qrels = found
+    if not qrels.keys() >= {*queries}:  # labels were taken back
+        return e
 
     def load() -> Evidence:
         missing = judged.missing(qrels, *chain.from_iterable(arm.shown for arm in e.arms))

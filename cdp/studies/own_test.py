@@ -19,8 +19,8 @@ from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.records import JOB_FACTS, whole
 from cdp.base.text import counted, duration
 from cdp.base.workspace import Workspace, shuffle_key, slug
-from cdp.benchmarks import BenchmarkInfo, describe, manifests, resolve_benchmark
-from cdp.benchmarks.judged import is_judged
+from cdp.benchmarks import BenchmarkInfo, describe, resolve_benchmark
+from cdp.benchmarks.judged import judge_of
 from cdp.complexity import language_of
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
@@ -157,7 +157,7 @@ def best_of(manifest: CorpusManifest, own: Sequence[BenchmarkInfo]) -> Benchmark
     brought = [info for info in own if info.name not in made and info.subset_of not in names]
 
     # People's judgments come before a model's.
-    return min(brought, key=lambda info: (is_judged(Path(info.folder)), "dev" not in info.splits), default=None)
+    return min(brought, key=lambda info: (judge_of(Path(info.folder)) != "", "dev" not in info.splits), default=None)
 
 
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
@@ -172,7 +172,7 @@ def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -
             f"They search {splits.n_documents:,} of {info.n_documents:,} documents of {info.name}. Scores are higher "
             "than on all; differences are what counts."
         )
-    judge = str(manifests.read(Path(info.folder)).source.get("judge") or "")
+    judge = judge_of(Path(info.folder))
     return JudgedBy(BENCHMARK, splits, not splits.of, notes=tuple(notes), judge=judge)
 
 

@@ -268,9 +268,11 @@ def judged_now(
         if not e or (run := firsts(e)) is None:
             continue
 
-        if found := judged.by_model(workspace, facts["name"], facts["split"]):
+        if found := judged.judged_here(workspace, facts["name"], facts["split"]):
             now = scores_of(run, found[1])
-            scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, 0.0) for query in e["query_ids"]]}
+            # A query whose labels were taken back keeps its score.
+            before = dict(zip(e["query_ids"], e["ndcg@10"], strict=True))
+            scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, score) for query, score in before.items()]}
 
     if fused:
         fused = {**fused, **judged_now(workspace, {"evaluations": fused["evaluations"]}, benchmarks)}

@@ -509,10 +509,12 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         button("queries", "Review the new set", "rate_review", query_set=made, tab="review")
         frame.link("launch", "Train on the new set", query_set=made)
     elif view.kind == "judging":
-        made = str(jobs.outcome(workspace, view.id).get("benchmark"))
+        outcome = jobs.outcome(workspace, view.id)
+        made = str(outcome.get("benchmark"))
         button("benchmarks", "Label some queries", "edit", tab="label", judged_benchmark=made)
-        frame.link("decide", "Test it on my data", icon=":material/experiment:", target_benchmark=made, test="1")
-        frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[f"{made}/test"])
+        if outcome.get("judged"):  # else it waits for labels
+            frame.link("decide", "Test it on my data", icon=":material/experiment:", target_benchmark=made, test="1")
+            frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[f"{made}/test"])
     elif view.kind == "study" and view.config.get("corpus"):
         benchmark = name_and_split(str(view.config["benchmarks"]).partition(",")[0])[0]
         corpus = str(view.config["corpus"])

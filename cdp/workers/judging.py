@@ -1,14 +1,15 @@
-"""Judging by a model (pool, target queries, grades, benchmark): ``python -m cdp.workers.judging <job folder>``.
+"""Judging, by a model or people (target queries, pool, grades): ``python -m cdp.workers.judging <job folder>``.
 
 The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files. Where no queries are given, a
 model writes them first, as a query set of the corpus. The job's folder holds ``pool.jsonl`` and ``grades.jsonl`` until
 all pairs are judged; then they become a benchmark. A resumed job skips the pairs that have a grade, and answers that
-were paid for come from the cache.
+were paid for come from the cache. Where people judge, the job ends with the pool: their labels make the judgments.
 """
 
 from __future__ import annotations
 
 import copy
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from typing import Any
 
 from cdp import query_sets
 from cdp.base import worker
-from cdp.base.config import JudgeConfig
+from cdp.base.config import PEOPLE, JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import Streak, is_fatal, line_of
 from cdp.base.job_kind import BENCHMARK, CORPUS, LIGHT, Device, JobKind, PreparedJob, device_for
@@ -28,7 +29,7 @@ from cdp.base.redaction import clean
 from cdp.base.text import cut_to_tokens
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, append_jsonl, read_json_or_none, shuffle_key, write_bytes
-from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
+from cdp.benchmarks import judged, library, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
 from cdp.benchmarks.judged import Grade, Pool
@@ -63,13 +64,17 @@ FUSED_DEPTH = 100
 
 @dataclass(frozen=True)
 class Target:
-    """The documents and queries that are judged, and the benchmark they become."""
+    """The documents and queries that are judged, and the benchmark they become: a new one, or that in ``folder``.
+
+    ``labelled`` is the folder of one that people alone judged: its pool is judged, with their labels beside.
+    """
 
     documents: dict[str, Document]
     queries: dict[str, str]
     language: str
     manifest: manifests.Manifest
     folder: Path | None = None
+    labelled: Path | None = None
 
     def benchmark(self, name: str) -> Benchmark:
         """Return a benchmark without judgments, as the retrievers take it."""
@@ -88,15 +93,19 @@ def main(job: Job) -> None:
     if config.writes:
         queries = write_queries(job, config)
 
-    target = _as_made(job, read_target(job, config, queries))
+    target = _as_made(job, config, read_target(job, config, queries))
     paid = _paid_for_queries(job, config)
     pool = judged.read_pool(job.folder)
     if not pool:
-        if target.folder:
-            pool = pool_runs(job, config, target.folder)
+        if config.benchmark:
+            pool = pool_runs(job, config, target)
         else:
             pool = pool_documents(job, config, target, config.budget_after(paid))
         judged.write_pool(job.folder, pool)
+
+    if config.endpoint.by_people:
+        wait_for_labels(job, config, target, pool, began)
+        return
 
     paid += Payer.of(job, None).cost(config.retrievers)
     with AnswerCache(job.workspace) as cache:
@@ -171,13 +180,18 @@ def write_queries(job: Job, config: JudgeConfig) -> Path:
 
 
 def read_target(job: Job, config: JudgeConfig, file: Path) -> Target:
-    """Read the documents of a corpus and the queries in a file, or those of a benchmark that a model judged before."""
+    """Read the documents of a corpus and the queries in a file, or those of a benchmark that was judged before."""
     if config.benchmark:
         folder = resolve_benchmark(config.benchmark, job.workspace)
-        before = load_benchmark(folder)
+        manifest = manifests.read(folder)
         documents = {document.id: document for document in iter_corpus(part(folder, "corpus"))}
         queries = {query: line.text for query, line in read_queries(part(folder, "queries")).items()}
-        return Target(documents, queries, before.counted_language, manifests.read(folder), folder)
+        if config.endpoint.by_people or not judged.by_people(folder):
+            return Target(documents, queries, manifest.language, manifest, folder)
+
+        # What people judged alone stays as it is.
+        manifest = replace(manifest, title=config.name, source={**manifest.source, "job": job.id})
+        return Target(documents, queries, manifest.language, manifest, labelled=folder)
 
     corpus = load_manifest(job.workspace, config.corpus)
     documents = {document.id: document for document in iter_documents(job.workspace, corpus.id)}
@@ -201,13 +215,19 @@ def read_target(job: Job, config: JudgeConfig, file: Path) -> Target:
     return Target(documents, queries, corpus.counted_language, manifest)
 
 
-def _as_made(job: Job, target: Target) -> Target:
+def _as_made(job: Job, config: JudgeConfig, target: Target) -> Target:
     """The target with the benchmark that an earlier attempt of this job made of it: a retry adds to that."""
-    made = (read_json_or_none(job.results / "judging.json") or {}).get("benchmark")
+    result = read_json_or_none(job.results / "judging.json") or {}
+    made = result.get("benchmark", config.name)
     if target.folder is not None or made not in library.list_names(job.workspace):
         return target
+
     folder = job.workspace.benchmark(made)
-    return replace(target, folder=folder, manifest=manifests.read(folder))
+    manifest = manifests.read(folder)
+    if not result and manifest.source.get("job") != job.id:
+        return target  # another's, whose name is taken
+
+    return replace(target, folder=folder, manifest=manifest)
 
 
 def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float | None = None) -> Pool:
@@ -250,16 +270,33 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
     return judged.pool_of({name: found(result) for name, result in results.items()}, config.depth)
 
 
-def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
-    """Pool what the named evaluations and studies retrieved, each document under its best rank in each of them."""
-    pool: Pool = {}
+def pool_runs(job: Job, config: JudgeConfig, target: Target) -> Pool:
+    """Pool what the named evaluations and studies retrieved, each document under its best rank in each of them; with
+    the whole pool of what people alone judged, where a model judges it now."""
+    folder = target.labelled or target.folder
+    assert folder is not None
+    pool = judged.read_pool(folder) if target.labelled else {}
+
     for name in config.runs:
         for found in records.retrieved(job.workspace.job(name), folder):
             for query, documents in found.items():
                 for rank, document in enumerate(documents, start=1):
                     ranks = pool.setdefault(query, {}).setdefault(document, {})
                     ranks[name] = min(rank, ranks.get(name, rank))
+
     return pool
+
+
+def wait_for_labels(job: Job, config: JudgeConfig, target: Target, pool: Pool, began: float) -> None:
+    """Make the benchmark that people judge by their labels, or add to its pool."""
+    name = store(job, config, target, pool, None)
+    job.result("judging", {
+        "id": name, "benchmark": name, "queries": len(pool), "pairs": len(pairs_of(pool)), "judged": 0, "failures": 0,
+        "model": PEOPLE, "seconds": round(time.monotonic() - began, 3),
+    })  # fmt: skip
+
+    print(f"{name}: {len(pairs_of(pool)):,} pairs wait for labels", flush=True)
+    job.progress("done", len(pool), len(pool), "queries", "")
 
 
 class JudgingRun:
@@ -426,22 +463,27 @@ def pairs_of(pool: Pool) -> list[Pair]:
     return [(query, document) for query, documents in pool.items() for document in documents]
 
 
-def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: JudgingRun) -> str:
-    """Make the benchmark, or add to the one that was judged again; return its name."""
-    known = run.grades
-
+def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: JudgingRun | None) -> str:
+    """Make the benchmark, or add to the one that was judged again; return its name. Without a ``run`` people judge."""
+    judge, notes = "", ["Judged by people: the queries count whose documents are all labelled."]
+    known: dict[Pair, Grade] = {}
     if target.folder is not None:
         pool = judged.merged(judged.read_pool(target.folder), pool)
-        known = judged.by_pair(judged.read_grades(target.folder)) | known
+        known = judged.by_pair(judged.read_grades(target.folder))
 
     pairs = pairs_of(pool)
+    if run is not None:
+        known, judge = known | run.grades, run.source.model
+        n_judged = sum(pair in known for pair in pairs)
+        notes = [f"Judged by {judge}: {n_judged:,} of {len(pairs):,} pooled pairs.", *run.notes]
+
     grades = list(filter(None, map(known.get, pairs)))
     retrievers: set[str] = set()
     for documents in pool.values():
         retrievers = retrievers.union(*documents.values())
 
     facts = {
-        "judge": run.source.model, "generator": config.endpoint.generator, "model": config.endpoint.model,
+        "judge": judge, "generator": config.endpoint.generator, "model": config.endpoint.model,
         "base_url": config.endpoint.base_url, "prompt": judging.PROMPT_HASH, "depth": config.depth,
         "retrievers": sorted(retrievers),
     }  # fmt: skip
@@ -450,18 +492,22 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Judgin
         target.manifest,
         source={**target.manifest.source, **facts},
         counts={"queries": len(pool), "pairs": len(pairs), "judged": len(grades)},
-        notes=(f"Judged by {run.source.model}: {len(grades):,} of {len(pairs):,} pooled pairs.", *run.notes),
+        notes=tuple(notes),
     )
 
-    folder = target.folder
-    if folder is None:
+    folder = target.folder or job.workspace.benchmark(config.name)
+    texts = target.documents.values()
+    if run is None and target.folder is None:
+        judged.begin(folder, texts, target.queries, pool, manifest)
+    elif target.folder is None:
         qrels = {judged.SPLIT: judged.by_query(grades)}
-        made = library.make(job.workspace, config.name, target.documents.values(), target.queries, qrels, manifest)
-        folder = job.workspace.benchmark(made)
+        library.make(job.workspace, config.name, texts, target.queries, qrels, manifest)
 
     judged.write_pool(folder, pool)
-    judged.write_grades(folder, grades)
-
+    if run is not None:
+        judged.write_grades(folder, grades)
+    if target.labelled is not None and not (folder / "labels.jsonl").exists():
+        shutil.copyfile(target.labelled / "labels.jsonl", folder / "labels.jsonl")
     if target.folder is not None:
         manifests.write(folder, manifest)
 
@@ -470,7 +516,7 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Judgin
 
 def prepare(workspace: Workspace, config: JudgeConfig, after: Sequence[str] = ()) -> PreparedJob:
     """Check the name of the new benchmark. What is sent, and at which price, was said before (the judge's plan)."""
-    if not config.benchmark and config.name in library.list_names(workspace):
+    if config.name != config.benchmark and config.name in library.list_names(workspace):
         raise ConfigError(
             f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
         )
@@ -478,8 +524,8 @@ def prepare(workspace: Workspace, config: JudgeConfig, after: Sequence[str] = ()
 
 
 KIND = JobKind(
-    "judging", "Judging by a model", "A benchmark from documents and target queries, graded by a language model.",
-    JudgeConfig, main, prepare, called="{config.name} by {config.synthesis.endpoint.model_name}",
+    "judging", "Judging", "A benchmark from documents and target queries, graded by a language model or by people.",
+    JudgeConfig, main, prepare, called="{config.name} by {config.endpoint.model_name}",
     inputs={"corpus": CORPUS, "benchmark": BENCHMARK}, makes="benchmark",
     device=lambda config: Device(config.gpus) if config.endpoint.local else LIGHT,
     command="benchmarks judge", retries=True, order=100,

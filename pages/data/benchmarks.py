@@ -1,4 +1,4 @@
-"""Collections with judgments: yours and those available by name; a model as judge, and people's labels."""
+"""Collections with judgments: yours and those available by name; judging by a model or people, and labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ with frame.guarded():
         Workspace.default(),
         {
             "collections": ("Collections", collections.page),
-            "judge": ("Judge by a model", judging.page),
+            "judge": ("Judge", judging.page),
             "label": ("Label", labelling.page),
         },
     )

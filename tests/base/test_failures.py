@@ -121,3 +121,10 @@ def test_a_streak_is_at_its_limit_until_a_success_ends_it() -> None:
 
     streak.end()
     assert (streak.n, streak.add()) == (0, False)
+
+
+def test_a_folder_of_another_account_and_a_full_disk_have_their_own_way_out() -> None:
+    denied = WorkspaceError.refused(Path("ws"), "made", PermissionError(errno.EACCES, "Permission denied"))
+    full = WorkspaceError.refused(Path("ws"), "made", OSError(errno.ENOSPC, "No space left on device"))
+    assert "CDP_WORKSPACE" in denied.hint
+    assert full.hint == "Is the disk full or read-only?"

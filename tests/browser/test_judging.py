@@ -118,7 +118,7 @@ def test_from_files_and_a_log_to_a_corrected_answer(
         tab.open("documents").upload(*files(tmp_path)).type("Name", "animals").press("Import documents")
         tab.see("animals was added: 24 passages").shot("20-imported")
 
-        tab.press("Have a model judge your query log", role="link").see("Choose the target queries").upload(log)
+        tab.press("Have your query log judged", role="link").see("Choose the target queries").upload(log)
         tab.type("Base URL", chat.url).type("Model (default: gpt-4o-mini)", MODEL).type("Depth (documents)", "5")
         # Tab goes on to the button that shows the key; only Enter or another field sends it.
         tab.page.get_by_label("API key", exact=True).first.fill(KEY)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ from cdp.complexity import content_words
 from cdp.evaluation.evaluate import evaluate_bm25
 from cdp.retrievers import bm25
 from tests.benchmarks.folders import write_benchmark
-from tests.support import shared
+from tests.support import REPOSITORY, shared
 
 pytestmark = pytest.mark.slow
 
@@ -212,3 +215,12 @@ def test_wide_and_narrow_letters_and_ligatures_are_the_usual_ones(language: str,
     assert found[0].tolist() == [1, -1]
     assert content_words(query, language) <= content_words(document, language)
     assert scores[0, 0] > 0
+
+
+def test_an_account_without_a_home_searches_too() -> None:
+    code = "import pwd; pwd.getpwuid = {}.__getitem__\n"
+    code += "from cdp.retrievers.bm25 import english_terms; print(*english_terms(['High tides']))"
+    environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "NLTK_DATA")}
+    arguments = [sys.executable, "-c", code]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, cwd=REPOSITORY, check=False)
+    assert done.stdout == "['high', 'tide']\n", done.stderr

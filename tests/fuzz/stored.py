@@ -175,7 +175,7 @@ def _judged(n: Names) -> None:
     for by in ("ann", "eve"):
         labels.task(n.workspace, "made", by)
     assert labels.progress(n.workspace, "made").sentence
-    judging.missing(n.workspace, "made", ["study-1"])
+    judging.to_judge(n.workspace, judging.repeated(n.workspace, "made", ["study-1"]))
 
 
 def _jobs(n: Names) -> None:

@@ -97,6 +97,6 @@ def test_a_retriever_outside_of_the_pool_is_not_corrected_before_its_documents_a
     assert row.calibration.unlabelled == 12
     assert row.calibration.sentence.endswith("12 documents of the first ten have no label by people.")
     assert differences.unjudged(workspace, differences.compare(workspace, "up")) == [job]
-    assert len(judging.missing(workspace, "made", [job])) == N
     again = judging.repeated(workspace, "made", [job])
+    assert len(judging.to_judge(workspace, again)) == N
     assert (again.benchmark, again.runs) == ("made", (job,))

@@ -200,13 +200,13 @@ def test_what_a_run_found_is_judged_and_counts_at_once(
     run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
     config = EvaluationConfig(retriever="static-minilm", benchmark="animals-judged")
     first = jobs.start(workspace, "evaluation", config)
-    lacking, asked = judging.missing(workspace, "animals-judged", [first]), len(judge.bodies)
+    again = judging.repeated(workspace, "animals-judged", [first])
+    lacking, asked = judging.to_judge(workspace, again), len(judge.bodies)
     assert lacking
     (scored,) = board.list_evaluations(workspace)
     made = workspace.benchmark("animals-judged")
     before = load_benchmark(made)
     judged.add_labels(made, "q1", {"heron-0": 3}, "Ada")
-    again = judging.repeated(workspace, "animals-judged", [first])
     assert judging.plan(workspace, again).pairs == len(lacking)
     judging.start(workspace, again)
     assert len(judge.bodies) - asked == len(lacking), "nothing else is asked"

@@ -169,7 +169,8 @@ def test_settings_that_do_not_fit(workspace: Workspace, corpus: CorpusManifest) 
         ({}, "Give a corpus"),
         ({"benchmark": "b", "corpus": "c"}, "Give a corpus"),
         ({"benchmark": "b", "queries": "q"}, "Give a corpus"),
-        ({"benchmark": "b"}, "belong together"),
+        ({"corpus": "c", "queries": "q", "runs": "r"}, "Runs belong to a benchmark"),
+        ({"corpus": "c", "generator": "people"}, "People judge queries that are given"),
     ):
         with pytest.raises(ConfigError, match=words):
             JudgeConfig.from_dict(values)

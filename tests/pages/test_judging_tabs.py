@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import judged
+from cdp.benchmarks import judged, load_benchmark
 from cdp.corpus import CorpusManifest
 from cdp.services import endpoints, jobs, judging
 from tests.judging.conftest import ANIMALS, _no_keys, corpus, judge, log, server
@@ -40,6 +41,58 @@ def test_what_is_sent_where_stands_before_the_start(
     assert not at.exception
     (job,) = jobs.list_jobs(Workspace.default())
     assert (job.kind, job.config["model"]) == ("judging", MODEL)
+
+
+def test_people_judge_alone_from_the_form_to_a_figure(
+    open_page: Open, corpus: CorpusManifest, log: Path, in_process: Callable[[], list[str]], workspace: Workspace
+) -> None:
+    at = open_page("benchmarks", tab="judge")
+    at.segmented_control(key="judge_by").set_value("people").run()
+    assert "generate_api_key" not in {box.key for box in at.text_input}, "no model is asked"
+    assert "A model writes them" not in at.segmented_control(key="judge_from").options
+    assert "A query counts once all its pooled documents are labelled" in words(at)
+    at.segmented_control(key="judge_log_way").set_value("Path on this server").run()
+    at.text_input(key="judge_log_path").set_value(str(log)).run()
+    at.text_input(key="judge_retrievers").set_value("bm25")
+    at.number_input(key="judge_depth").set_value(2).run()
+    said = at.info[0].value.translate({0x5C: None, 0x2060: None})
+    assert "stay on this machine: people label at most 24 pairs, 6 min at 15 s each" in said
+    at.session_state["command-benchmarks-judge"] = True
+    at.run()
+    assert any("--generator people" in code.value for code in at.code), [code.value for code in at.code]
+    at.button(key="judge_start").click().run()
+    assert not at.exception
+    (job,) = in_process()
+
+    at = open_page("jobs", job=job)
+    ways = [way.label for way in (*at.get("page_link"), *at.button)]
+    assert "Label some queries" in ways
+    assert "Evaluate a retriever on it" not in ways, "nothing is labelled yet"
+    name = jobs.outcome(workspace, job)["benchmark"]
+    assert "is labelled as a whole yet" in open_page("benchmarks").dataframe[0].value.to_string()
+
+    at = open_page("benchmarks", tab="label", judged_benchmark=name)
+    at.text_input(key="workbench_by").set_value("Ada").run()
+    said = words(at).replace("\\", "")
+    assert "0 of 12 queries labelled by people: a query counts once all its documents are labelled" in said
+    other = open_page("benchmarks", tab="label", judged_benchmark=name)  # a second tab
+    other.text_input(key="workbench_by").set_value("Ben").run()
+    for tab in (at, other):
+        tab.button(key="3_label").click().run()
+        tab.button(key="0_label").click().run()
+        assert not tab.exception
+
+    other.run()
+    said = words(other).replace("\\", "")
+    assert "1 of 12 queries labelled by people (Ada 1, Ben 1): the test so far; 22 documents left" in said
+    assert "Evaluate a retriever on it" in [link.label for link in other.get("page_link")]
+    assert len(load_benchmark(workspace.benchmark(name)).qrels) == 1
+
+    for tab in (at, other):
+        tab.button(key="undo_label").click().run()
+    assert "0 of 12 queries" in words(other)
+    with pytest.raises(CdpError, match="labelled as a whole"):
+        load_benchmark(workspace.benchmark(name))
 
 
 def test_the_column_of_a_log_is_chosen_where_its_name_does_not_tell(

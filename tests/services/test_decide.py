@@ -229,7 +229,7 @@ def test_a_study_is_scored_by_all_that_its_judge_has_judged(workspace: Workspace
     assert before.basis is not None
     assert before.basis.unjudged == N_JUDGED
     assert "60 documents of the first ten have no judgment and count 0." in before.limits
-    assert len(judging.missing(workspace, "made", [study])) == N_JUDGED
+    assert len(judging.to_judge(workspace, judging.repeated(workspace, "made", [study]))) == N_JUDGED
     known = judged.read_grades(folder)
     judged.write_grades(folder, [*known, *(judged.Grade(f"q{i}", "late", 3) for i in range(N_JUDGED))])
     after = decide.decide(workspace, corpus=task["corpus"])

@@ -1,1 +1,1 @@
-"""The Benchmarks page: collections with judgments, judging by a model, and labelling by people."""
+"""The Benchmarks page: collections with judgments, judging by a model or people, and labelling."""

@@ -144,7 +144,7 @@ def _stored(shown: BenchmarkDetails) -> None:
 def _own(workspace: Workspace) -> None:
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     if not stored:
-        st.caption("No collection yet. Add one below, or have a model judge your query log.")
+        st.caption("No collection yet. Add one below, or have your query log judged.")
         return
 
     st.subheader("Your collections", anchor=False)

@@ -1,4 +1,4 @@
-"""The tab "Judge by a model": form, pooled retrievers, what is sent where at which price; judging missing documents."""
+"""The tab "Judge": a model or people, queries, what is sent where at which price; what is missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from cdp.base.config import JudgeConfig
+from cdp.base.config import PEOPLE, Judge, JudgeConfig
 from cdp.base.workspace import Workspace
 from cdp.corpus import looking
 from cdp.services import commands, corpora, judging, queries
@@ -19,31 +19,45 @@ from cdp.ui.shell import columns, forms, frame, state, tables
 from cdp.ui.shell.tables import count, cut, md
 
 FILE, SET, MODEL, BEFORE = "Query log", "Query set", "A model writes them", "Given before"
+JUDGES = {"model": "A model", PEOPLE: "People"}
 TYPES = ("txt", "csv", "tsv", "jsonl")
 
 
 def page(workspace: Workspace) -> None:
     st.markdown(
-        "A model grades what retrievers find for your target queries: a benchmark for documents without judgments. "
-        "People label some of its queries afterwards, which corrects the figures."
+        "What retrievers find for your target queries is judged: a benchmark for documents without judgments. A model "
+        "grades it, and labels of people correct the figures; or people alone label it, on this machine."
     )
 
     manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
-        frame.empty("No documents yet", "A model judges documents that you have. Add some first.", "documents",
+        frame.empty("No documents yet", "Judged are documents that you have. Add some first.", "documents",
                     "Add documents")  # fmt: skip
         return
 
     key = "judge"
     corpus = state.choose("Corpus", looking.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
-        source = asked_queries(workspace, key, corpus, stack)
-        chosen = writing.choose_generator(workspace, [], key, llm_only=True)
+        people = forms.segments("Who judges", JUDGES, key=f"{key}_by") == PEOPLE
+        if people:
+            st.caption(
+                "A query counts once all its pooled documents are labelled: these queries are the test. A document "
+                "outside the pool counts as not relevant."
+            )
+
+        source = asked_queries(workspace, key, corpus, stack, writes=not people)
+        chosen = writing.Chosen(PEOPLE, {})
+        if not people:
+            chosen = writing.choose_generator(workspace, [], key, llm_only=True)
+
         own = ["corpus", "queries", "query_field", "benchmark", "runs", "generator", "model", "base_url", "writer"]
         writer = ""
         if source == "":  # a model writes the queries
             writer = forms.widget(JudgeConfig, "writer", key=key)
             own.append("written_by")
+
+        if people:
+            own += [*Judge.settings(), "written_by", "budget", "constant_judge"]
 
         settings = forms.fields(JudgeConfig, key=key, leave_out=own)
 
@@ -62,21 +76,22 @@ def page(workspace: Workspace) -> None:
         _summary(planned)
         shown = config.replace(queries=source)
 
-        if forms.button("Start judging", type="primary", icon=":material/gavel:", key=f"{key}_start"):
+        label = "Pool the documents" if people else "Start judging"
+        if forms.button(label, type="primary", icon=":material/gavel:", key=f"{key}_start"):
             frame.go("jobs", job=judging.start(workspace, config, api_key=chosen.api_key))
 
         forms.command(commands.line("benchmarks", "judge", config=shown, wait=True))
 
 
-def asked_queries(workspace: Workspace, key: str, corpus: str, stack: ExitStack) -> str | None:
+def asked_queries(workspace: Workspace, key: str, corpus: str, stack: ExitStack, *, writes: bool = True) -> str | None:
     """Ask for the target queries; return the path of a log or the id of a query set.
 
-    Empty if a model is to write them, None while none is chosen. Uploads live as long as the ``stack``. Queries given
+    Empty if a model ``writes`` them, None while none is chosen. Uploads live as long as the ``stack``. Queries given
     for this corpus before are offered first.
     """
     about = frame.DEFINITIONS["target_queries"]
     before, texts = judging.given_before(workspace, corpus)
-    ways = [FILE, SET, MODEL]
+    ways = [FILE, SET, MODEL] if writes else [FILE, SET]
     if before:
         ways.insert(0, BEFORE)
 
@@ -128,8 +143,8 @@ def _summary(planned: JudgePlan) -> None:
 
 
 def after(workspace: Workspace, name: str, runs: list[str]) -> None:
-    """Where a model judged the benchmark: a button that has the unjudged documents of ``runs`` judged, and a link to
-    labelling. Draws nothing where people judged."""
+    """Where the benchmark was judged here: a button that has the unjudged documents of ``runs`` judged, or pooled for
+    people, and a link to labelling. Draws nothing for any other benchmark."""
     judged = judging.judged_name(workspace, name)
     if not judged:
         return
@@ -137,13 +152,16 @@ def after(workspace: Workspace, name: str, runs: list[str]) -> None:
     if runs:
         config = judging.repeated(workspace, judged, runs)
         # Without a key nothing can be planned: the page around it stands all the same.
-        with st.popover("Judge the missing documents", icon=":material/gavel:"), frame.guarded():
+        people = config.endpoint.by_people
+        start = "Add to the pool" if people else "Start judging"
+        label = "Label the missing documents" if people else "Judge the missing documents"
+        with st.popover(label, icon=":material/gavel:"), frame.guarded():
             api_key = ""
             if not config.endpoint.local:
                 api_key = writing.ask_key(config.endpoint.base_url, f"again_{judged}")
             planned = judging.plan(workspace, config, api_key)
             st.markdown(md(planned.sentence))
-            if forms.button("Start judging", type="primary", key=f"again_{judged}"):
+            if forms.button(start, type="primary", key=f"again_{judged}"):
                 frame.go("jobs", job=judging.start(workspace, planned.config, api_key=api_key))
             forms.command(commands.line("benchmarks", "judge", config=planned.config, wait=True))
 

@@ -22,8 +22,8 @@ OTHERS = [AnswerKey("unsure", "Unsure", "U"), AnswerKey(labels.NOTHING, "Nothing
 def page(workspace: Workspace) -> None:
     names = [info.name for info in state.of_project(workspace, "benchmark", labels.list_judged(workspace))]
     if not names:
-        text = "People label queries of a benchmark that a model judged, so that its figures can be corrected."
-        frame.empty("Nothing to label yet", text, "benchmarks", "Judge by a model", tab="judge")
+        text = "People label what retrievers find for queries: alone, or to correct the figures of a model's judgments."
+        frame.empty("Nothing to label yet", text, "benchmarks", "Judge", tab="judge")
         return
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -45,7 +45,9 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
         else:
             _next_task(workspace, name, by)
 
-        _decided(workspace, name)
+        if progress.judge or progress.finished:
+            _decided(workspace, name, corrects=bool(progress.judge))
+
         st.caption(md(progress.judged))
         workbench.agreement(progress.agreements)
 
@@ -67,8 +69,8 @@ def _next_task(workspace: Workspace, name: str, by: str) -> None:
         workbench.answers(OTHERS, "label", answer, quiet=True)
 
 
-def _decided(workspace: Workspace, name: str) -> None:
-    """The newest test on this benchmark as the labels correct it, and links to what comes next."""
+def _decided(workspace: Workspace, name: str, *, corrects: bool) -> None:
+    """The newest test on this benchmark, as the labels are or correct it, and links to what comes next."""
     corpus, said = decide.of_judged(workspace, name)
     label, opened = decide_answer.LABEL, {decide_answer.OPEN: "1"}
     if said:
@@ -77,4 +79,6 @@ def _decided(workspace: Workspace, name: str) -> None:
 
     with st.container(horizontal=True):
         frame.link("decide", label, target_benchmark=name, corpus=corpus, **opened)
-        frame.link("compare", "Compare with corrected figures", benchmark=name)
+        if not corrects:
+            frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[f"{name}/test"])
+        frame.link("compare", "Compare with corrected figures" if corrects else "Compare", benchmark=name)

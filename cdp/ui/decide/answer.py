@@ -37,7 +37,7 @@ JUDGES = {own_test.HUMAN: "human queries", own_test.TEMPLATE: "template queries"
 LIMITS = {"queries": "Judged queries", "seeds": "", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
 SCORE = "NDCG@10 (%)"
-LABEL, JUDGE = "Test it on my data", "Have a model judge your query log"
+LABEL, JUDGE = "Test it on my data", "Have your query log judged"
 
 
 def test_asked() -> bool:
