@@ -61,7 +61,7 @@ SITTING, PACED = 300, 5
 _RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
 
 # {query: {document: grade}}
-Grades = Mapping[str, Mapping[str, float]]
+QueryGrades = Mapping[str, Mapping[str, float]]
 
 # {query: {document: {retriever: rank from 1}}}
 Pool = dict[str, dict[str, dict[str, int]]]
@@ -178,13 +178,13 @@ def read_grades(folder: Path, problems: list[str] | None = None) -> list[Grade]:
     return list(lines(Grade, folder / "grades.jsonl", problems))
 
 
-def grades_of(folder: Path) -> Grades:
+def grades_of(folder: Path) -> QueryGrades:
     """Return the model's grades as {query: {document: grade}}; kept while the file is unchanged."""
 
     return ANSWERS.get(folder / "grades.jsonl", "grades", lambda: by_query(read_grades(folder)))
 
 
-def grades_now(folder: Path, split: str) -> Grades:
+def grades_now(folder: Path, split: str) -> QueryGrades:
     """Return the judgments of a split with all that the model judged until now, {query: {document: grade}}.
 
     A subset keeps the judgments of when it was drawn: those of its documents that came later are added. KeyError for an
@@ -193,7 +193,7 @@ def grades_now(folder: Path, split: str) -> Grades:
     path, of_whole = qrels_files(folder)[split], whole(folder) / "grades.jsonl"
     question = ("grades now", split, version(folder, split))
 
-    def load() -> Grades:
+    def load() -> QueryGrades:
         later, drawn = grades_of(of_whole.parent), read_qrels(path).grades
         if of_whole.parent == folder:
             return drawn
@@ -209,7 +209,7 @@ def grades_now(folder: Path, split: str) -> Grades:
     return ANSWERS.get(path, question, load)
 
 
-def judged_here(workspace: Workspace, benchmark: str, split: str) -> tuple[Path, Grades] | None:
+def judged_here(workspace: Workspace, benchmark: str, split: str) -> tuple[Path, QueryGrades] | None:
     """Return (a benchmark's folder, its ``grades_now``); None where it was not judged here, or cannot be read."""
     with suppress(CdpError, KeyError, OSError):
         folder = resolve_benchmark(benchmark, workspace)
@@ -255,13 +255,13 @@ def _pairs(runs: Iterable[Mapping[str, Sequence[str]]]) -> Iterator[tuple[str, s
             yield from zip(repeat(query), documents, strict=False)
 
 
-def unjudged_share(grades: Grades, *runs: Mapping[str, Sequence[str]]) -> float:
+def unjudged_share(grades: QueryGrades, *runs: Mapping[str, Sequence[str]]) -> float:
     """Return the share of the documents of these first tens that the model did not grade."""
     graded = [document in grades.get(query, ()) for query, document in _pairs(runs)]
     return graded.count(False) / max(1, len(graded))
 
 
-def all_relevant(grades: Grades, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, float]]:
+def all_relevant(grades: QueryGrades, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, float]]:
     """Return the grades with these pairs (query, document) of the top grade: the other bound of what is unjudged."""
     found = {query: dict(known) for query, known in grades.items()}
     for query, document in pairs:
