@@ -52,7 +52,7 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
 CAME_LATER = ("trained_layers", "beside", "stopwords", "query_sparsity", "document_sparsity")
 
 # Of a condition: left out of its record where they say nothing.
-CELL_LATER = ("layers", "fused")
+CONDITION_LATER = ("layers", "fused")
 
 
 def untrained_key(base_hash: str, max_length: int | None) -> str:
@@ -174,14 +174,14 @@ def is_recorded(job_folder: Path) -> bool:
 
 
 def save(job_folder: Path, key: str, planned: PlannedTraining | None, record: dict[str, Any]) -> None:
-    """Write a condition's record. ``condition`` is None for the retriever as it was before training.
+    """Write a condition's record. ``planned`` is None for the retriever as it was before training.
 
     Two conditions of a study have one key where their query sets hold the same pairs: each keeps a record of its own.
     """
     about = None
     if planned is not None:
         about = flat(planned)
-        for name in CELL_LATER:
+        for name in CONDITION_LATER:
             if about[name] is None or about[name] is False:
                 del about[name]
 

@@ -530,15 +530,15 @@ def _named(benchmarks: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, An
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Condition]:
-    """Every cell as the report shows it: by retriever, each followed by its fusion."""
+    """Every condition as the report shows it: by retriever, each followed by its fusion."""
     names = [*dict.fromkeys((bm25.NAME, *config.retrievers, *config.untrained))]
     trained = [planned.condition for planned in conditions(config, sources)]
 
-    cells: list[Condition] = []
+    ordered: list[Condition] = []
     for condition in (*untrained(config), *dict.fromkeys(trained)):
-        cells += [condition._replace(fused=False), condition._replace(fused=True)]
+        ordered += [condition._replace(fused=False), condition._replace(fused=True)]
 
-    return sorted(cells, key=lambda condition: names.index(condition.retriever))
+    return sorted(ordered, key=lambda condition: names.index(condition.retriever))
 
 
 def _row(
