@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import query_sets
+from cdp.base.condition import QUERY_ONLY
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
@@ -94,7 +95,7 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
 
     check_reasoned(complete, "")
 
-    if complete.loop.distil and (complete.query_source != "query-only" or complete.loop.hard_negatives == 0):
+    if complete.loop.distil and (complete.query_source != QUERY_ONLY or complete.loop.hard_negatives == 0):
         raise ConfigError(
             "'distil' compares each query's document with its hard negatives, by the labels of the query itself.",
             hint="Leave query_source at query-only, and hard_negatives empty or above 0.",
