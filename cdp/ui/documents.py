@@ -15,6 +15,7 @@ from cdp.base.errors import NotFoundError, some
 from cdp.base.records import Document
 from cdp.base.text import tally
 from cdp.base.workspace import Workspace
+from cdp.complexity import language_of
 from cdp.corpus import looking
 from cdp.corpus.looking import FilePreview
 from cdp.corpus.options import PASSAGE_WORDS
@@ -286,17 +287,6 @@ def remember(added: Added) -> None:
 
 PER_PAGE = 20
 
-LANGUAGES = {
-    "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German",
-    "el": "Greek", "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French",
-    "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "it": "Italian",
-    "ja": "Japanese", "ka": "Georgian", "ko": "Korean", "mr": "Marathi", "ne": "Nepali", "nl": "Dutch",
-    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sr": "Serbian",
-    "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tr": "Turkish",
-    "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
-    "unknown": "not recognised",
-}  # fmt: skip
-
 
 def facts(manifest: CorpusManifest, told: str = "") -> None:
     """Figures that show whether the import is as expected; the problem ``told`` above is not repeated."""
@@ -331,7 +321,7 @@ def language(manifest: CorpusManifest) -> str:
     shares = {}
     for code, share in manifest.languages.items():
         if share >= 0.01:
-            shares[LANGUAGES.get(code, code)] = share
+            shares[language_of(code).name] = share
 
     if len(shares) < 2:
         return next(iter(shares), "–")
@@ -423,7 +413,7 @@ def files(manifest: CorpusManifest) -> None:
             "File": file.name,
             "Format": file.format,
             "Encoding": file.encoding,
-            "Language": LANGUAGES.get(file.language, file.language),
+            "Language": language_of(file.language).name,
             "Documents": file.n_documents,
             "Left out": tally(file.removed, "{} {:,}"),
             "Missing": list(filter(None, [file.loss])),
