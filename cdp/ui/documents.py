@@ -256,8 +256,9 @@ def _name_and_project(workspace: Workspace) -> tuple[str, str]:
     return name, str(where)
 
 
-def remember(added: Added) -> None:
-    """Select what was added, and keep the report for when a page is next drawn."""
+def remember(added: Added, *, asked: bool = False) -> None:
+    """Select what was added, and keep the report for when a page is next drawn. ``asked``: queries for documents that
+    were here, not the documents."""
     notes = []
     if added.benchmark is not None:
         judged = tally(added.benchmark.judged, "{} {:,}")
@@ -276,6 +277,8 @@ def remember(added: Added) -> None:
 
     done = "was already in the workspace" if added.existed else "was added"
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
+    if asked and added.benchmark is not None:
+        message = f"{count(added.benchmark.n_queries, 'judged query', 'judged queries')} for {added.corpus.name} added."
     forms.remember(message, notes, problem=looking.problem(added.corpus), details=added.not_read)
     state.only(state.PROJECT, added.project.id)
 
