@@ -400,7 +400,7 @@ def test_every_retriever_stands_among_the_options_with_the_fusions_that_dev_take
     known = of_tales(workspace, task)
     names = {o.name for o in advice.list_options(workspace, known, task["corpus"])[0] if not (o.arm and o.arm.held)}
     assert names == {
-        "static-minilm", "minilm", "BM25", "minilm · hybrid · weighted on dev",
+        "static-minilm", "minilm", "BM25", "minilm · with BM25",
         "static-minilm · diverse × 1", "static-minilm · paraphrase × 1", "static-minilm · diverse × 5",
         "static-minilm · paraphrase × 5", "static-minilm · diverse × 5 · with BM25",
     }  # fmt: skip
