@@ -47,7 +47,7 @@ SHARED = 10
 SITTING, PACED = 300, 5
 
 # Runs that were judged later stand in the pool by the id of their job.
-_RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
+_RUN = re.compile(r"(?:answer|evaluation|study|import)-\d{8}-\d{6}-")
 
 # {query: {document: {retriever: rank from 1}}}
 Pool = dict[str, dict[str, dict[str, int]]]
