@@ -58,7 +58,7 @@ SHARED = 10
 SITTING, PACED = 300, 5
 
 # Runs that were judged later stand in the pool by the id of their job.
-_RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
+_RUN = re.compile(r"(?:answer|evaluation|study|import)-\d{8}-\d{6}-")
 
 # {query: {document: grade}}
 QueryGrades = Mapping[str, Mapping[str, float]]
@@ -390,12 +390,14 @@ def unlabelled(pool: Pool, labels: Iterable[Label], *, later: bool = True) -> di
 def next_query(pool: Pool, labels: Sequence[Label], by: str) -> str:
     """Return the query that this person labels next; empty when there is none.
 
-    A query that was begun comes first, also where a later retriever added documents to it.
+    A query that was begun comes first, also where a later retriever added documents to it; last come those that others
+    finished before a later run added documents.
     """
     own, any_one = set(finished(pool, labels, by, later=True)), set(finished(pool, labels))
     order = sampled(pool)
     begun = {label.query for label in labels if label.by == by}
-    for wanted in (begun, set(order[:SHARED]), set(order) - any_one):
+    extended = any_one - set(finished(pool, labels, later=True))
+    for wanted in (begun, set(order[:SHARED]), set(order) - any_one, extended):
         for query in order:
             if query in wanted and query not in own and to_label(pool, query):
                 return query
