@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdp.corpus.checks import GUESSES, id_in, number_in
+from cdp.corpus.checks import GUESSES, id_in, ids_in, number_in
 from cdp.corpus.grades import grade_of
 from cdp.corpus.readers import BadRow, Row
 
@@ -258,7 +258,14 @@ def _argilla(row: Row) -> Row | BadRow:
     columns = {n.removesuffix(_RESPONSES): values[n] for n in values if n.endswith(_RESPONSES)}
     responses = _mapping(values.get("responses")) | columns
     for question, answers in responses.items():
-        held = [] if answers in (None, "") else _as_list(answers)
+        if answers in (None, "", "[]"):
+            continue
+
+        try:
+            held = ids_in(answers) if isinstance(answers, str) else _as_list(answers)
+        except ValueError as error:
+            return BadRow(row.line, "no list of answers", str(error))
+
         given = [answer.get("value") if isinstance(answer, dict) else answer for answer in held]
         if not given:
             continue
