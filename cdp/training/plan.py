@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -360,7 +361,8 @@ def drawn_pairs(config: TrainingConfig, pairs: int, documents: int) -> tuple[int
     share = min(1.0, (config.max_documents or documents) / max(1, documents))
     if config.pairs is not None:
         share = min(share, config.pairs / max(1, pairs))
-    return round(pairs * share), max(1, round(documents * share))
+    # Of the last document as many are taken as are left of a budget.
+    return round(pairs * share), max(1, math.ceil(round(documents * share, 6)))
 
 
 def plan_of(
