@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError, nearest, offer, some
+from cdp.base.errors import CdpError, ConfigError, nearest, offer, some, visible
 from cdp.base.registry import registry
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace, disk_fault, open_workspace, private_files
@@ -444,7 +444,9 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
         if given.get(name) or name in sets or given.get(made.instead) or made.instead in sets:
             continue
         if chosen is None:  # as argparse words it
-            raise UsageError(f"the following arguments are required: {made.arguments[name].flag}", made.program)
+            flag = made.arguments[name].flag
+            problem = f"the following arguments are required: {flag}, or --project NAME with only one"
+            raise UsageError(problem, made.program)
 
         things = getattr(run.scope, FILLED[name])
         if len(things) != 1:
@@ -481,10 +483,8 @@ def check_generator(generator: str, method: str, typed: Iterable[str]) -> None:
 
 
 def _in_one_line(text: str) -> str:
-    """Return a message as one line of visible characters: names in it may hold line breaks, terminal escapes, or bytes
-    that are no text."""
-    line = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    """Return a message as one line: names in it may hold line breaks, terminal escapes, or bytes that are no text."""
+    return visible(" ".join(text.split()))
 
 
 def completion_script(shell: str) -> str:
