@@ -618,8 +618,14 @@ class _Reading:
             return InputError("It holds no file of a known format.", hint=f"{' '.join(self.notes)}", file=self.path)
         first = self.rejections.kept()[0]
         problem = f"No document could be read: {self.rejections.summary()}; the first, {first.where}: {first.reason}"
-        doubtful = first.kind in ("broken JSON", "not an object", "wrong number of cells", "broken quoting")
-        hint = "Check that the format is the right one." if doubtful else ""
+        hint = ""
+        if first.kind in ("broken JSON", "not an object", "wrong number of cells", "broken quoting"):
+            hint = "Check that the format is the right one."
+        elif first.kind in ("unusable id", "text is not text") and " is a" in first.reason:
+            hint = (
+                "Write an object for each document, in which text and id are no objects or lists: from pandas by "
+                "to_json(orient='records', lines=True), else by jq."
+            )
         return InputError(f"{problem.rstrip('.')}.", hint=hint, file=self.path)
 
 
