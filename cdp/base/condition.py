@@ -23,6 +23,9 @@ BY, ON = " by ", " on "
 # What is held equal, beside the steps, in the second half of a study of documents and pairs.
 EQUAL_PAIRS = "equal pairs"
 
+# Ends the name of a fusion with BM25 by the weight that is best on dev.
+WITH_BM25 = f"with {BM25.upper()}"
+
 # What is usual: no weighting, this loss, and the queries themselves.
 UNWEIGHTED, INFONCE, QUERY_ONLY = "none", "infonce", "query-only"
 
@@ -92,7 +95,7 @@ class Condition(NamedTuple):
         if self.source == UNTRAINED:
             return self.retriever or UNTRAINED
         if self.source == HYBRID:
-            return condition_name(self.retriever, HYBRID, 0, "weighted on dev" if self.fused else "")
+            return condition_name(self.retriever, WITH_BM25 if self.fused else HYBRID)
 
         usual = ((self.weighting, UNWEIGHTED), (self.loss, INFONCE), (self.query_source, QUERY_ONLY), (self.held, ""))
         details = [value for value, plain in usual if value != plain]
@@ -101,7 +104,7 @@ class Condition(NamedTuple):
         if self.layers is not None:
             details.append({0: "all layers", 1: "1 layer"}.get(self.layers, f"{self.layers} layers"))
         if self.fused:
-            details.append(f"with {BM25.upper()}")
+            details.append(WITH_BM25)
 
         return condition_name(self.retriever, self.source, self.per_doc, *details)
 

@@ -22,7 +22,7 @@ from datetime import datetime
 from itertools import repeat
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -53,6 +53,7 @@ _RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
 Pool = dict[str, dict[str, dict[str, int]]]
 
 
+T = TypeVar("T")
 _GRADE = Annotated[int, Field(ge=0, le=3)]
 
 
@@ -208,6 +209,16 @@ def version(folder: Path, split: str = SPLIT) -> str:
     return sha256_text(*digests)
 
 
+def answered_key(folder: Path) -> str:
+    """Return a short hash of the queries with a relevant document where people alone judge; empty elsewhere."""
+    # A sample is called by it: labels come and go, and as many queries may be other ones.
+    if not by_people(folder):
+        return ""
+
+    answered = (query for query, grades in grades_of(whole(folder)).items() if max(grades.values()) > 0)
+    return sha256_text(*sorted(answered))[:6]
+
+
 def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
     """Return {query: {document: grade}}."""
     found: dict[str, dict[str, int]] = {}
@@ -305,6 +316,26 @@ def _proposed(pool: Pool, query: str, *, later: bool) -> set[str]:
     return {document for document, ranks in pool.get(query, {}).items() if rank(ranks) <= FIRST}
 
 
+def carry(folder: Path, target: Path, kept: Mapping[str, str], queries: Collection[str]) -> None:
+    """Carry pool, grades and labels of these ``queries`` over to a benchmark of the documents ``kept`` {id: new id};
+    nothing where there is no pool."""
+    pool = {query: documents for query, documents in read_pool(folder).items() if query in queries}
+    if not pool:
+        return
+
+    write_pool(target, {query: _renamed(documents, kept) for query, documents in pool.items()})
+    grades = [grade for grade in read_grades(folder) if grade.query in queries and grade.document in kept]
+    write_grades(target, (replace(grade, document=kept[grade.document]) for grade in grades))
+
+    labels = [line for line in actions.read(folder / "labels.jsonl", _LABEL_LINE) if line["query"] in queries]
+    write_jsonl(target / "labels.jsonl", ({**line, "grades": _renamed(line["grades"], kept)} for line in labels))
+    publish(target)
+
+
+def _renamed(of_documents: Mapping[str, T], kept: Mapping[str, str]) -> dict[str, T]:
+    return {kept[document]: value for document, value in of_documents.items() if document in kept}
+
+
 def sampled(pool: Pool) -> list[str]:
     """Return all queries in a random order that never changes: its beginning is a random sample of whole queries."""
     return sorted(pool, key=lambda query: shuffle_key("sample", query))
@@ -383,8 +414,9 @@ def judge_of(folder: Path) -> str:
 
 
 def by_people(folder: Path) -> bool:
-    """Return True for a benchmark with a pool that people alone judge."""
-    return manifests.read(folder).source.get("judge") == ""
+    """Return True for a benchmark, or a sample of one, with a pool that people alone judge."""
+    # An exported one comes back without its pool: its judgments are not to be made of labels.
+    return manifests.read(folder).source.get("judge") == "" and (whole(folder) / "pool.jsonl").is_file()
 
 
 def is_judged(folder: Path) -> bool:

@@ -230,7 +230,8 @@ def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0, 
 def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
     """Carry over the benchmarks made of the earlier version: (their names, a sentence for each).
 
-    A query stays if all documents that answer it do. New documents are not judged yet.
+    A query stays if all documents that answer it do. New documents are not judged yet. What was judged here keeps its
+    pool, grades and labels, and people go on with the queries that they have not labelled.
     """
     names, said = [], []
     for name in library.list_names(workspace):
@@ -241,31 +242,36 @@ def carry_benchmarks(workspace: Workspace, growth: CorpusUpdate, corpus: CorpusM
                 continue
 
             lines = beir_files.read_queries(part(folder, "queries"))
-            judged: dict[str, dict[str, dict[str, int]]] = {}
+            before: set[str] = set()
+            of_splits: dict[str, dict[str, dict[str, int]]] = {}
             for split, file in qrels_files(folder).items():
-                judged[split] = {}
+                of_splits[split] = {}
                 for query, grades in beir_files.read_qrels(file).grades.items():
+                    before.add(query)
                     answers = [document for document, grade in grades.items() if grade >= manifest.relevant_from]
                     if growth.kept.keys() >= set(answers):
                         stayed = _of_documents(grades, growth.kept)
-                        judged[split][query] = {growth.kept[document]: grade for document, grade in stayed.items()}
+                        of_splits[split][query] = {growth.kept[document]: grade for document, grade in stayed.items()}
 
-            kept = set[str]().union(*judged.values())
+            kept = set[str]().union(*of_splits.values())
             if not kept:
                 continue
+
+            open_queries = judged.read_pool(folder).keys() - before
 
             taken, stem = set(library.list_names(workspace)), re.sub(r"-v\d+$", "", slug(name))
             numbers = range(growth.number, growth.number + len(taken) + 1)
             free = next(f"{stem}-v{n}" for n in numbers if f"{stem}-v{n}" not in taken)
             facts = {**manifest.source, "corpus": corpus.id, "unit": corpus.unit, "grown_from": name}
             made = library.make(
-                workspace, free, iter_documents(workspace, corpus.id), {q: lines[q].text for q in kept}, judged,
-                dataclasses.replace(manifest, source=facts, counts={}, files=()),
+                workspace, free, iter_documents(workspace, corpus.id), {q: lines[q].text for q in kept | open_queries},
+                of_splits, dataclasses.replace(manifest, source=facts, counts={}, files=()),
             )  # fmt: skip
+            judged.carry(folder, workspace.benchmark(made), growth.kept, kept | open_queries)
             names.append(made)
             carried = f"Benchmark {made}: {counted(len(kept), 'judged query', 'judged queries')} carried over"
-            if len(kept) < len(lines):
-                carried += f"; {len(lines) - len(kept):,} are stale"
+            if len(kept) < len(before):
+                carried += f"; {len(before) - len(kept):,} are stale"
             carried += "."
             if growth.n_new:
                 carried += f" Not judged yet: {counted(growth.n_new, f'new {corpus.unit}')}."

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.text import storable
 from cdp.base.workspace import Workspace
-from cdp.catalog.database import STUDY, STUDY_START, IngestReport, ingest, rebuild, translated, with_catalog
+from cdp.catalog.database import FUSED, STUDY, STUDY_START, IngestReport, ingest, rebuild, translated, with_catalog
 
 if TYPE_CHECKING:
     import duckdb
 
 
 __all__ = [
-    "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "metrics", "per_query", "query",
-    "rebuild", "runs", "trainings",
+    "FUSED", "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "metrics", "per_query",
+    "query", "rebuild", "runs", "trainings",
 ]  # fmt: skip
 
 

@@ -69,7 +69,9 @@ STATEMENTS = tuple(
     f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
     for table, columns in TABLES.items()
 )
-VERSION = hashlib.sha256("\n".join(STATEMENTS).encode()).hexdigest()[:16]
+# Raise it where the same files give other rows.
+READING = 2
+VERSION = hashlib.sha256("\n".join((*STATEMENTS, str(READING))).encode()).hexdigest()[:16]
 
 WAIT_S = 30.0  # for the catalogue
 # No file but the catalogue can be reached.
@@ -109,6 +111,8 @@ CONDITIONS, MEASURED = "conditions", "measures"
 _STUDIES = tuple(f"{kind}-" for kind in STUDIES)
 # `retriever_kind` of evaluations in a study: of one of its trainings, or of the untrained retriever.
 STUDY, STUDY_START = "study", "study-start"
+# In their settings, the retriever's share in the fusion with BM25 that dev chose; None without fusion.
+FUSED = "fused"
 
 ROUNDS = 10  # attempts to bring the catalogue up to date while files change or it turns out damaged
 BATCH_FILES = 100
@@ -406,6 +410,7 @@ _SCORED = fields(counts=dict[str, bool | Real], settings=dict[str, Any])
 _CONDITION = fields(
     {"condition": fields({"retriever": str, "source": str, "per_doc": Count}) | None}, settings=dict[str, Any] | None,
     training=fields(pairs=Count, documents=Count, steps=Count, steps_taken=Count) | None,
+    fused=fields({"weight": Real, "evaluations": dict[str, Any]}) | None,
 )  # fmt: skip
 
 
@@ -430,18 +435,31 @@ def _evaluation(value: Fields, job_id: str) -> TableRows:
 
 
 def _condition(value: Fields, study: str) -> TableRows:
-    """Read the evaluations of one training of a study, or of the untrained retriever; none of a failed training."""
+    """Read the evaluations of one training of a study, or of the untrained retriever, and of its fusion with BM25; none
+    of a failed training."""
     if value.get("failure"):
         return
 
     checked(_CONDITION, value, Path(study))
+    yield from _places(value, study, value["evaluations"])
 
+    fused = value.get("fused")
+    if fused:
+        yield from _places(value, study, fused["evaluations"], fused["weight"])
+
+
+def _places(value: Fields, study: str, evaluations: Fields, weight: float | None = None) -> TableRows:
+    """Read the evaluations of what a record is of, at each place; ``weight`` is the retriever's share in a fusion."""
     key, about, name = value["key"], value["condition"], value.get("run") or value["retriever"]
     run = f"{study}.{key[:8]}"
-    for place, evaluation in value["evaluations"].items():
+    if weight is not None:
+        run, name = f"{run}.{FUSED}", f"{FUSED}:{name}"
+        about = about and {**about, FUSED: True}
+
+    for place, evaluation in evaluations.items():
         judgments, split, protocol = place.split("/", 2)
         ids = evaluation["query_ids"]
-        settings = {**evaluation.get("settings", {}), "study": study, "condition": about, "key": key,
+        settings = {**evaluation.get("settings", {}), "study": study, "condition": about, "key": key, FUSED: weight,
                     "training": value.get("training"), "settings": value.get("settings")}  # fmt: skip
         facts = {
             "id": f"{run}.{hashlib.sha256(place.encode()).hexdigest()[:6]}",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from cdp.base.text import signed
 from cdp.charts.style import DASHES, MUTED, PALETTE, bars, by_sign, figure, plain
 
 
@@ -22,19 +23,27 @@ class GainPoint(NamedTuple):
     significant: bool = True
 
 
-def gains(rows: Sequence[GainPoint], *, x: str) -> go.Figure:
+def gains(rows: Sequence[GainPoint], *, x: str, digits: int = 2) -> go.Figure:
     """Differences with their intervals, one below the other; the dashed line is no difference.
 
-    A filled symbol is a significant difference, an open one is not.
+    A filled symbol is a significant difference, an open one is not. Each stands in figures below its name, so that a
+    narrow screen shows them without scrolling.
     """
-    chart = figure(x=x, y="", height=90 + 24 * max(1, len(rows)), legend=False)
+    chart = figure(x=x, y="", height=90 + 38 * max(1, len(rows)), legend=False)
     measured = [(row.points, row.low, row.high) for row in rows]
     points = [row.points for row in rows]
     significant = [row.significant for row in rows]
+    names = [plain(row.name, 48) for row in rows]
+
+    labels = []
+    for name, (value, low, high) in zip(names, measured, strict=True):
+        bounds = f"{signed(low, digits)} to {signed(high, digits)}"
+        labels.append(f"{name}<br><b>{signed(value, digits)}</b> ({bounds})")
 
     chart.add_scatter(
         x=points,
-        y=[plain(row.name, 48) for row in rows],
+        y=list(range(len(rows))),  # not the names: two that are cut may be the same
+        text=names,
         mode="markers",
         name="points",
         marker={
@@ -45,11 +54,12 @@ def gains(rows: Sequence[GainPoint], *, x: str) -> go.Figure:
         # Of a colour of its own: with several marker colours Plotly draws black, which a dark page swallows.
         error_x={**bars(measured), "color": MUTED},
         customdata=measured,
-        hovertemplate="%{y}: %{x:+.2f} points, 95% from %{customdata[1]:+.2f} to %{customdata[2]:+.2f}<extra></extra>",
+        hovertemplate="%{text}: %{x:+.2f} points, 95% from %{customdata[1]:+.2f} to %{customdata[2]:+.2f}"
+        "<extra></extra>",
     )
 
     chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
-    chart.update_yaxes(autorange="reversed")
+    chart.update_yaxes(tickvals=list(range(len(rows))), ticktext=labels, range=[len(rows) - 0.5, -0.5])
 
     return chart
 

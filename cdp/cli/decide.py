@@ -149,7 +149,11 @@ def decide(
         if len(run.scope.benchmarks) == 1:
             target = target.replace(benchmark=run.scope.benchmarks[0])
 
-    refuse_unless(corpus or target.named, f"Name a corpus, or the task's queries. {NAME_ONE}")
+    refuse_unless(
+        corpus or target.named,
+        "Name a corpus (--corpus ID), a project with one (--project NAME), or the task's queries: a query set, --file "
+        "PATH, --benchmark NAME.",
+    )
     about, profiled, corpus_id = [], None, ""
     if target.named:
         profiled = _profiled(run, target)

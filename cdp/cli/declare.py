@@ -444,7 +444,9 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
         if given.get(name) or name in sets or given.get(made.instead) or made.instead in sets:
             continue
         if chosen is None:  # as argparse words it
-            raise UsageError(f"the following arguments are required: {made.arguments[name].flag}", made.program)
+            flag = made.arguments[name].flag
+            problem = f"the following arguments are required: {flag}, or --project NAME with only one"
+            raise UsageError(problem, made.program)
 
         things = getattr(run.scope, FILLED[name])
         if len(things) != 1:

@@ -269,7 +269,7 @@ def judge_badge(workspace: Workspace, benchmark: str) -> tuple[str, str] | None:
         return by.badge
 
     with suppress(CdpError):
-        if judged.by_people(resolve_benchmark(benchmark, workspace)):
+        if manifests.read(resolve_benchmark(benchmark, workspace)).source.get("judge") == "":
             return "judged by people", "Judged by people, who labelled all pooled documents of these queries."
     return None
 

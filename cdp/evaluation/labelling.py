@@ -167,8 +167,9 @@ def progress(workspace: Workspace, name: str) -> LabellingProgress:
     units = len({clusters.get(query, query) for query in done})
     extended = len(set(done) - set(judged.finished(pool, labels, later=True)))
 
-    left = sum(judged.unlabelled(pool, labels).values())
-    seconds = left * (judged.pace(folder) or PACE)
+    left, seconds = sum(judged.unlabelled(pool, labels).values()), 0.0
+    if not judge:
+        seconds = left * (judged.pace(folder) or PACE)
 
     return LabellingProgress(
         judge, len(done), units, len(pool), people, agreed, grades, extended, left, seconds, tuple(problems)

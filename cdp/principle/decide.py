@@ -29,6 +29,9 @@ from cdp.principle.simultaneous import DRAWS, MAX_WRONG, STEPS, needed, simultan
 # An option that is shown to lie at most this far below the best is as good.
 WORTH_POINTS = 2.0
 
+# Smaller differences come from rounding: every query scored the same.
+SAME_POINTS = 1e-6
+
 # With a larger share of unjudged documents in an option's first tens, the answer is withheld.
 MAX_UNJUDGED = 0.1
 
@@ -103,13 +106,17 @@ class ArmDifference:
 
     @property
     def verdict(self) -> str:
-        """``gains +3.1 points (95% …)``, ``loses …`` or ``cannot tell, +0.3 points (95% …)``."""
+        """``gains 3.1 points (95% …)``, ``loses 2.5 points (95% …)`` or ``cannot tell, +0.3 points (95% …)``."""
         if not self.comparable:
             return f"{signed(self.points, 1)} points, which unequal steps may have made"
+        if max(abs(self.low), abs(self.high)) < SAME_POINTS:
+            return "no difference on any judged query"
+        # The verb says the sign.
+        amount = f"{abs(self.points):.1f} points {self.interval}"
         if self.gains:
-            return f"gains {self.measured}"
+            return f"gains {amount}"
         if self.loses:
-            return f"loses {self.measured}"
+            return f"loses {amount}"
         return f"cannot tell, {self.measured}"
 
     @property

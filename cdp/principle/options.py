@@ -9,7 +9,7 @@ from cdp.principle.evidence import Arm
 FIXED = {
     UNTRAINED: ("the untrained retriever", "keep {} untrained"),
     BM25: ("BM25", "use BM25"),
-    HYBRID: ("the hybrid", "combine BM25 with the untrained retriever"),
+    HYBRID: ("the untrained retriever with BM25", "combine the untrained retriever with BM25"),
 }
 
 # One and several training queries by their method.
@@ -37,7 +37,7 @@ def name_of(option: Condition) -> str:
     if option.retriever and option.kind == UNTRAINED:
         return f"untrained {option.retriever}"
     if option.retriever and option.kind == HYBRID:
-        return f"BM25 with untrained {option.retriever}"
+        return f"untrained {option.retriever} with BM25"
     if option.kind in FIXED:
         return FIXED[option.kind][0]
 

@@ -155,6 +155,9 @@ def own(workspace: Workspace, evaluations: Sequence[dict[str, Any]], sets: Itera
     rows = []
     scores = query_scores(workspace, reported)
     for evaluation in reported:
+        if evaluation["trained"] is not None and evaluation["trained"].condition.fused:
+            continue  # no figure of the paper is of fusions
+
         name, split = evaluation["benchmark"], evaluation["split"]
         row = ArmRow(
             arm=evaluation["retriever_name"],

@@ -16,13 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from cdp import benchmarks, catalog, query_sets
-from cdp.base.condition import QUERY_ONLY, UNWEIGHTED, Condition
+from cdp.base.condition import HYBRID, QUERY_ONLY, UNWEIGHTED, WITH_BM25, Condition
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
 from cdp.base.text import clustered, condition_name, counted, signed
 from cdp.base.workspace import Workspace
-from cdp.catalog import STUDY, STUDY_START
+from cdp.catalog import FUSED, STUDY, STUDY_START
 from cdp.corpus import load_manifest
 from cdp.evaluation import combined
 from cdp.evaluation.calibration import Calibration, judge_badge
@@ -33,7 +33,7 @@ from cdp.retrievers import PRESETS, bm25, leakage, resolve
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.studies import records
 from cdp.studies.config import loss_of
-from cdp.studies.gains import SIGNIFICANT
+from cdp.studies.gains import SIGNIFICANT, best_fused
 from cdp.training.plan import INCOMPLETE, counted_pairs, drawn_pairs
 from cdp.training.reasoning import MULTI_QUERY
 
@@ -294,9 +294,11 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
     given = naming.given_names(workspace)
     source_of = cache(partial(source, workspace))
     evaluations = []
-    for row in map(partial(regraded.updated, workspace), rows):
+    for row in map(partial(regraded.updated, workspace), _standing(rows)):
         hybrid, rerank = combined.settings_of(row["settings"])
-        ran = row["retriever_id"]
+        ran, weighted = row["retriever_id"], row["settings"].get(FUSED) is not None
+        if weighted and row["retriever_kind"] == STUDY_START:
+            ran = ran.removeprefix(f"{FUSED}:{combined.HYBRID}:")
         if hybrid or rerank:  # a study's fusion has its retriever in its id alone
             ran = row["settings"].get("retriever") or ran.removeprefix(f"{combined.HYBRID}:")
 
@@ -317,6 +319,8 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
             name = combined.title(ran, hybrid, rerank)
         if name == bm25.NAME:
             name = bm25.TITLE
+        if weighted and trained is None:
+            name = condition_name(name, "", 0, WITH_BM25)
 
         evaluations.append(
             {**row, "retriever_name": own or name, "start": start, "trained": trained,
@@ -329,6 +333,34 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
         row["retriever_name"] = names.get(row["retriever_id"], row["retriever_name"])
 
     return evaluations
+
+
+def _standing(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows without the fusions that are no option of an answer: those that take nothing of one side, and those of
+    all trainings of a study but the best on dev."""
+    fused: dict[str, dict[Condition, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row["settings"].get(FUSED) is not None:
+            fused[row["job_id"]][_fused_condition(row)].append(row["settings"])
+
+    standing = set()
+    for study, behind in fused.items():
+        best = best_fused(behind)
+        for condition, of_seeds in behind.items():
+            real = any(0 < float(settings[FUSED]) < 1 for settings in of_seeds)
+            if real and (condition in best or not condition.per_doc):
+                standing.add((study, condition))
+
+    kept = []
+    for row in rows:
+        if row["settings"].get(FUSED) is None or (row["job_id"], _fused_condition(row)) in standing:
+            kept.append(row)
+    return kept
+
+
+def _fused_condition(row: Mapping[str, Any]) -> Condition:
+    about = row["settings"]["condition"]
+    return Condition.of(about) if about else Condition(row["retriever_id"], HYBRID, fused=True)
 
 
 def choosing(evaluations: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
@@ -390,7 +422,8 @@ def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str
 def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str, str]]) -> Trained:
     """From what the catalogue holds of a training of a study."""
     condition, training = about["condition"], about.get("training") or {}
-    of_condition = {key: condition.get(key) for key in ("seed", "weighting", "max_documents", "budget", "held")}
+    keys = ("seed", "weighting", "max_documents", "budget", "held", FUSED)
+    of_condition = {key: condition.get(key) for key in keys}
     settings = {**(about.get("settings") or {}), **of_condition}
     pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
 
@@ -599,7 +632,9 @@ def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     files of their own before those of a study; of a training that studies took over from each other the newest."""
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in sorted(rows, key=lambda row: row["retriever_kind"] == STUDY_START):
-        of = row["settings"]["key"] if row["retriever_kind"] == STUDY else row["retriever_id"]
+        settings, of = row["settings"], row["retriever_id"]
+        if row["retriever_kind"] == STUDY:
+            of = settings["key"], settings.get(FUSED) is not None
         seen.setdefault((of, *_place(row)), row)
     return list(seen.values())
 

@@ -132,7 +132,7 @@ def compare(
         if related[run][0] in chosen or (retrievers is None and not of_study):
             selected.append(evaluation)
         elif of_study:
-            left_out.add(run)
+            left_out.add(evaluation["settings"]["key"])
 
     scores = query_scores(workspace, selected)
     found = rows_of(workspace, selected, newest, related)

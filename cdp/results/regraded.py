@@ -11,6 +11,7 @@ from typing import Any
 from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
 from cdp.benchmarks import describe, judged, resolve_benchmark
+from cdp.catalog import FUSED
 from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
 from cdp.studies import records
 
@@ -32,16 +33,21 @@ def _kept_in(workspace: Workspace, evaluation: Mapping[str, Any]) -> Path:
 
 def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen | None:
     """Return what an evaluation or a study's training retrieved; None where that was not kept."""
-    folder, key = workspace.jobs / evaluation["job_id"], evaluation["settings"].get("key")
-    if not evaluation["settings"].get("study"):
+    folder, settings = workspace.jobs / evaluation["job_id"], evaluation["settings"]
+    if not settings.get("study"):
         return first_ten(folder)
+
     place = records.evaluation_key(*(evaluation[name] for name in ("scored_on", "split", "protocol")))
+    fused = settings.get(FUSED) is not None
 
     def load() -> FirstTen | None:
-        found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
+        record = records.load(folder, settings.get("key")) or {}
+        if fused:
+            record = record.get("fused") or {}
+        found = (record.get("evaluations") or {}).get(place)
         return records.firsts(found) if found else None
 
-    return ANSWERS.get(_kept_in(workspace, evaluation), ("first ten", place), load)
+    return ANSWERS.get(_kept_in(workspace, evaluation), ("first ten", place, fused), load)
 
 
 def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, JudgedNow, Path] | None:

@@ -64,8 +64,9 @@ def language_in(retriever: str) -> str | None:
 
 def english_terms(texts: Iterable[str]) -> Iterable[list[str]]:
     """Stems of the words of each text, stopwords left out, repeated as in the text."""
-    if os.path.expanduser("~") == "~":
-        # An account without a home, as in a container: nltk ends at import where it has no folder for downloads.
+    try:
+        Path.home()
+    except RuntimeError:  # as in a container; nltk ends at import where it has no folder for its downloads
         os.environ.setdefault("NLTK_DATA", tempfile.gettempdir())
     from nltk.stem.snowball import SnowballStemmer
 

@@ -130,7 +130,7 @@ def check(folder: Path, reader: str | None = None, *, pickled: bool = False, wei
         if kind == "Transformer":
             _check_transformer(folder, place)
             if reader in READERS.values() and not listed:
-                _check_embeds(place / CONFIG)
+                _check_embeds(place)
         elif kind == "SparseStaticEmbedding" and "path" in _read(place / CONFIG, optional=True):
             _refuse(place / CONFIG, "its weights are in another file")
         elif kind == "Dense":
@@ -146,9 +146,7 @@ def kind_of(folder: Path) -> str:
     """Return the kind of retriever (``presets.KINDS``) that a folder holds, by who wrote it: sentence-transformers,
     PyLate or Stanford's ColBERT. Raises ModelError where its small files cannot be read."""
     written_by = _usage(folder).get("model_type", ENCODER)
-    architectures = _read(folder / CONFIG, optional=True).get("architectures")
-
-    if written_by in (MULTI_VECTOR_ENCODER, COLBERT) or architectures == ["HF_ColBERT"]:
+    if written_by in (MULTI_VECTOR_ENCODER, COLBERT) or _architectures(folder) == ["HF_ColBERT"]:
         return MULTI_VECTOR
     return SPARSE if written_by == SPARSE_ENCODER else DENSE
 
@@ -158,9 +156,8 @@ def may_score_pairs(folder: Path) -> bool:
     if (written_by := _usage(folder).get("model_type")) is not None:
         return bool(written_by == CROSS_ENCODER)
 
-    architectures = _read(folder / CONFIG, optional=True).get("architectures")
-    named = architectures if isinstance(architectures, list) else []
-    return not named or not all(str(name).endswith(("Model", "ForMaskedLM")) for name in named)
+    named = _architectures(folder)
+    return not named or not all(name.endswith(("Model", "ForMaskedLM")) for name in named)
 
 
 def check_architectures(transformers: list[Path]) -> None:
@@ -327,12 +324,18 @@ def check_adapter(folder: Path) -> None:
         _refuse(folder / ADAPTER, "an adapter, which would load its base model from elsewhere", hint)
 
 
-def _check_embeds(config: Path) -> None:
+def _architectures(folder: Path) -> list[str]:
+    """Return the classes that ``config.json`` names; none where it lists none."""
+    named = _read(folder / CONFIG, optional=True).get("architectures")
+    return list(map(str, named)) if isinstance(named, list) else []
+
+
+def _check_embeds(folder: Path) -> None:
     """Refuse a model that was made to score or to label texts. Its encoder would give vectors that mean nothing."""
-    for name in _read(config).get("architectures") or []:
-        if str(name).endswith(_SCORES):
-            hint = "Name an encoder. A cross-encoder reranks: --rerank."
-            _refuse(config, f"it holds a {shown(name)}, which scores or labels texts and does not embed them", hint)
+    for name in _architectures(folder):
+        if name.endswith(_SCORES):
+            why = f"it holds a {shown(name)}, which scores or labels texts and does not embed them"
+            _refuse(folder / CONFIG, why, "Name an encoder. A cross-encoder reranks: --rerank.")
 
 
 def _check_load_settings(path: Path) -> None:

@@ -186,7 +186,8 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
         queries = [line.text for query, line in read_queries(part(folder, "queries")).items() if query in lacking]
         name = folder.name
         if alone and not config.endpoint.by_people:  # what people judged alone stays as it is
-            name = checked_name(config.name or f"{folder.name}-{slug(config.endpoint.model_name)}")
+            own = config.name if config.name != folder.name else ""
+            name = checked_name(own or f"{folder.name}-{slug(config.endpoint.model_name)}")
         return config.replace(benchmark=folder.name, name=name), queries, None
 
     corpus = resolve_corpus(workspace, config.corpus)
@@ -226,7 +227,8 @@ def _queries(workspace: Workspace, source: str, column: str) -> tuple[list[str],
 
 def _judged_folder(workspace: Workspace, name: str) -> Path:
     folder = judged.whole(resolve_benchmark(name, workspace))
-    if not (judged.is_judged(folder) or judged.by_people(folder)):
+    by_model = judged.judge_of(folder) and judged.is_judged(folder)
+    if not (by_model or judged.by_people(folder)):
         raise ConfigError(f"{name} was not judged here.", hint="Make one: benchmarks judge --corpus ID.")
     return folder
 

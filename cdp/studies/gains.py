@@ -231,7 +231,7 @@ def read_scores(
                 if evaluation is not None:
                     scores.setdefault(of, {}).setdefault(name, {})[seed] = _ordered(evaluation)
 
-    best = _best_on_dev(behind)
+    best = best_fused(behind)
     for condition in list(behind):
         if condition.fused and condition.per_doc and condition not in best:
             scores.pop(condition, None)
@@ -257,8 +257,9 @@ def _ordered(evaluation: Mapping[str, Any]) -> NDArray[np.float64]:
     return 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]
 
 
-def _best_on_dev(behind: Mapping[Condition, Sequence[Mapping[str, Any]]]) -> set[Condition]:
-    """The fused cell of each retriever's training with the best NDCG@10 on dev, mean over the seeds."""
+def best_fused(behind: Mapping[Condition, Iterable[Mapping[str, Any]]]) -> set[Condition]:
+    """Return the fused condition of each retriever's training with the best NDCG@10 on dev, mean over the seeds. Of
+    each record behind a condition its ``training`` is read."""
     on_dev: dict[str, dict[Condition, float]] = defaultdict(dict)
     for condition, records in behind.items():
         if not condition.fused or not condition.per_doc:

@@ -18,6 +18,7 @@ from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, load_benchmark, resolve_benchmark, subsets
+from cdp.benchmarks.judged import answered_key
 from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.query_sets import QuerySet
@@ -295,6 +296,8 @@ def splits_of(
         )
 
     called = subsets.name_of(info.name, n_test, n_documents, test, dev=n_dev)
+    if labelled := answered_key(Path(info.folder)):
+        called += f"-{labelled}"
     of = "" if (workspace.benchmarks / called).is_dir() else source
     return Splits(called, n_test, n_dev, n_documents, of=of, test_from=test, dev_from=dev, shared=shared)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import streamlit as st
@@ -97,11 +98,10 @@ def page(workspace: Workspace) -> None:
 
 
 def _place(rows: Sequence[ResultRow], arrived: str) -> str:
-    """Ask for a benchmark: at first that of the link's run, else that of the newest result beside which another one
-    stands, then those with most recipes."""
+    """Ask for a benchmark: at first that of the link's run, else of the newest result, then those with most recipes."""
     counted = Counter(row.place for row in rows)
     places = [row.place for row in rows if row.retriever_id == arrived]
-    places.append(max(rows, key=lambda row: (counted[row.place] > 1, row.created)).place)
+    places.append(max(rows, key=attrgetter("created")).place)
     places += dict(counted.most_common())
 
     titles = {place: f"{place} ({count(counted[place], 'recipe')})" for place in places}
@@ -125,7 +125,7 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     """The result in a sentence: of the link's run, else of the best."""
     rows = [row for row in comparison.rows if row.difference is not None]
     if not rows:
-        st.caption("Nothing else was evaluated on the same queries as the baseline: evaluate another retriever.")
+        _alone(comparison)
         return
 
     about = _about(rows, arrived)
@@ -135,6 +135,16 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     if about.calibration is not None:
         icon = "fact_check" if about.calibration.corrected else "warning"
         st.markdown(f":material/{icon}: **{md(about.calibration.sentence)}**")
+
+
+def _alone(comparison: Comparison) -> None:
+    """The score of a baseline that nothing stands beside, and the way to something."""
+    for row in comparison.rows:
+        st.markdown(f"#### {md(cut(row.retriever, 80))} scores {md(row.score)} on {md(row.place)}")
+    st.caption("NDCG@10 in percent. Nothing else was evaluated on the same queries.")
+
+    place = [f"{row.benchmark}/{row.split}" for row in comparison.rows]
+    frame.link("launch", "Evaluate another retriever", icon=":material/add:", tab="evaluation", on=place)
 
 
 def _withheld(row: ResultRow, baseline: str) -> str:
@@ -151,6 +161,8 @@ def _tested_sentence(row: ResultRow, baseline: str) -> str:
         outcome = f"{verb} {points(abs(difference)).lstrip('+')} points"
 
     judgement = "more than chance" if row.significant else "may be chance"
+    if not difference:
+        judgement = "no difference"
     if row.marks:
         judgement = f"{row.marks}, so this does not show how good it is"
 
@@ -158,12 +170,15 @@ def _tested_sentence(row: ResultRow, baseline: str) -> str:
     if row.shared_units:
         over = f" over {clustered(row.n_queries, row.n_clusters or 0, ' queries')}"
 
-    chance = p_value(1.0 if row.p_holm is None else row.p_holm)
+    chance = f"p {p_value(1.0 if row.p_holm is None else row.p_holm)}"
+    if row.low and row.high and row.low * row.high > 0 and not row.significant:
+        # The interval is of this difference alone and excludes zero: it would seem to contradict the verdict.
+        chance += " once corrected for all comparisons"
 
     return (
         f"#### {md(cut(row.retriever, 80))} {outcome} on {md(row.place)}\n"
         f"NDCG@10 {md(row.score)}. Difference from {md(cut(baseline, 60))}: 95% interval "
-        f"{interval((row.low, row.high), sign=True)}, p {chance}{over}: {md(judgement)}."
+        f"{interval((row.low, row.high), sign=True)}, {chance}{over}: {md(judgement)}."
     )
 
 
@@ -193,13 +208,14 @@ def _table(rows: Sequence[ResultRow], baseline: str) -> None:
             state.forget(PICKED)
 
     right = partial(st.column_config.TextColumn, alignment="right")
+    wide = any("±" in str(score) for score in columns["NDCG@10"])
     st.dataframe(
         tables.filled(columns, "Recipe"),
         hide_index=True,
         placeholder=MISSING,
         column_config={
             "Recipe": st.column_config.TextColumn(width=260),
-            "NDCG@10": right(width=105, help="In percent; ± is the standard deviation over seeds."),
+            "NDCG@10": right(width=105 if wide else 80, help="In percent; ± is the standard deviation over seeds."),
             "Per file": right(help=board.PER_PASSAGE),
             "Difference": right(help="NDCG@10 points over the baseline, on the same queries."),
             "95% interval": right(help="Of the difference, in points."),

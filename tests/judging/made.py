@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from cdp.base.records import Document
@@ -29,4 +30,12 @@ def make(workspace: Workspace, grade: Grades, *, n_queries: int = 30, per_query:
     folder = workspace.benchmark(name)
     judged.write_pool(folder, pool)
     judged.write_grades(folder, grades)
+    return folder
+
+
+def people_alone(folder: Path) -> Path:
+    """Make people alone the judges of a benchmark: without labels it has no judgments."""
+    manifest = manifests.read(folder)
+    manifests.write(folder, replace(manifest, source={**manifest.source, "judge": ""}))
+    judged.publish(folder)
     return folder

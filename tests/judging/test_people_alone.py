@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,16 +15,17 @@ from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import describe, judged, library, load_benchmark, manifests
+from cdp.benchmarks.beir_files import read_queries
 from cdp.cli import main
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.evaluation import labelling
 from cdp.results import board, differences
-from cdp.services import decide, jobs, judging, projects, studies, trial
+from cdp.services import adding, decide, jobs, judging, projects, studies, trial
 from cdp.studies import own_test
 from cdp.studies.config import TrialConfig
 from tests.jobs.support import run_worker
 from tests.judging.conftest import ANIMALS, settings
-from tests.judging.made import make
+from tests.judging.made import make, people_alone
 from tests.support import ONLY_STATIC_IS_FAST
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
@@ -48,6 +50,7 @@ def birds(workspace: Workspace, tmp_path: Path) -> CorpusManifest:
 @pytest.fixture
 def questions(workspace: Workspace) -> Path:
     path = workspace.root / "questions.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(f"where does the {bird} nest" for bird in BIRDS), encoding="utf-8")
     return path
 
@@ -63,21 +66,21 @@ def start(workspace: Workspace, config: JudgeConfig) -> str:
     return job
 
 
-def finish(workspace: Workspace, by: str = "Ada", n: int = 1) -> list[str]:
+def finish(workspace: Workspace, by: str = "Ada", n: int = 1, *, name: str = NAME) -> list[str]:
     """Label this person's next ``n`` queries: the document about the query's bird answers it."""
     done = []
     for _ in range(n):
-        task = labelling.task(workspace, NAME, by)
+        task = labelling.task(workspace, name, by)
         assert task is not None
         answers = {d.id: "3" if task.text.split()[3] in d.text else "0" for d in task.open}
-        judging.label(workspace, NAME, task.query, answers, by)
+        judging.label(workspace, name, task.query, answers, by)
         done.append(task.query)
 
     return done
 
 
-def evaluate(workspace: Workspace, retriever: str) -> str:
-    return jobs.start(workspace, "evaluation", EvaluationConfig(retriever=retriever, benchmark=NAME))
+def evaluate(workspace: Workspace, retriever: str, benchmark: str = NAME) -> str:
+    return jobs.start(workspace, "evaluation", EvaluationConfig(retriever=retriever, benchmark=benchmark))
 
 
 def test_from_a_pool_to_a_comparison_that_says_judged_by_people(
@@ -161,21 +164,17 @@ def test_only_queries_labelled_as_a_whole_are_in_the_test(
 
 
 def test_people_who_disagree_count_by_the_rounded_mean(workspace: Workspace) -> None:
-    folder = make(workspace, lambda q, d: 0, n_queries=3, per_query=2)
-    manifest = manifests.read(folder)
-    manifests.write(folder, manifests.Manifest(source={**manifest.source, "judge": ""}, relevant_from=2))
-    for by, grades in (("Ada", (3, 2)), ("Ben", (2, 2)), ("Cy", (3, None))):
+    folder = people_alone(make(workspace, lambda q, d: 0, n_queries=3, per_query=2))
+    for by, grades in (("Ada", (3, 2)), ("Ben", (2, 1)), ("Cy", (3, None))):
         judged.add_labels(folder, "q1", {"d1-0": grades[0], "d1-1": grades[1]}, by)
     assert load_benchmark(folder).qrels == {"q1": {"d1-0": 3, "d1-1": 1}}
 
     judged.undo(folder, "Cy")
-    assert load_benchmark(folder).qrels == {"q1": {"d1-0": 2, "d1-1": 2}}, "between two grades the lower one"
+    assert load_benchmark(folder).qrels == {"q1": {"d1-0": 2, "d1-1": 1}}, "between two grades the lower one"
 
 
 def test_two_tabs_label_at_once(workspace: Workspace) -> None:
-    folder = make(workspace, lambda q, d: 0, n_queries=24, per_query=2)
-    manifest = manifests.read(folder)
-    manifests.write(folder, manifests.Manifest(source={**manifest.source, "judge": ""}, relevant_from=2))
+    folder = people_alone(make(workspace, lambda q, d: 0, n_queries=24, per_query=2))
 
     def label(query: int) -> None:
         judged.add_labels(folder, f"q{query}", {f"d{query}-0": 3, f"d{query}-1": 0}, ("Ada", "Ben")[query % 2])
@@ -187,14 +186,92 @@ def test_two_tabs_label_at_once(workspace: Workspace) -> None:
 
 
 def test_the_judgments_follow_after_an_end_between_two_files(workspace: Workspace) -> None:
-    folder = make(workspace, lambda q, d: 0, n_queries=3, per_query=1)
-    manifest = manifests.read(folder)
-    manifests.write(folder, manifests.Manifest(source={**manifest.source, "judge": ""}, relevant_from=2))
+    folder = people_alone(make(workspace, lambda q, d: 0, n_queries=3, per_query=1))
     judged.add_labels(folder, "q1", {"d1-0": 3}, "Ada")
     (folder / "grades.jsonl").write_text("")  # the process ended before it wrote them
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq2\td2-0\t1\n")
     judged.add_labels(folder, "q1", {"d1-0": 3}, "Ada")
     assert load_benchmark(folder).qrels == {"q1": {"d1-0": 3}}
+
+
+def test_an_exported_benchmark_keeps_its_judgments_without_its_pool(
+    workspace: Workspace, birds: CorpusManifest, questions: Path, jobs_here: None, tmp_path: Path
+) -> None:
+    start(workspace, by_people(birds, questions))
+    finish(workspace, n=3)
+    library.export_beir(workspace.benchmark(NAME), tmp_path / "out")
+    library.add_benchmark(tmp_path / "out", workspace, "again")
+    folder = workspace.benchmark("again")
+    assert load_benchmark(folder).qrels == load_benchmark(workspace.benchmark(NAME)).qrels
+
+    with pytest.raises(ConfigError, match="was not judged here"):
+        judging.undo(workspace, "again", "Ada")
+    judged.undo(folder, "Ada")
+    assert len(load_benchmark(folder).qrels) == 3
+    assert judging.judged_name(workspace, "again") == "", "without its pool nothing is added to it"
+    evaluate(workspace, "bm25", "again")
+    (row,) = board.list_rows(workspace, board.list_evaluations(workspace))
+    assert "judged by people" in [badge.word for badge in row.badges]
+
+
+def add_birds(workspace: Workspace, folder: Path) -> adding.Added:
+    """Add a file about each bird, and two about none."""
+    folder.mkdir()
+    for bird in (*BIRDS, "bridge", "mill"):
+        (folder / f"{bird}.txt").write_text(f"The {bird} nests by the river and feeds on fish.", encoding="utf-8")
+    return adding.add(workspace, folder)
+
+
+def change_answer(workspace: Workspace, folder: Path, query: str) -> adding.Added:
+    """Change the file that answers a query, and add the folder again."""
+    text = read_queries(workspace.benchmark(NAME) / "queries.jsonl")[query].text
+    (folder / f"{text.split()[3]}.txt").write_text("Another text stands here now.", encoding="utf-8")
+    return adding.add(workspace, folder)
+
+
+def test_labels_follow_documents_that_are_added_again(
+    workspace: Workspace, questions: Path, jobs_here: None, tmp_path: Path
+) -> None:
+    first = add_birds(workspace, tmp_path / "birds")
+    start(workspace, by_people(first.corpus, questions, retrievers="bm25", depth=3))
+    labelled = finish(workspace, n=3)
+    again = change_answer(workspace, tmp_path / "birds", labelled[0])
+    assert "2 judged queries carried over; 1 are stale." in " ".join(again.stated)
+
+    name = f"{NAME}-v2"
+    made = workspace.benchmark(name)
+    assert judged.by_people(made)
+    assert set(load_benchmark(made).qrels) == set(labelled[1:])
+    state = labelling.progress(workspace, name)
+    assert (state.finished, state.total, state.people) == (2, 5, {"Ada": 2})
+
+    finish(workspace, n=3, name=name)
+    assert len(load_benchmark(made).qrels) == 5
+    assert labelling.progress(workspace, name).left == 0
+    assert len(load_benchmark(workspace.benchmark(NAME)).qrels) == 3, "the earlier version stays"
+
+
+def test_so_do_the_grades_of_a_model_with_their_labels(
+    workspace: Workspace, questions: Path, jobs_here: None, tmp_path: Path
+) -> None:
+    first = add_birds(workspace, tmp_path / "birds")
+    start(workspace, by_people(first.corpus, questions, retrievers="bm25", depth=3))
+    labelled, folder = finish(workspace, n=3), workspace.benchmark(NAME)
+    source = {**manifests.read(folder).source, "judge": "a-model"}
+    manifests.write(folder, replace(manifests.read(folder), source=source))
+    pool = judged.read_pool(folder)
+    pairs = [(query, document) for query, documents in pool.items() for document in documents]
+    judged.write_grades(folder, [judged.Grade(*pair, 1, "because") for pair in pairs])
+
+    change_answer(workspace, tmp_path / "birds", labelled[0])
+    made = workspace.benchmark(f"{NAME}-v2")
+    grades, texts = judged.read_grades(made), set(load_benchmark(made).document_ids)
+    assert grades
+    assert {grade.document for grade in grades} <= texts
+    assert {grade.reason for grade in grades} == {"because"}
+    assert judged.by_query(grades) == load_benchmark(made).qrels
+    state = labelling.progress(workspace, made.name)
+    assert (state.judge, state.people, state.total) == ("a-model", {"Ada": 3}, 6), "grade 1 is no answer: none is stale"
 
 
 def test_a_resumed_job_makes_no_second_benchmark(
@@ -276,6 +353,7 @@ def test_a_test_rests_on_the_labelled_queries_and_its_new_documents_wait_for_lab
     workspace: Workspace, corpus: CorpusManifest, log: Path, jobs_here: None
 ) -> None:
     write_json(workspace.root / studies.SPEEDS, ONLY_STATIC_IS_FAST)
+    folder = workspace.benchmark(NAME)
     start(workspace, settings(corpus, log, generator="people", model="", name=NAME, retrievers="bm25", depth=1))
     projects.take_along(workspace, "corpus", corpus.id, NAME)
     for method in ("diverse", "paraphrase"):
@@ -296,7 +374,15 @@ def test_a_test_rests_on_the_labelled_queries_and_its_new_documents_wait_for_lab
     with pytest.raises(CdpError, match="too few to choose checkpoints"):
         trial.plan(workspace, config)
 
-    finish(workspace, n=10)
+    finish(workspace, n=9)
+    sample = trial.plan(workspace, config).judged.splits.benchmark
+    (other,) = judged.read_pool(folder).keys() - load_benchmark(folder).qrels.keys()
+    judging.undo(workspace, NAME, "Ada")
+    judging.label(workspace, NAME, other, dict.fromkeys(judged.read_pool(folder)[other], "3"), "Ada")
+    assert len(load_benchmark(folder).qrels) == 11
+    assert trial.plan(workspace, config).judged.splits.benchmark != sample, "as many other queries are another sample"
+
+    finish(workspace)
     planned = trial.plan(workspace, config)
     assert (planned.judged.splits.of, planned.judged.judge) == (NAME, "")
     assert planned.judged.splits.n_test + planned.judged.splits.n_dev == len(ANIMALS)

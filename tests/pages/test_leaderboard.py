@@ -59,7 +59,10 @@ def test_it_opens_on_the_benchmark_of_the_newest_result(runs_here: Workspace, op
         )
     evaluated(runs_here, "evaluation-9", "retromae", [0.5, 0.25], benchmark="alone", created="2100-01-02T00:00:00")
     at = open_page("compare", project="all")
-    assert at.selectbox(key="choose_benchmark").value.startswith("later")
+    assert at.selectbox(key="choose_benchmark").value.startswith("alone")
+    assert any("retromae scores 37.50 on alone" in m.value.replace("\\", "") for m in at.markdown)
+    assert list(table(at)) == ["NDCG@10", "Recipe"], "no empty columns of differences from nothing"
+    at.selectbox(key="choose_benchmark").select("later").run()
     assert set(table(at)["Recipe"]) == {"contriever (baseline)", "static-minilm"}
     at = open_page("compare", project="all", run="training-1")
     assert "minilm · diverse × 1" in list(table(at)["Recipe"]), "a link's run goes before it"

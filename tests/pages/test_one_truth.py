@@ -234,7 +234,7 @@ def test_unjudged_documents_withhold_the_answer_on_every_face(
     for face in ("Decide", "Home", "decide"):
         assert "Withheld: 43% of the first tens are unjudged." in said[face], face
         assert "points if all are irrelevant" in said[face], face
-        assert "gains +" not in said[face], face
+        assert not re.search(r"gains \d", said[face]), face
     page = open_page("decide", corpus=task["corpus"], target_benchmark="made", test="1")
     shown = words(page).replace("\\", "")
     assert "OpenAI needs an API key" in shown

@@ -319,11 +319,17 @@ def test_records_that_argilla_gave_as_a_table(workspace: Workspace, corpus: str,
         return {"id": OWN[n], "status": "discarded" if n == 3 else "completed", "query": QUERIES[n], "text": TEXTS[n],
                 "label.responses": answers, "label.responses.users": ["u"], "label.suggestion": None}  # fmt: skip
 
-    pq.write_table(pa.Table.from_pylist(_rows(record)), tmp_path / "records.parquet")
-    done = _imported(workspace, corpus, tmp_path / "records.parquet")
-    assert _content(workspace, done) == {QUERIES[n]: (IDS[n], []) for n in (0, 4)}
-    assert [reason.partition(" (")[0] for reason in done.rejected] == ["Line 3: disagreement", "Line 4: discarded"]
-    assert "1 row judged not relevant" in done.notes[0]
+    table = pa.Table.from_pylist(_rows(record))
+    pq.write_table(table, tmp_path / "records.parquet")
+    table.to_pandas().map(lambda cell: cell.tolist() if hasattr(cell, "tolist") else cell).to_csv(
+        tmp_path / "records.csv", index=False
+    )
+    for name, bad in (("records.parquet", 3), ("records.csv", 4)):
+        done = _imported(workspace, corpus, tmp_path / name)
+        assert _content(workspace, done) == {QUERIES[n]: (IDS[n], []) for n in (0, 4)}
+        reasons = [reason.partition(" (")[0] for reason in done.rejected]
+        assert reasons == [f"Line {bad}: disagreement", f"Line {bad + 1}: discarded"]
+        assert "1 row judged not relevant" in done.notes[0]
 
 
 def test_what_several_people_answered_in_label_studio(workspace: Workspace, corpus: str, tmp_path: Path) -> None:

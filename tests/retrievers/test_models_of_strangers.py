@@ -181,6 +181,13 @@ def test_without_the_attack_the_same_folder_is_a_retriever(workspace: Workspace,
     assert load(resolve(str(retriever), workspace), "cpu").encode(["a text"]).shape == (1, 32)
 
 
+def test_architectures_that_are_no_list_name_none(retriever: Path) -> None:
+    write_json(retriever / "config.json", {**read_json(retriever / "config.json"), "architectures": True})
+    (retriever / "modules.json").unlink()
+    assert model_files.check(retriever, model_files.ENCODER) == [retriever]
+    assert model_files.kind_of(retriever) == "dense"
+
+
 def test_an_index_of_another_shape_is_refused(workspace: Workspace, retriever: Path) -> None:
     indexed(a="shard.safetensors")(retriever)
     writes("model.safetensors.index.json", "[]")(retriever)

@@ -30,7 +30,7 @@ from cdp.studies import advice, records, target_queries
 from cdp.studies.config import StudyConfig
 from cdp.studies.gains import controls
 from cdp.studies.plan import StudySource, conditions, counted
-from tests.judging.made import make
+from tests.judging.made import make, people_alone
 from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow
@@ -240,6 +240,36 @@ def test_a_study_is_scored_by_all_that_its_judge_has_judged(workspace: Workspace
     assert all(arm.mean == pytest.approx(both) for arm in after.options)
 
 
+def test_a_study_says_that_labels_were_taken_back_and_counts_no_query_as_missed(
+    workspace: Workspace, task: dict[str, str]
+) -> None:
+    folder = people_alone(make(workspace, lambda query, document: 0, n_queries=N_JUDGED))
+    for i in range(N_JUDGED):
+        judged.add_labels(folder, f"q{i}", {f"d{i}-{d}": d for d in range(4)}, "Ada")
+
+    retrieved = lambda source, per_doc: [[f"d{i}-3", f"d{i}-0"] for i in range(N_JUDGED)]  # noqa: E731
+    source = {"kind": judged.KIND, "judge": ""}
+    content = benchmarks.describe(folder).content_hash
+    benchmark = {"name": "made", "split": "test", "source": source, "hash": content}
+    study = run_study(workspace, sets_of(task), diverse_helps, benchmark=benchmark, retrieved=retrieved)
+    before = decide.decide(workspace, corpus=task["corpus"])
+    assert before.basis is not None
+    assert before.badge.startswith("judged by people")
+    assert (before.basis.unjudged, before.basis.stale) == (0, ())
+
+    judged.undo(folder, "Ada")
+    after = decide.decide(workspace, corpus=task["corpus"])
+    assert after.basis is not None
+    assert after.basis.stale == ("judged queries",)
+
+    record = next(r for r in records.list_records(workspace.job(study)) if r["evaluations"])
+    ((place, kept),) = record["evaluations"].items()
+    now = records.judged_now(workspace, record, [{**benchmark, "place": place}])["evaluations"][place]
+    last = kept["query_ids"].index(f"q{N_JUDGED - 1}")
+    assert now["ndcg@10"][last] == kept["ndcg@10"][last]
+    assert now["ndcg@10"] != kept["ndcg@10"], "the others are scored by the labels"
+
+
 @pytest.mark.parametrize("labels", [None, 0, 30])
 def test_one_difference_has_one_interval_in_the_answer_and_in_the_report(
     workspace: Workspace, task: dict[str, str], labels: int | None
@@ -370,7 +400,7 @@ def test_every_retriever_stands_among_the_options_with_the_fusions_that_dev_take
     known = of_tales(workspace, task)
     names = {o.name for o in advice.list_options(workspace, known, task["corpus"])[0] if not (o.arm and o.arm.held)}
     assert names == {
-        "static-minilm", "minilm", "BM25", "minilm · hybrid · weighted on dev",
+        "static-minilm", "minilm", "BM25", "minilm · with BM25",
         "static-minilm · diverse × 1", "static-minilm · paraphrase × 1", "static-minilm · diverse × 5",
         "static-minilm · paraphrase × 5", "static-minilm · diverse × 5 · with BM25",
     }  # fmt: skip

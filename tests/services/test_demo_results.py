@@ -12,7 +12,7 @@ import pytest
 from cdp.base.errors import InputError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.results import board, differences, paper
+from cdp.results import board, differences, paper, regraded
 from cdp.services import decide, demo, jobs, studies, trial
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
@@ -49,6 +49,40 @@ def test_what_was_recorded_stands_in_every_table_and_says_so(loaded: Workspace) 
     assert read_json(view.folder / "results" / "kept.json")["settings"]["retriever"] == "static-minilm"
     assert demo.RESULTS.stat().st_size < 150_000
     assert jobs.outcome(loaded, view.id)["report"].endswith(f"study report {demo.TEST}")
+
+
+def test_every_option_of_the_answer_stands_on_compare_with_its_score(loaded: Workspace) -> None:
+    known = decide.decide(loaded, corpus=demo.corpus(loaded))
+    evaluations = board.list_evaluations(loaded)
+    rows = {row.retriever: row for row in board.list_rows(loaded, evaluations) if row.split == "test"}
+    assert known.evidence is not None
+    for arm in known.evidence.arms:
+        assert rows[arm.name].ndcg == pytest.approx(arm.mean), arm.name
+        assert rows[arm.name].seeds == arm.n_seeds
+
+    # Of the trainings the best on dev alone is fused, in the answer too.
+    trained = [name for name, row in rows.items() if name.endswith("with BM25") and row.trained is not None]
+    assert trained == ["static-minilm · diverse × 5 · with BM25"]
+
+    fused = "minilm · with BM25"
+    (difference,) = [
+        c for c in known.over(next(a for a in known.options if a.name == "minilm")) if c.option.name == fused
+    ]
+    compared = differences.compare(loaded, "minilm", evaluations=evaluations)
+    (row,) = [row for row in compared.rows if row.retriever == fused]
+    assert row.difference == pytest.approx(difference.points)
+
+
+def test_a_fusion_is_judged_by_what_it_retrieved_itself(loaded: Workspace) -> None:
+    rows = {row["retriever_id"]: row for row in board.list_evaluations(loaded) if row["split"] == "test"}
+    fused, by_ranks = rows["fused:hybrid:minilm"], rows["hybrid:minilm"]
+    own, other = regraded.retrieved(loaded, fused), regraded.retrieved(loaded, by_ranks)
+    assert own is not None
+    assert own != other
+    record = records.load(loaded.job(demo.TEST), fused["settings"]["key"])
+    assert record is not None
+    (kept,) = record["fused"]["evaluations"].values()
+    assert own == records.firsts(kept)
 
 
 def test_a_record_names_the_job_that_it_becomes(loaded: Workspace, tmp_path: Path) -> None:

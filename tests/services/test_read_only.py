@@ -49,7 +49,7 @@ READING = {
         "to_allow",
         "wait",
     },
-    "judging": {"given_before", "judged_name", "missing", "repeated", "writer_of"},
+    "judging": {"given_before", "judged_name", "missing", "repeated", "to_judge", "writer_of"},
     "metrics": {"fitting", "paired", "quick", "results"},
     "projects": {
         "check_unused",

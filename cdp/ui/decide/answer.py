@@ -406,14 +406,14 @@ def options(workspace: Workspace, known: Decision, corpus: str) -> None:
             tables.filled(columns),
             height="content",
             alt="Every option with its score, its difference to the choice, price and training time",
-            digits={SCORE: 1},
+            digits={SCORE: 2},
             about={
                 SCORE: frame.DEFINITIONS["ndcg"],
                 against: "NDCG@10 points. Trainings at equal pairs answer another question and have none.",
                 "Price": f"Of queries for all documents, by {writes}.",
                 "Training": "One training, as measured.",
             },
-            width={SCORE: 100, "Option": 290},
+            width={SCORE: 95, "Option": 230, against: 175},  # together as wide as a tablet's screen
             pinned="Option",
         )
 
@@ -435,7 +435,7 @@ def _chart(known: Decision, rows: Sequence[advice.Option], reference: Arm | None
 
     described = "; ".join(f"{point.name} {points(point.points, 1)}" for point in shown)
     charts.show(
-        gains(shown, x=f"points over {beside}"),
+        gains(shown, x=f"points over {beside}", digits=1),
         key="decide_differences",
         alt=f"NDCG@10 points over {beside}: {described}",
         caption=caption,

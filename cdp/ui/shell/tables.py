@@ -149,7 +149,7 @@ def by_title(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 def filled(columns: Mapping[str, Sequence[Any]], *always: str) -> dict[str, Sequence[Any]]:
     """Return the columns that say something in some row, and those of ``always``."""
-    return {title: cells for title, cells in columns.items() if title in always or set(cells) - {"", None}}
+    return {title: cells for title, cells in columns.items() if title in always or set(cells) - {"", None, MISSING}}
 
 
 def pick_row(columns: Mapping[str, Sequence[Any]], **options: Any) -> int | None:
