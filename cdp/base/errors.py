@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import copyreg
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,15 @@ from typing import Any
 from cdp.base.redaction import clean
 
 SHOWN_PROBLEMS = 20
+
+
+# What a terminal obeys, what reorders the text around it, and what UTF-8 cannot hold; line breaks and tabs stay.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+
+
+def visible(text: str) -> str:
+    """Return a text with control characters and lone surrogates escaped, as ``\\x1b``."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -38,9 +48,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def some(names: Sequence[str], most: int = SHOWN_PROBLEMS, between: str = ", ") -> str:
-    """Join names by commas; of more than ``most`` the first ones, and how many others there are."""
+    """Join names, ``visible``, by commas; of more than ``most`` the first ones, and how many others there are."""
     rest = len(names) - most
-    return between.join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+    return between.join(map(visible, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead: str = "") -> str:
@@ -54,8 +64,8 @@ def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead:
 
 
 def writable(text: str) -> str:
-    """Return a text without keys, whole, before it is cut; what UTF-8 cannot hold (lone surrogates) is escaped."""
-    return clean(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    """Return a text without keys, whole, before it is cut, and ``visible``."""
+    return visible(clean(text))
 
 
 class CdpError(Exception):
@@ -64,8 +74,8 @@ class CdpError(Exception):
     kind = "bug"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        # An endpoint's words may repeat the key, a file's names hold half of a surrogate pair; pages, commands and
-        # records all show these two.
+        # An endpoint's words may repeat the key, a file's names hold terminal escapes or half of a surrogate pair;
+        # pages, commands and records all show these two.
         self.message, self.hint = writable(message), writable(hint)
         super().__init__(self.message)
 

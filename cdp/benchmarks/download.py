@@ -32,14 +32,13 @@ from cdp.benchmarks.beir_files import write_beir
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.schemas import SCHEMAS, Contents, Entry, Part, tables
-from cdp.corpus.checks import storable
+from cdp.corpus.checks import CONTROL, storable
 from cdp.corpus.collector import SeenIds
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import hidden
 from cdp.corpus.sources import open_zip
 
 BATCH = 4096
-_NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 # What a conversion leaves out or changes is counted, and noted in these words.
@@ -166,7 +165,7 @@ def _judgments(contents: Contents, counts: Counts) -> dict[str, dict[str, int]]:
 
 def _checked_id(identifier: str) -> str:
     """Return the id; InputError for one that the lines of a qrels file cannot hold."""
-    if not identifier.strip() or _NO_ID.search(identifier):
+    if not identifier.strip() or CONTROL.search(identifier):
         raise InputError(
             f"The source has an id that cannot be stored: {identifier[:80]!r}.",
             hint="Ids are not empty and hold neither tabs, line breaks nor control characters.",

@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError, nearest, offer, some
+from cdp.base.errors import CdpError, ConfigError, nearest, offer, some, visible
 from cdp.base.registry import registry
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace, disk_fault, open_workspace, private_files
@@ -483,10 +483,8 @@ def check_generator(generator: str, method: str, typed: Iterable[str]) -> None:
 
 
 def _in_one_line(text: str) -> str:
-    """Return a message as one line of visible characters: names in it may hold line breaks, terminal escapes, or bytes
-    that are no text."""
-    line = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    """Return a message as one line: names in it may hold line breaks, terminal escapes, or bytes that are no text."""
+    return visible(" ".join(text.split()))
 
 
 def completion_script(shell: str) -> str:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from cdp.base.errors import InputError, offer, some
+from cdp.base.errors import InputError, offer, some, visible
 from cdp.base.text import counted, encodable
 from cdp.base.workspace import shipped_table
 from cdp.corpus.options import (
@@ -78,8 +78,8 @@ def beginning(text: str, longest: int) -> str:
 
 def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
-    line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split()).replace("\0", "\ufffd")
-    return beginning(line, EXCERPT_CHARACTERS)
+    line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split())
+    return beginning(visible(line), EXCERPT_CHARACTERS)
 
 
 class Rejections:
@@ -119,9 +119,9 @@ class Rejections:
         return f"{counted(self.total, 'file' if files else 'row')} {were} rejected ({parts})"
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Texts in a list as NumPy writes it, and a list of whole numbers.
-_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]""")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# Texts or objects in a list as NumPy writes it, and a list of whole numbers.
+_WITHOUT_COMMA = re.compile(r"""['"]\s+['"]|\}\s+\{""")
 _NUMBERS = re.compile(r"\[\s*\d+(?:\s*,\s*\d+)*\s*\]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
@@ -134,14 +134,15 @@ def type_name(value: Any) -> str:
 
 
 def cell_of(value: Any) -> Any:
-    """Return a table's cell; one that holds a list of texts, as JSON or as Python writes it, as that list.
+    """Return a table's cell; one that holds a list, as JSON or Python writes it, as that list.
 
     ValueError for a list as NumPy writes it.
     """
     if not isinstance(value, str):
         return value
     text = value.strip()
-    if not (text.startswith(("['", '["')) and text.endswith("]")):
+    listed = text.startswith(("['", '["', "[{")) and text.endswith("]")
+    if not listed and not _NUMBERS.fullmatch(text):
         return text
 
     with suppress(ValueError, RecursionError):
@@ -161,9 +162,6 @@ def ids_in(value: Any) -> list[str]:
     ValueError as ``cell_of``.
     """
     held = cell_of(value)
-    if isinstance(held, str) and _NUMBERS.fullmatch(held):
-        held = json.loads(held)
-
     return [str(one) for one in (held if isinstance(held, list) else [held])]
 
 
@@ -184,7 +182,7 @@ def checked_id(value: Any, field: str) -> str:
         raise RefusedValueError("unusable id", f"the id must be text or a whole number, but it is {type_name(value)}")
     if len(value) > MAX_ID_CHARACTERS:
         raise RefusedValueError("unusable id", f"the id is longer than {MAX_ID_CHARACTERS} characters")
-    if _CONTROL.search(value):
+    if CONTROL.search(value):
         raise RefusedValueError("unusable id", "the id contains a tab, a line break or a control character")
     return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from cdp.base.errors import some
 from cdp.base.text import counted
 from cdp.base.workspace import shipped_table
-from cdp.corpus.checks import GUESSES, columns_named, excerpt
+from cdp.corpus.checks import GUESSES, cell_of, columns_named, excerpt
 
 LARGEST_GRADE = 10**9
 A_GRADE = "a whole number, yes or no, true or false, relevant or not relevant"
@@ -30,6 +31,7 @@ def grade_of(value: Any) -> int | None:
 
     None for anything else. Grades above 0 are relevant.
     """
+    value = _single(value)
     if not isinstance(value, (str, int, float)):
         return None
     text = str(value).strip().casefold()
@@ -40,6 +42,17 @@ def grade_of(value: Any) -> int | None:
     except ValueError:
         return None
     return int(number) if abs(number) < LARGEST_GRADE and number.is_integer() else None
+
+
+def _single(value: Any) -> Any:
+    """Return the only text of a list, as doccano writes a label; any other value as it is."""
+    if isinstance(value, str) and value.startswith("["):
+        with suppress(ValueError):
+            value = cell_of(value)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        return value[0]
+
+    return value
 
 
 def grade_columns(
@@ -75,7 +88,7 @@ class Grades:
         if grade is None:
             self.missing += 1
         else:
-            self.counts[excerpt(value), grade] += 1
+            self.counts[excerpt(_single(value)), grade] += 1
         return grade
 
     def sentence(self) -> str:

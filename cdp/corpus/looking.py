@@ -120,10 +120,12 @@ class FilePreview:
 
     @property
     def document_id(self) -> str | None:
-        """In a file of queries: the column with the id of each one's document."""
+        """In a file of queries: the column with the id or text of each one's document."""
         # Beside a text alone, as in BEIR's queries, an id is the query's own.
         own = ("_id", "id") if self.queries else ()
-        return column_named(self.columns, (*GUESSES["document"], *GUESSES["named-document"], *own))
+        named = column_named(self.columns, (*GUESSES["document"], *GUESSES["named-document"]))
+        text = self.guess("text") if self.queries else None
+        return named or text or column_named(self.columns, own)
 
     @property
     def grade(self) -> str | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -13,10 +14,11 @@ from cdp.base.errors import InputError
 from cdp.base.records import place_of
 from cdp.base.settings import Config, altered, option
 from cdp.base.workspace import shuffle_key, slug
-from cdp.corpus import ReadOptions
-from cdp.corpus.checks import storable
+from cdp.corpus import ReadOptions, looking
+from cdp.corpus.checks import GUESSES, column_named, storable
 from cdp.corpus.options import AUTO
-from cdp.query_sets.imports import LOOKED_AT, DocumentFinder, ImportOptions, QueryRow, read_path
+from cdp.corpus.readers import Row
+from cdp.query_sets.imports import LOOKED_AT, OWN_TEXT, DocumentFinder, ImportOptions, QueryRow, read_path
 from cdp.query_sets.origins import HUMAN, ORIGINS
 
 TEST, DEV, TRAIN = "test", "dev", "train"
@@ -28,6 +30,9 @@ FEWEST = 10
 # Without a stated share, a fifth of the documents is held out; where people asked, at least so many: their queries are
 # worth more as judges than for training, and with fewer there is no first answer.
 SHARE, ENOUGH = 0.2, 50
+
+# Rows of a table of documents whose texts are compared with those that a file of queries names.
+MOST_COMPARED = 200_000
 
 # Documents: more queries make no difference to an interval that is a tenth of a point wide.
 MAX_HELD_OUT = 2_000
@@ -85,6 +90,36 @@ def check_file(path: Path, options: AddOptions, encoding: str) -> None:
         raise InputError(f"No row of queries can be taken: {why}.", hint=hint, file=path)
 
 
+def names_texts_of(path: Path, others: Sequence[Path]) -> bool:
+    """Return True if the first rows of a file are queries, at least half of them for texts of these tables."""
+    rows: list[QueryRow] = []
+    with suppress(InputError):
+        rows += [row for row in islice(read_path(path, ImportOptions()), LOOKED_AT) if row.queries and not row.unsure]
+
+    wanted = {" ".join(row.document.text.split()) for row in rows} - {""}
+    if rows and not wanted:  # an id names each document, whose text may stand beside it
+        wanted = set(islice(_texts_of(path), LOOKED_AT))
+
+    missing = set(wanted)
+    for other in others if wanted else ():
+        for text in islice(_texts_of(other), MOST_COMPARED):
+            missing.discard(text)
+            if 2 * len(missing) <= len(wanted):
+                return True
+
+    return False
+
+
+def _texts_of(path: Path) -> Iterator[str]:
+    """Yield the documents' texts of a table; none of any other file, and up to a fault."""
+    with suppress(InputError):
+        for row in looking.iter_rows(path):
+            values = row.values if isinstance(row, Row) else {}
+            column = column_named(tuple(values), GUESSES["text"])
+            if column and isinstance(values[column], str):
+                yield " ".join(values[column].split())
+
+
 def read_file(path: Path, documents: DocumentFinder, options: AddOptions, encoding: str) -> GivenQueries:
     """Read a file of queries as ``queries import`` does, with the split that a column names."""
     judged = GivenQueries()
@@ -108,6 +143,9 @@ def read_file(path: Path, documents: DocumentFinder, options: AddOptions, encodi
 
         split = slug(row.split, fallback="")
         for text in texts:
+            if row.unsure and documents.is_text(document, text):
+                judged.left_out[f"rows of queries not taken ({OWN_TEXT.partition(' (')[0]})"] += 1
+                continue
             judged.add(SPLIT_NAMES.get(split, split), storable(text)[0], document, row.grade)
 
     judged.named = bool(judged.splits.keys() - {""})

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest, some
+from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceError, nearest, some, visible
 from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, altered, option
@@ -40,6 +40,7 @@ from cdp.corpus.sources import Budget, Source, existing, shown_name
 from cdp.query_sets import store
 from cdp.query_sets.origins import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
 from cdp.query_sets.shapes import (
+    ANSWER,
     LOG_PROBS,
     SCORES,
     TEXT_FIELDS,
@@ -47,6 +48,7 @@ from cdp.query_sets.shapes import (
     RowDocuments,
     first_value,
     holds_passages,
+    holds_scores,
     id_or_text,
     log_probability,
     passages_of,
@@ -54,6 +56,7 @@ from cdp.query_sets.shapes import (
 )
 from cdp.query_sets.store import Files, QuerySet, known_language
 
+OWN_TEXT = "the query is the text of its document (choose the field of the queries)"
 UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be stored"
 
 
@@ -212,6 +215,10 @@ class DocumentFinder:
         self.n_other_text += named is not None and found is None
         return found or named
 
+    def is_text(self, document_id: str, text: str) -> bool:
+        """Return True if this is the text of the document, its title before it or not."""
+        return _text_hash(text) in self._texts[1][self.positions[document_id]]
+
     @property
     def note(self) -> str:
         """How many documents were found by an id alone; empty for none."""
@@ -245,7 +252,7 @@ class _Taken:
         self.finder, self.positions, self.log = finder, finder.positions, log
         # By the document's position in the corpus.
         self.queries: dict[int, dict[str, _Query]] = {}
-        self.n_unknown = self.n_rejected = self.n_not_relevant = self.n_of_lines = 0
+        self.n_unknown = self.n_swapped = self.n_rejected = self.n_not_relevant = self.n_of_lines = 0
         # The first 20, in words.
         self.first_rejected: list[str] = []
 
@@ -261,6 +268,9 @@ class _Taken:
         document_id = self.finder.find(row.document)
         if document_id is None:
             self.n_unknown += 1
+            if row.document.text and self.n_unknown <= SHOWN_PROBLEMS:
+                of_documents = (NamedDocument(text=query) for query in row.queries)
+                self.n_swapped += any(self.finder.find(query) for query in of_documents)
             return self._reject(row, f"there is no document {row.document.shown}")
 
         of_document = self.queries.get(self.positions[document_id], {})
@@ -274,6 +284,9 @@ class _Taken:
                 continue
             if storable(text)[1]:
                 self._reject(row, UNSTORABLE)
+                continue
+            if row.unsure and self.finder.is_text(document_id, text):
+                self._reject(row, OWN_TEXT)
                 continue
 
             self.n_of_lines += "\n" in query.strip()
@@ -323,7 +336,9 @@ class _Taken:
         """Say how many documents were found by an id alone, and how many queries may be lists of them."""
         n = self.n_of_lines
         several = f"Each taken as one query, though of several lines: {n:,}." if n else ""
-        return list(filter(None, (self.finder.note, several)))
+        words = (text.isascii() and " " not in text for queries in self.queries.values() for text in queries)
+        ids = "No query has two words: if these are ids, choose another field." if all(words) else ""
+        return list(filter(None, (self.finder.note, several, ids)))
 
     def lines(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield one line per document, in the order of the corpus."""
@@ -356,12 +371,14 @@ class _Taken:
         # One line for each reason.
         reasons = {reason.partition(": ")[2]: reason for reason in reversed(self.first_rejected)}
         hint = " ".join([*reversed(reasons.values())][:3]) or "The file is empty."
+        if self.n_swapped:
+            hint = f"The queries are texts of documents: choose the two fields the other way round. {hint}"
         return InputError(message, hint=hint, file=source)
 
     def _reject(self, row: QueryRow, reason: str) -> None:
         self.n_rejected += 1
         if len(self.first_rejected) < SHOWN_PROBLEMS:
-            self.first_rejected.append(f"Line {row.line}: {reason}.")
+            self.first_rejected.append(visible(f"Line {row.line}: {reason}."))
         record = {"line": row.line, "document_id": row.document.id, "reason": reason}
         self.log.write(json.dumps(record) + "\n")
 
@@ -376,12 +393,13 @@ class ImportOptions(Config):
     query_field: str | None = option(
         None,
         "The field or column with the query (in JSON also a list of queries); auto tries queries, query, questions, "
-        "question, anchor, user_input, text. A query needs no id: the first one of document d becomes d-1.",
+        "question, anchor, user_input, input, text. A query needs no id: the first one of document d becomes d-1.",
     )  # fmt: skip
     document_field: str | None = option(
         None,
         "The field or column with the id or the text of the document that a query is for, or a list of them; auto "
-        "tries document_id, doc_id, docid, corpus-id, corpus_id, pid, then texts (text, passage, context …), _id, id.",
+        "tries document_id, doc_id, docid, corpus-id, corpus_id, pid, then texts (text, passage, context …), _id, id, "
+        "answer.",
     )  # fmt: skip
     header: bool = altered(
         ReadOptions,
@@ -415,7 +433,11 @@ class ImportOptions(Config):
 
 # Also where a query may stand, and a document's id: one that may be the query's own, too.
 OWN_ID = ("_id", "id")
-QUERY_FIELDS = (*GUESSES["question"], "anchor", "query_text", "user_input", "text")
+QUERY_FIELDS = (*GUESSES["question"], "anchor", "query_text", "user_input", "input", "text")
+# Fields with these names hold texts of documents as often.
+_UNSURE = ("input", *TEXT_FIELDS)
+# Ids of queries whose texts or documents stand in other files.
+_QUERY_IDS = ("query_id", "query-id", "qid", "q_id")
 NEGATIVES = "negatives"
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab", ".parquet")
 # Rows from which the columns of a file are taken.
@@ -430,7 +452,8 @@ class QueryRow:
     """The queries that one line of a source has for one document, or the reason why it has none.
 
     ``negatives`` holds, for each query, its hard negatives; it is empty where the line names none, as ``logprobs`` is.
-    A document of grade 0 was judged to be no answer. ``split`` is empty where no column names splits.
+    A document of grade 0 was judged to be no answer. ``split`` is empty where no column names splits. ``unsure``: the
+    field of the queries may be that of the document's text.
     """
 
     line: int
@@ -441,6 +464,7 @@ class QueryRow:
     grade: int = 1
     logprobs: tuple[float | None, ...] = ()
     split: str = ""
+    unsure: bool = False
 
 
 class _Columns:
@@ -454,7 +478,7 @@ class _Columns:
         self.grades = Grades(grade_columns(head, options.grade_field, (options.query_field, options.document_field)))
         self.names = list(dict.fromkeys(name for row in head for name in row))
         self.split = column_named(self.names, GUESSES["split"]) if split == AUTO else split
-        self.scores = {name for name in SCORES for row in head if isinstance(row.get(name), list)}
+        self.scores = {name for name in SCORES for row in head if holds_scores(row.get(name))}
         self._known: dict[tuple[str, ...], tuple[list[str], list[str], str | None]] = {}
 
     def of(self, row: Mapping[str, Any]) -> tuple[list[str], list[str], str | None]:
@@ -479,7 +503,8 @@ class _Columns:
             return [], asked, texts[0]
         # BEIR's queries have an id of their own beside the text.
         own = [] if asked and asked[:1] == columns_named(names, ("text",)) else OWN_ID
-        return self._named(None, own, query, names), asked, None
+        found = self._named(None, own, query, names)
+        return found, asked, None if found else column_named(names, ANSWER)
 
     def _named(self, field: str | None, guesses: Sequence[str], other: str | None, names: Sequence[str]) -> list[str]:
         """The field that was chosen, in a table in any case; else the guesses that are there, less the other field."""
@@ -549,9 +574,13 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
     try:
         if columns.headed:
             record = {name: cell_of(value) for name, value in record.items()}
-        held = passages_of(record, field, chosen=columns.options.document_field is not None)
-        queries = first_value(record, columns.of(record)[1], missing=())
-        if held and len(held.positives) > 1 and isinstance(queries, list) and len(queries) > 1:
+        if len(record) > 1 and all(isinstance(value, dict) for value in record.values()):
+            raise ValueError('one object holds all rows: save one for each, in pandas by orient="records", lines=True')
+
+        queries, unsure = _queries(record, columns)
+        several = len(queries) > 1 and isinstance(record.get(field or ""), list) and len(record[field or ""]) > 1
+        held = None if several else passages_of(record, field, chosen=columns.options.document_field is not None)
+        if several or (held and len(held.positives) > 1 and len(queries) > 1):
             # A whole table in one object, column by column.
             raise ValueError("it has many queries and many documents: save a row for each query")
 
@@ -562,9 +591,26 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
 
     for document in documents:
         try:
-            yield _row(number, document, held, record, columns)
+            yield _row(QueryRow(number, document, queries, unsure=unsure), held, record, columns)
         except ValueError as error:
             yield QueryRow(number, document, reason=str(error))
+
+
+def _queries(record: Mapping[str, Any], columns: _Columns) -> tuple[tuple[str, ...], bool]:
+    """Return the queries of a line, and whether they may be texts of documents. ValueError says why it has none."""
+    _, fields, _ = columns.of(record)
+    name = next((name for name in fields if name in record), "")
+    queries = record.get(name)
+    if isinstance(queries, str):
+        queries = [queries]
+
+    if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
+        looked = _looked_for(columns.options.query_field, record, columns)
+        if not name and columns_named(tuple(record), _QUERY_IDS):
+            looked += f"; {_ELSEWHERE}"
+        raise ValueError(f"there is no query, a text or a list of texts ({looked})")
+
+    return tuple(queries), bool(columns_named((name,), _UNSURE))
 
 
 def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument:
@@ -573,8 +619,8 @@ def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument:
     document_id = first_value(record, fields, missing=(None, ""))
     if document_id is None:
         looked = _looked_for(columns.options.document_field, record, columns)
-        if not fields and columns_named(tuple(record), OWN_ID):
-            looked += "; projects add reads a BEIR folder, whose qrels name them"
+        if not fields and columns_named(tuple(record), (*OWN_ID, *_QUERY_IDS)):
+            looked += f"; {_ELSEWHERE}"
         raise ValueError(f"there is no document id ({looked})")
     if isinstance(document_id, str):
         return NamedDocument(document_id.strip() if columns.table else document_id)
@@ -582,32 +628,25 @@ def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument:
     return id_or_text(document_id)
 
 
-def _row(
-    number: int, document: NamedDocument, held: RowDocuments | None, record: Mapping[str, Any], columns: _Columns
-) -> QueryRow:
-    """Return the row of one document. ValueError says why it holds no query, grade or list of negatives."""
-    _, query_fields, _ = columns.of(record)
-    queries = first_value(record, query_fields, missing=())
-    if isinstance(queries, str):
-        queries = [queries]
+# Of files with ids of queries: what pairs them.
+_ELSEWHERE = "projects add reads a BEIR folder, whose qrels name them"
 
-    if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
-        looked = _looked_for(columns.options.query_field, record, columns)
-        raise ValueError(f"there is no query, a text or a list of texts ({looked})")
 
-    logprobs = log_probability(record, len(queries))
+def _row(row: QueryRow, held: RowDocuments | None, record: Mapping[str, Any], columns: _Columns) -> QueryRow:
+    """Return the row with its grade, negatives and split. ValueError says why it has no grade or list of negatives."""
+    n_queries = len(row.queries)
     grade = columns.grades.of(record)
     if grade is None:
         raise ValueError(f"no grade in {' or '.join(columns.grades.columns)}: {A_GRADE}")
 
-    negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
-
+    negatives = _negatives(record.get(NEGATIVES) or [], n_queries)
     if held and held.negatives:
-        own = negatives or ((),) * len(queries)
+        own = negatives or ((),) * n_queries
         negatives = tuple((*held.negatives, *each) for each in own)
 
     split = str(record.get(columns.split) or "") if columns.split else ""
-    return QueryRow(number, document, tuple(queries), negatives=negatives, grade=grade, split=split, logprobs=logprobs)
+    logprobs = log_probability(record, n_queries)
+    return dataclasses.replace(row, negatives=negatives, grade=grade, split=split, logprobs=logprobs)
 
 
 def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns) -> str:

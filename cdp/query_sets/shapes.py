@@ -1,4 +1,4 @@
-"""Rows of others' training files: Tevatron, DPR, FlagEmbedding, PyLate, anchor/positive, LlamaIndex, Argilla, SQuAD.
+"""Rows of others' files: Tevatron, DPR, FlagEmbedding, FlexRAG, LlamaIndex, ragas, SQuAD, Argilla, Label Studio.
 
 They name documents by their texts, or by passages with id and text. What is read here is one row; ``imports`` finds the
 documents, and counts what it cannot find.
@@ -6,12 +6,14 @@ documents, and counts what it cannot find.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdp.corpus.checks import GUESSES, id_in, ids_in, number_in
+from cdp.corpus.checks import GUESSES, cell_of, id_in, number_in
 from cdp.corpus.grades import grade_of
 from cdp.corpus.readers import BadRow, Row
 
@@ -21,6 +23,8 @@ _FLAG_EMBEDDING = ("pos", "neg", "pos_id", "neg_id", "pos_scores", "neg_scores")
 _TEVATRON = ("positive_passages", "negative_passages")
 _TEVATRON_IDS = ("positive_document_ids", "negative_document_ids")
 _DPR = ("positive_ctxs", "hard_negative_ctxs")
+_FLEXRAG = "golden_contexts"
+_RAGAS, _RAGAS_IDS = "reference_contexts", "reference_context_ids"
 _PYLATE = ("documents", "document_ids", "scores")
 LOG_PROBS = ("logprobs", "log_probs")
 # Of the documents of a row: a teacher's scores, and grades.
@@ -35,9 +39,11 @@ TEXT_FIELDS = (
     "contents",
     "context",
     "contexts",
-    "reference_contexts",
+    _RAGAS,
     *GUESSES["named-document"],
 )
+# Looked at last: an answer may be a passage, and may be one word.
+ANSWER = ("answer",)
 # What ragas puts before the texts of a question over several documents.
 _HOP = re.compile(r"\A<\d+-hop>\s+")
 
@@ -71,8 +77,14 @@ class RowDocuments:
 
 def holds_passages(name: str) -> bool:
     """Return True for a column that ``passages_of`` reads."""
-    known = (*_TEVATRON, *_TEVATRON_IDS, *_DPR, *_FLAG_EMBEDDING, *_PYLATE, "positive", _GRADES)
+    lists = (*_TEVATRON, *_TEVATRON_IDS, *_DPR, _FLEXRAG, _RAGAS_IDS)
+    known = (*lists, *_FLAG_EMBEDDING, *_PYLATE, "positive", _GRADES)
     return name in known or bool(_NEGATIVE.fullmatch(name))
+
+
+def holds_scores(value: Any) -> bool:
+    """Return True for a list of numbers."""
+    return isinstance(value, list) and None not in map(number_in, value)
 
 
 def passages_of(record: Mapping[str, Any], field: str | None = None, chosen: bool = False) -> RowDocuments | None:
@@ -99,6 +111,12 @@ def _of_trainers(record: Mapping[str, Any]) -> RowDocuments | None:
     elif _DPR[0] in record:
         # Their scores are those of a first search, and no teacher's.
         positives, negatives = ([one._replace(score=None) for one in _passages(record, name)] for name in _DPR)
+    elif _FLEXRAG in record:
+        positives, negatives = _passages(record, _FLEXRAG), []
+    elif record.get(_RAGAS_IDS):
+        texts = [id_or_text(text).text for text in _list(record, _RAGAS)]
+        ids = _list(record, _RAGAS_IDS)
+        positives, negatives = _in_parallel(texts or [""] * len(ids), ids, []), []
     elif isinstance(record.get("pos"), list):
         if isinstance(record.get("query"), list):
             raise ValueError('"query" is a list beside "pos": leave out the instruction, or join it with the query')
@@ -131,7 +149,7 @@ def _beside_negatives(record: Mapping[str, Any], field: str) -> RowDocuments:
     if isinstance(grades, list) and len(grades) == n_positives:
         return _graded(documents, grades)
 
-    scores: list[Any] = next((record[name] for name in SCORES if isinstance(record.get(name), list)), [])
+    scores: list[Any] = next((record[name] for name in SCORES if holds_scores(record.get(name))), [])
     if len(scores) == len(documents):
         # The first may be the only one that answers the query: nothing tells a positive from a negative.
         if len(documents) == n_positives > 1:
@@ -189,8 +207,8 @@ def first_value(record: Mapping[str, Any], names: Iterable[str], missing: Sequen
 
 
 def unfolded(row: Row | BadRow) -> Iterator[Row | BadRow]:
-    """Yield a row as it is, that of a record of Argilla with its fields side by side; of an object that holds many
-    (a question set or examples of LlamaIndex, the paragraphs of SQuAD), a row per query."""
+    """Yield a row as it is, that of a record of Argilla or Label Studio with its fields side by side; of an object that
+    holds many (a question set or examples of LlamaIndex, the paragraphs of SQuAD), a row per query."""
     if isinstance(row, BadRow):
         yield row
     elif _within(row.values):
@@ -199,6 +217,10 @@ def unfolded(row: Row | BadRow) -> Iterator[Row | BadRow]:
         yield from _question_set(row.values)
     elif isinstance(row.values.get("fields"), dict) or any(name.endswith(_RESPONSES) for name in row.values):
         yield _argilla(row)
+    elif isinstance(row.values.get("data"), dict) and isinstance(row.values.get("annotations"), list):
+        yield _label_studio(row)
+    elif {"annotation_id", "lead_time"} <= row.values.keys():
+        yield Row(row.line, {name: _answer(_of_json(value)) for name, value in row.values.items()})
     else:
         yield row
 
@@ -251,29 +273,91 @@ def _argilla(row: Row) -> Row | BadRow:
     if values.get("status") == "discarded":
         return BadRow(row.line, "discarded", "a record that was discarded in Argilla")
 
-    flat = dict(values)
     if isinstance(values.get("fields"), dict):
         flat = {"id": values.get("id"), **_mapping(values.get("metadata")), **values["fields"]}
+        responses = dict(_mapping(values.get("responses")))
+    else:
+        flat, responses = {name: value for name, value in values.items() if _RESPONSES not in name}, {}
 
-    columns = {n.removesuffix(_RESPONSES): values[n] for n in values if n.endswith(_RESPONSES)}
-    responses = _mapping(values.get("responses")) | columns
+    try:
+        for name in values:
+            if name.endswith(_RESPONSES):
+                responses[name.removesuffix(_RESPONSES)] = _submitted(values, name)
+    except ValueError as error:
+        return BadRow(row.line, "unusable cell", str(error))
+
+    given = {}
     for question, answers in responses.items():
-        if answers in (None, "", "[]"):
-            continue
+        held = [] if answers in (None, "") else _as_list(answers)
+        given[question] = [answer.get("value") if isinstance(answer, dict) else answer for answer in held]
 
-        try:
-            held = ids_in(answers) if isinstance(answers, str) else _as_list(answers)
-        except ValueError as error:
-            return BadRow(row.line, "no list of answers", str(error))
+    return _agreed(row.line, flat, given, "Argilla")
 
-        given = [answer.get("value") if isinstance(answer, dict) else answer for answer in held]
-        if not given:
-            continue
-        if given.count(given[0]) < len(given):
-            return BadRow(row.line, "disagreement", f"the answers to {question!r} in Argilla differ")
-        flat[question] = given[0]
 
-    return Row(row.line, flat)
+def _submitted(values: Mapping[str, Any], name: str) -> list[Any]:
+    """Return the answers in a column of Argilla's, without drafts and discarded ones. ValueError as ``cell_of``."""
+    held = cell_of(values[name])
+    answers = [] if held in (None, "") else _as_list(held)
+    states = _as_list(cell_of(values.get(f"{name}.status")))
+    if len(states) != len(answers) or None in states:
+        return answers
+
+    return [answer for answer, state in zip(answers, states, strict=True) if state == "submitted"]
+
+
+def _label_studio(row: Row) -> Row | BadRow:
+    """Return a task of Label Studio's JSON: its data, and what people answered."""
+    done = [one for one in row.values["annotations"] if isinstance(one, dict)]
+    kept = [one for one in done if not one.get("was_cancelled")]
+    if done and not kept:
+        return BadRow(row.line, "discarded", "a task that was skipped in Label Studio")
+
+    given: dict[str, list[Any]] = {}
+    for annotation in kept:
+        own: dict[str, list[Any]] = {}
+        for result in filter(None, map(_mapping, _as_list(annotation.get("result")))):
+            own.setdefault(str(result.get("from_name")), []).append(result.get("value"))
+        for question, answers in own.items():
+            given.setdefault(question, []).append(_answer(answers))
+
+    return _agreed(row.line, row.values["data"], given, "Label Studio")
+
+
+# What Label Studio puts around an answer.
+_ANSWERS = ("text", "choices", "rating", "number")
+
+
+def _answer(value: Any) -> Any:
+    """Return an answer without the objects, and the list of one, that Label Studio puts around it."""
+    if isinstance(value, list) and len(value) == 1:
+        return _answer(value[0])
+    if isinstance(value, list):
+        return list(map(_answer, value))
+    if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in _ANSWERS:
+        return _answer(next(iter(value.values())))
+
+    return value
+
+
+def _of_json(value: Any) -> Any:
+    """Return what a cell holds as JSON; the cell as it is where it holds none."""
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+
+    return value
+
+
+def _agreed(line: int | None, fields: Mapping[str, Any], given: Mapping[str, list[Any]], program: str) -> Row | BadRow:
+    """Return a row with the answer to each question, on which all who gave one agree."""
+    flat = dict(fields)
+    for question, answers in given.items():
+        if answers and answers.count(answers[0]) < len(answers):
+            return BadRow(line, "disagreement", f"the answers to {question!r} in {program} differ")
+        if answers:
+            flat[question] = answers[0]
+
+    return Row(line, flat)
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -282,22 +366,26 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _list(record: Mapping[str, Any], name: str) -> list[Any]:
     value = record.get(name) or []
+    if isinstance(value, dict) and len({len(_as_list(column)) for column in value.values()}) == 1:
+        # How `datasets` before version 4 writes a list of objects: column by column.
+        value = [dict(zip(value, row, strict=True)) for row in zip(*map(_as_list, value.values()), strict=True)]
     if not isinstance(value, list):
         raise ValueError(f'"{name}" is no list')
     return value
 
 
 def _passages(record: Mapping[str, Any], name: str) -> list[NamedDocument]:
-    """The passages of Tevatron's lists: objects."""
+    """The passages of Tevatron's or FlexRAG's lists: objects."""
     return list(map(_passage, _list(record, name)))
 
 
 def _passage(value: Any) -> NamedDocument:
     if not isinstance(value, dict):
         raise ValueError("a passage is no object with docid and text")
+    value = value | _mapping(value.get("data"))
     title, text = value.get("title"), _text(value.get("text") or "").strip()
     title = str(title) if isinstance(title, int | float) else _text(title or "").strip()
-    id = first_value(value, ("docid", "passage_id", "psg_id"), missing=(None, ""))
+    id = first_value(value, ("docid", "passage_id", "psg_id", "context_id"), missing=(None, ""))
     return NamedDocument(id_in(id), text, number_in(value.get("score")), title)
 
 

@@ -25,6 +25,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from cdp.base.workspace import parse_json
 from cdp.retrievers.model_files import MODULES, USAGE, WEIGHTS
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _is_table(module: Any) -> bool:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_bytes())
     except (OSError, ValueError):
         return None
 

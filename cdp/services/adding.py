@@ -29,12 +29,24 @@ from cdp.corpus.reading import REPEATED
 from cdp.corpus.storage import CorpusUpdate, delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.query_sets.given import TEST, TRAIN, AddOptions, Answers, GivenQueries, check_file, divided, read_file
+from cdp.query_sets.given import (
+    TEST,
+    TRAIN,
+    AddOptions,
+    Answers,
+    GivenQueries,
+    check_file,
+    divided,
+    names_texts_of,
+    read_file,
+)
 from cdp.query_sets.imports import finder_of
 from cdp.services import access, corpora, projects, queries
 
 # Folders below the given one in which a BEIR layout is looked for.
 DEEPEST = 3
+# Tables among which a file of queries is looked for.
+MOST_TABLES = 50
 
 
 @dataclass(frozen=True)
@@ -100,10 +112,7 @@ def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> I
             return
 
         files = list(filter(Path.is_file, sorted(documents.rglob("*"))))
-        asked: list[Path] = []
-        if len(files) > 1:
-            asked = list(filter(_of_queries, files))
-
+        asked = _of_queries(files)
         queries = None
         if len(asked) == 1:
             files.remove(asked[0])
@@ -119,11 +128,41 @@ def _inside(name: str) -> Path:
     return Path(*parts or ["upload"])
 
 
-def _of_queries(path: Path) -> bool:
-    tables = tuple(suffix for reader in READERS.values() if isinstance(reader, RowFormat) for suffix in reader.suffixes)
-    with contextlib.suppress(InputError):
-        return path.name.lower().removesuffix(".gz").endswith(tables) and look(path).of_queries
-    return False
+def _of_queries(files: Sequence[Path]) -> list[Path]:
+    """Return those of several files whose rows are queries for documents of the others, by id or by text."""
+    found = []
+    tables = _tables(files)
+    for path in tables if len(files) > 1 else ():
+        by_id = False
+        with contextlib.suppress(InputError):
+            by_id = look(path).of_queries
+        if by_id or names_texts_of(path, [other for other in tables if other != path]):
+            found.append(path)
+
+    return found
+
+
+def _tables(files: Iterable[Path]) -> list[Path]:
+    """Return those of several files that hold rows; none of more than ``MOST_TABLES``."""
+    readers = (reader for reader in READERS.values() if isinstance(reader, RowFormat))
+    suffixes = tuple(suffix for reader in readers for suffix in reader.suffixes)
+    tables = [path for path in files if path.name.lower().removesuffix(".gz").endswith(suffixes)]
+    return tables if len(tables) <= MOST_TABLES else []
+
+
+def _files_of(source: Path) -> list[Path]:
+    """Return the files of a folder that are no system's."""
+    return [path for path in sorted(source.rglob("*")) if path.is_file() and not hidden(path.name)]
+
+
+def _queries_inside(source: Path) -> Iterator[str]:
+    """Yield a sentence on each file of a folder that is read with the documents, and holds queries for them."""
+    for path in _of_queries(_files_of(source)):
+        yield (
+            f"{path.name} holds queries for documents of the other files, and was read as documents. To take it as "
+            "queries, keep it outside of the folder (projects add FOLDER --queries FILE), or upload one such file "
+            "beside the documents."
+        )
 
 
 @access.reads
@@ -186,6 +225,8 @@ def add(
         reading = (options.replace(query_field=None, grade_field=None) if queries_file else options).reading(reading)
         if queries_file:
             check_file(queries_file, options, reading.encoding)  # before anything is stored
+        else:
+            stated += _queries_inside(source)
 
     imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
     with imported as (corpus, existed, written, growth):
@@ -305,10 +346,22 @@ def _completed(options: AddOptions, reading: ReadOptions, source: Path, queries_
             hint="Hand it in together with the documents, or for documents that are here: on Home, or by `benchmarks "
             "add FILE --corpus ID`.", file=source,
         )  # fmt: skip
-    changes = {"text_field": options.text_field or reading.text_field or seen.text}
-    if queries_file is None:
-        changes["query_field"] = options.query_field or reading.query_field or seen.queries
+    # What the first of several tables calls its columns, the others need not.
+    others = _tables(_files_of(source)) if seen.n_files > 1 else []
+    guessed = {"text_field": seen.text, "query_field": None if queries_file else seen.queries}
+    changes = {}
+    for name, column in guessed.items():
+        chosen = getattr(options, name) or getattr(reading, name)
+        if chosen or all(_has(other, column) for other in others):
+            changes[name] = chosen or column
+
     return options.replace(**changes)
+
+
+def _has(path: Path, column: str | None) -> bool:
+    with contextlib.suppress(InputError):
+        return column in look(path).columns
+    return True
 
 
 @dataclass

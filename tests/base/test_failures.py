@@ -43,7 +43,7 @@ def test_a_text_that_utf8_cannot_hold_can_still_be_recorded(tmp_path: Path) -> N
     failures = Failures(tmp_path / FILE)
     failures.record("id \udc80", ValueError("bad \ud800"), "text \udfff\x00")
     (line,) = read_jsonl(tmp_path / FILE)
-    assert (line["id"], line["text"]) == ("id \\udc80", "text \\udfff\x00")
+    assert (line["id"], line["text"]) == ("id \\udc80", "text \\udfff\\x00")
     (tmp_path / FILE).read_bytes().decode("utf-8")
 
 

@@ -53,6 +53,13 @@ def _with_dpr(n: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _task(n: int | None, at: int, question: str, *answers: dict[str, Any], skipped: bool = False) -> dict[str, Any]:
+    """Return a task of Label Studio about document ``at``, asked with query ``n`` beside it or without one."""
+    data = {"text": TEXTS[at], "doc_id": int(IDS[at]), **({} if n is None else {"query": QUERIES[n]})}
+    given = [{"was_cancelled": skipped, "result": [{"from_name": question, "value": answer}]} for answer in answers]
+    return {"id": 7, "data": data, "annotations": given, "predictions": []}
+
+
 ROWS: dict[str, list[Any]] = {
     "dpr": _rows(_with_dpr),
     "contriever, without ids and titles": _rows(
@@ -62,6 +69,14 @@ ROWS: dict[str, list[Any]] = {
     "tevatron 2": _rows(
         lambda n: {"query_id": OWN[n], "query_text": QUERIES[n], "query_image": None,
                    "positive_document_ids": [IDS[n]], "negative_document_ids": [IDS[NEXT[n]]]}
+    ),
+    "tevatron, a list of objects column by column": _rows(
+        lambda n: {"query": QUERIES[n],
+                   "positive_passages": {"docid": [IDS[n]], "title": [TITLES[n]], "text": [TEXTS[n]]},
+                   "negative_passages": {"docid": [int(IDS[NEXT[n]])], "title": [""], "text": [TEXTS[NEXT[n]]]}}
+    ),
+    "n-tuple of columns that its maker named": _rows(
+        lambda n: {"query": QUERIES[n], "answer": TEXTS[n], "negative_1": TEXTS[NEXT[n]]}
     ),
     "labeled-list": _rows(
         lambda n: {"anchor": QUERIES[n], "positive": [TEXTS[n], TEXTS[NEXT[n]]], "labels": [1, 0]}
@@ -81,6 +96,35 @@ WITHOUT_NEGATIVES: dict[str, list[Any]] = {
         lambda n: {"user_input": QUERIES[n], "reference_contexts": [f"<1-hop>\n\n{TEXTS[n]}"], "reference": "seven"}
     ),
     "ragas 0.1": _rows(lambda n: {"question": QUERIES[n], "contexts": [TEXTS[n]], "ground_truth": "seven"}),
+    "ragas, ids of its own chunks beside the texts": _rows(
+        lambda n: {"user_input": QUERIES[n], "reference_contexts": [TEXTS[n]], "reference_context_ids": [f"c{n}"]}
+    ),
+    "ragas, by id alone": _rows(
+        lambda n: {"user_input": QUERIES[n], "retrieved_contexts": [TEXTS[0]], "reference_context_ids": [int(IDS[n])]}
+    ),
+    "flexrag": _rows(
+        lambda n: {"question": QUERIES[n], "golden_answers": [], "meta_data": {}, "golden_contexts": [
+            {"context_id": IDS[n], "data": {"title": TITLES[n], "text": TEXTS[n]}, "source": None, "meta_data": {}}]}
+    ),
+    "goldens of deepeval": _rows(
+        lambda n: {"input": QUERIES[n], "expected_output": "", "context": [TEXTS[n]], "name": None}
+    ),
+    "doccano, a label of one word": [
+        {"id": 900 + n, "text": QUERIES[n], "doc_id": int(IDS[at]), "label": [word], "Comments": []}
+        for n in range(N) for at, word in ((n, "relevant"), (NEXT[n], "irrelevant"))
+    ],
+    "label studio": [
+        _task(n, at, "relevance", {"choices": [word]})
+        for n in range(N) for at, word in ((n, "relevant"), (NEXT[n], "irrelevant"))
+    ],
+    "label studio, questions that people wrote": _rows(lambda n: _task(None, n, "question", {"text": [QUERIES[n]]})),
+    "label studio, an annotation a row": [
+        {"query": QUERIES[n], "text": TEXTS[at], "id": n, "relevance": word, "annotation_id": n, "lead_time": 3.2}
+        for n in range(N) for at, word in ((n, "relevant"), (NEXT[n], "irrelevant"))
+    ],
+    "label studio, questions a row": _rows(
+        lambda n: {"text": TEXTS[n], "id": n, "question": {"text": [QUERIES[n]]}, "annotation_id": n, "lead_time": 3.2}
+    ),
     "labeled-pair": [
         {"anchor": QUERIES[n], "positive": TEXTS[at], "label": int(at == n)} for n in range(N) for at in (n, NEXT[n])
     ],
@@ -157,16 +201,24 @@ def test_scores_beside_negatives_are_a_teachers(workspace: Workspace, corpus: st
 def test_a_column_of_texts_can_be_chosen_with_the_negatives_beside_it(
     workspace: Workspace, corpus: str, tmp_path: Path
 ) -> None:
-    rows = _rows(lambda n: {"query": QUERIES[n], "answer": TEXTS[n], "negative": TEXTS[NEXT[n]]})
+    rows = _rows(lambda n: {"query": QUERIES[n], "solution": TEXTS[n], "negative": TEXTS[NEXT[n]]})
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "answers.parquet")
-    done = _imported(workspace, corpus, tmp_path / "answers.parquet", document_field="answer")
+    done = _imported(workspace, corpus, tmp_path / "answers.parquet", document_field="solution")
     assert _content(workspace, done) == MINED
 
     with pytest.raises(InputError) as refused:
         _imported(workspace, corpus, tmp_path / "answers.parquet")
     assert refused.value.hint == (
-        "Line 1: there is no document id (choose its field among query, answer, negative)."
+        "Line 1: there is no document id (choose its field among query, solution, negative)."
     )  # fmt: skip
+
+    # An answer may be a passage, and may be one word.
+    write_jsonl(
+        tmp_path / "answers.jsonl", [{"question": QUERIES[n], "answer": TEXTS[n] if n else "7"} for n in range(N)]
+    )
+    done = _imported(workspace, corpus, tmp_path / "answers.jsonl")
+    assert _content(workspace, done) == {QUERIES[n]: (IDS[n], []) for n in range(1, N)}
+    assert done.rejected == ("Line 1: there is no document '7'.",)
 
 
 def test_a_column_of_lists_of_ids_can_be_chosen(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
@@ -186,6 +238,17 @@ def test_cells_of_a_table_may_hold_lists(workspace: Workspace, corpus: str, tmp_
     rows = [f"{written([QUERIES[n]])}\t{written([TEXTS[n]])}\t{written([TEXTS[NEXT[n]]])}" for n in range(N)]
     path.write_text("\n".join(["queries\tpos\tneg", *rows, ""]))
     assert _content(workspace, _imported(workspace, corpus, path)) == MINED
+
+    cells = [[{"docid": int(IDS[n]), "text": TEXTS[n]}] for n in range(N)]
+    path.write_text(
+        "\n".join(["query\tpositive_passages", *(f"{QUERIES[n]}\t{written(cells[n])}" for n in range(N)), ""])
+    )
+    assert _content(workspace, _imported(workspace, corpus, path)) == ALONE
+
+    path.write_text(
+        "\n".join(["user_input\treference_context_ids", *(f"{QUERIES[n]}\t[{IDS[n]}]" for n in range(N)), ""])
+    )
+    assert _content(workspace, _imported(workspace, corpus, path)) == ALONE
 
     path.write_text(f"doc_id\tqueries\n100\t{written(['one', 'two'])}\n101\t['three' 'four']\n")
     done = _imported(workspace, corpus, path)
@@ -269,6 +332,123 @@ def test_records_that_argilla_gave_as_a_table(workspace: Workspace, corpus: str,
         assert "1 row judged not relevant" in done.notes[0]
 
 
+def test_what_several_people_answered_in_label_studio(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    yes, no = {"choices": ["relevant"]}, {"choices": ["irrelevant"]}
+    tasks = [
+        _task(0, 0, "relevance", yes, yes),
+        _task(1, 1, "relevance", yes, no),
+        _task(2, 2, "relevance", yes, skipped=True),
+        _task(3, 3, "relevance"),
+        _task(4, 4, "relevance", no),
+    ]
+    write_json(tmp_path / "tasks.json", tasks)
+    done = _imported(workspace, corpus, tmp_path / "tasks.json")
+    assert _content(workspace, done) == {QUERIES[0]: (IDS[0], [])}
+    assert [reason.partition(" (")[0].partition(" in ")[0] for reason in done.rejected] == [
+        "Line 2: disagreement", "Line 3: discarded", "Line 4: no grade"
+    ]  # fmt: skip
+
+    path = tmp_path / "asked.csv"
+    cells = [json.dumps({"text": [f"first {n}?", QUERIES[n]]}).replace('"', '""') for n in range(N)]
+    rows = [f'{n},2.5,{IDS[n]},"{cells[n]}"' for n in range(N)]
+    path.write_text("\n".join(["annotation_id,lead_time,doc_id,question", *rows, ""]))
+    done = _imported(workspace, corpus, path)
+    assert sorted(_content(workspace, done)) == sorted([*QUERIES, *(f"first {n}?" for n in range(N))])
+
+
+def test_drafts_and_discarded_answers_of_argilla_do_not_count(
+    workspace: Workspace, corpus: str, tmp_path: Path
+) -> None:
+    states = [["submitted"], ["draft"], ["discarded"], ["draft", "submitted"], ["submitted", "submitted"]]
+    answers = [["relevant"], ["relevant"], ["relevant"], ["irrelevant", "relevant"], ["irrelevant", "relevant"]]
+    rows = _rows(
+        lambda n: {"id": n, "query": QUERIES[n], "text": TEXTS[n], "label.responses": answers[n],
+                   "label.responses.users": ["u", "v"][: len(answers[n])], "label.responses.status": states[n]}
+    )  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "records.parquet")
+    done = _imported(workspace, corpus, tmp_path / "records.parquet")
+    assert _content(workspace, done) == {QUERIES[n]: (IDS[n], []) for n in (0, 3)}
+    assert [line.split()[1] for line in done.rejected] == ["2:", "3:", "5:"]
+
+    # As datasets writes it to CSV: lists of one by repr, of more as NumPy.
+    lines = [f"{QUERIES[n]},{IDS[n]},{['relevant']},{['submitted']}" for n in range(2)]
+    lines.append(f"{QUERIES[2]},{IDS[2]},['relevant' 'relevant'],['submitted' 'submitted']")
+    header = "query,doc_id,label.responses,label.responses.status"
+    (tmp_path / "records.csv").write_text("\n".join([header, *lines, ""]))
+    done = _imported(workspace, corpus, tmp_path / "records.csv")
+    assert _content(workspace, done) == {QUERIES[n]: (IDS[n], []) for n in (0, 1)}
+    assert "a list has no commas, as NumPy writes it" in done.rejected[0]
+
+
+@pytest.mark.parametrize(
+    ("classes", "kept"),
+    [
+        (["relevant", "irrelevant"], [0, 2, 4]),
+        (["irrelevant", "relevant"], [1, 3]),
+        (["not_duplicate", "duplicate"], [1, 3]),
+        (["0", "1"], [1, 3]),
+    ],
+)
+def test_the_names_of_classes_say_what_their_numbers_mean(
+    workspace: Workspace, corpus: str, tmp_path: Path, classes: list[str], kept: list[int]
+) -> None:
+    rows = _rows(lambda n: {"query": QUERIES[n], "text": TEXTS[n], "label": n % 2})
+    features = {"features": {"label": {"names": classes, "_type": "ClassLabel"}}}
+    table = pa.Table.from_pylist(rows).replace_schema_metadata({"huggingface": json.dumps({"info": features})})
+    pq.write_table(table, tmp_path / "labelled.parquet")
+    done = _imported(workspace, corpus, tmp_path / "labelled.parquet")
+    assert _content(workspace, done) == {QUERIES[n]: (IDS[n], []) for n in kept}
+
+
+def test_three_classes_that_are_no_grades_judge_nothing(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    rows = _rows(lambda n: {"query": QUERIES[n], "text": TEXTS[n], "label": n % 3})
+    classes = {"names": ["entailment", "neutral", "contradiction"], "_type": "ClassLabel"}
+    info = json.dumps({"info": {"features": {"label": classes}}})
+    table = pa.Table.from_pylist(rows).replace_schema_metadata({"huggingface": info})
+    pq.write_table(table, tmp_path / "entailed.parquet")
+    done = _imported(workspace, corpus, tmp_path / "entailed.parquet")
+    assert "label holds no grades: every row counts as an answer." in done.notes
+
+    # Nothing that the file says of itself may stop its rows.
+    for broken in ("[" * 10_000, "{", '{"info": 7}', '{"info": {"features": {"label": {"names": [1, 2, 3]}}}}'):
+        pq.write_table(table.replace_schema_metadata({"huggingface": broken}), tmp_path / "broken.parquet")
+        assert _imported(workspace, corpus, tmp_path / "broken.parquet").query_set.n_queries == 3
+
+
+def test_a_document_is_not_its_own_query(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    path = tmp_path / "asked.jsonl"
+    write_jsonl(path, _rows(lambda n: {"id": 900 + n, "text": TEXTS[n], "doc_id": IDS[n], "label": [QUERIES[n]]}))
+    with pytest.raises(InputError, match="no query to import") as refused:
+        _imported(workspace, corpus, path)
+    assert "the query is the text of its document" in str(refused.value.hint)
+
+    added = adding.add(workspace, tmp_path / "documents.jsonl", path, name="numbered")
+    assert added.query_sets == ()
+    assert added.left_out == {"rows of queries not taken (the query is the text of its document)": N}
+    assert _content(workspace, _imported(workspace, corpus, path, query_field="label")) == ALONE
+
+    # Queries may stand in a field of this name.
+    write_jsonl(path, _rows(lambda n: {"text": QUERIES[n], "doc_id": IDS[n]}))
+    assert _content(workspace, _imported(workspace, corpus, path)) == ALONE
+
+
+def test_fields_that_stand_the_other_way_round_are_told(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    path = tmp_path / "generated.jsonl"
+    write_jsonl(path, _rows(lambda n: {"anchor": TEXTS[n], "positive": QUERIES[n], "model_name": "m"}))
+    with pytest.raises(InputError) as refused:
+        _imported(workspace, corpus, path)
+    assert "choose the two fields the other way round" in str(refused.value.hint)
+    done = _imported(workspace, corpus, path, query_field="positive", document_field="anchor")
+    assert _content(workspace, done) == ALONE
+
+
+def test_ids_in_place_of_queries_are_told(workspace: Workspace, corpus: str, tmp_path: Path) -> None:
+    path = tmp_path / "gpl-training-data.tsv"
+    path.write_text("".join(f"genQ{n}\t{IDS[n]}\t{IDS[NEXT[n]]}\t7.5\n" for n in range(N)))
+    done = _imported(workspace, corpus, path, header=False, query_field="1", document_field="2")
+    assert "No query has two words: if these are ids, choose another field." in done.notes
+
+
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
@@ -277,6 +457,10 @@ def test_records_that_argilla_gave_as_a_table(workspace: Workspace, corpus: str,
         ({"anchor": "q", "positive": [TEXTS[0]], "labels": [0]}, "no document answers the query"),
         ({"query": ["Represent it:", "q"], "pos": ["Represent it:", TEXTS[0]], "neg": []}, "leave out the instruction"),
         ({"question": QUERIES, "context": TEXTS}, "many queries and many documents: save a row for each query"),
+        ({"query_id": "q1", "doc_id": 100, "relevance": 1}, "a BEIR folder, whose qrels name them"),
+        ({"qid": "q1", "pos": [100], "neg": {"bm25": [101]}}, "there is no query"),
+        ({"query": {"0": "q", "1": "r"}, "doc_id": {"0": 100, "1": 101}}, "one object holds all rows"),
+        ({"question": QUERIES, "contexts": [[text] for text in TEXTS]}, "save a row for each query"),
         ({"conversations": [{"from": "human", "value": "q"}]}, "choose its field among conversations"),
         ({"id": 103, "question": "q", "context": "of no document"}, "no document with the text 'of no document'"),
     ],

@@ -22,6 +22,7 @@ from cdp.corpus import read_documents, store
 from cdp.retrievers import load, model_files, resolve
 from cdp.retrievers.load import load_cross_encoder, load_decoder
 from cdp.retrievers.resolve import ResolvedRetriever
+from cdp.retrievers.static import StaticModel
 from tests.benchmarks.hub_server import Hub, Server
 from tests.cli.support import run
 from tests.metrics.models import tiny_cross_encoder
@@ -449,6 +450,13 @@ def test_a_preset_that_was_published_as_a_pickle_is_read_by_the_restricted_reade
     """It is the hub's, not the folder of its name below the current one, whose vectors have 16 numbers."""
     assert elsewhere.load("contriever") == "-> (1, 32)\n"
     assert "there is no model.safetensors" in elsewhere.load("people/contriever")
+
+
+def test_a_list_of_modules_that_is_nested_endlessly_is_no_static_model(tmp_path: Path) -> None:
+    folder = tiny_static(tmp_path / "static")
+    assert StaticModel.load(folder) is not None
+    (folder / "modules.json").write_text("[" * 5_000, encoding="utf-8")
+    assert StaticModel.load(folder) is None
 
 
 def test_a_static_model_of_a_stranger_is_checked_too(workspace: Workspace, tmp_path: Path) -> None:

@@ -273,6 +273,77 @@ def test_questions_come_with_their_documents_or_after_them(workspace: Workspace,
     assert adding.add(workspace, documents, asked).benchmark == later.benchmark, "the same, by either way"
 
 
+ABOUT = {n: f"Paragraph {n} tells how lighthouse {n} was built." for n in range(12)}
+BY_TEXT = {
+    "query and text": [{"query": f"who built {n}?", "text": ABOUT[n]} for n in ABOUT],
+    "anchor and positive": [{"anchor": f"who built {n}?", "positive": ABOUT[n]} for n in ABOUT],
+    "lists": [{"query": f"who built {n}?", "pos": [ABOUT[n]], "neg": [ABOUT[0]]} for n in range(1, 12)],
+    "contexts": [{"user_input": f"who built {n}?", "reference_contexts": [ABOUT[n]]} for n in ABOUT],
+    "id and text": [{"question": f"who built {n}?", "doc_id": f"d{n}", "text": ABOUT[n]} for n in ABOUT],
+}
+
+
+def _lines(rows: Iterable[dict[str, object]]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+ABOUT_LINES = _lines({"_id": f"d{n}", "text": text} for n, text in ABOUT.items())
+
+
+@pytest.mark.parametrize("shape", BY_TEXT)
+def test_an_uploaded_file_that_names_documents_by_text_is_of_queries(workspace: Workspace, shape: str) -> None:
+    files = {"documents.jsonl": ABOUT_LINES, "pairs.jsonl": _lines(BY_TEXT[shape])}
+    with adding.received(workspace, uploaded(files)) as (documents, asked):
+        assert asked is not None
+        assert asked.name == "pairs.jsonl"
+        added = adding.add(workspace, documents, asked)
+
+    assert added.corpus.n_documents == 12
+    assert added.benchmark is not None
+    assert len(judged(workspace, added, "dev")) == len(BY_TEXT[shape])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        # Documents with queries beside them, whose texts no other file has; with the same ids; answers of one word.
+        [{"query": f"who built {n}?", "text": f"Another text {n}."} for n in range(12)],
+        [{"doc_id": f"d{n}", "text": f"Another text {n}."} for n in range(12)],
+        [{"id": f"d{n}", "question": f"who built {n}?", "answer": "me"} for n in range(12)],
+        [{"_id": f"e{n}", "text": f"Another text {n}."} for n in range(12)],
+    ],
+)
+def test_other_uploads_are_documents(workspace: Workspace, rows: list[dict[str, object]]) -> None:
+    files = {"documents.jsonl": ABOUT_LINES, "more.jsonl": _lines(rows)}
+    with adding.received(workspace, uploaded(files)) as (_, asked):
+        assert asked is None
+
+
+def test_queries_among_the_documents_of_a_folder_are_told(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "both"
+    folder.mkdir()
+    (folder / "documents.jsonl").write_bytes(ABOUT_LINES)
+    (folder / "pairs.jsonl").write_bytes(_lines(BY_TEXT["query and text"]))
+    added = adding.add(workspace, folder)
+    assert any("pairs.jsonl holds queries for documents of the other files" in line for line in added.stated)
+    assert any("--queries FILE" in line for line in added.stated)
+
+    # As the sentence says.
+    (folder / "pairs.jsonl").rename(tmp_path / "pairs.jsonl")
+    added = adding.add(workspace, folder, tmp_path / "pairs.jsonl")
+    assert added.corpus.n_documents == 12
+    assert not any("holds queries" in line for line in added.stated)
+
+
+def test_tables_of_a_folder_may_call_their_columns_by_other_names(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "both"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(_lines({"question": f"who {n}?", "passage": text} for n, text in ABOUT.items()))
+    (folder / "b.jsonl").write_bytes(_lines({"text": f"Another text {n}."} for n in range(5)))
+    added = adding.add(workspace, folder)
+    assert (added.corpus.n_documents, added.not_read) == (17, [])
+
+
 def test_a_log_of_queries_or_of_other_documents_gives_no_judgments(workspace: Workspace, tmp_path: Path) -> None:
     corpus = adding.add(workspace, table(tmp_path / "ships.csv", ["_id", "text"], SHIPS)).corpus.id
     log = tmp_path / "log.txt"

@@ -18,6 +18,7 @@ from cdp.base.errors import InputError
 from cdp.corpus.checks import FieldMap, RefusedValueError, resolve_fields
 from cdp.corpus.columns import texts_of
 from cdp.corpus.extraction import table_reader
+from cdp.corpus.grades import grade_of
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import Chunk, Item, Row, RowFormat
 from cdp.corpus.readers.parquet_process import cost
@@ -119,7 +120,33 @@ def _values(batch: pa.RecordBatch, file: str) -> list[dict[str, Any]]:
     for name in [field.name for field in batch.schema if _is_json(field.type)]:
         for row in values:
             row[name] = _of_json(row[name])
+
+    for name, classes in _classes(batch.schema).items():
+        for row in values:
+            if row.get(name) in range(len(classes)):
+                row[name] = classes[row[name]]
+
     return values
+
+
+def _classes(schema: pa.Schema) -> dict[str, list[str]]:
+    """Return the names of classes whose numbers a column holds, as a ``ClassLabel`` of datasets.
+
+    Two classes whose names are no grades are left as numbers: the first is the one that does not apply.
+    """
+    info = _of_json((schema.metadata or {}).get(b"huggingface", b"").decode(errors="replace"))
+    found = {}
+    for name in schema.names:
+        feature = info
+        for key in ("info", "features", name):
+            feature = feature.get(key) if isinstance(feature, dict) else None
+        classes = feature.get("names") if isinstance(feature, dict) else None
+        if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes):
+            continue
+        if len(classes) > 2 or any(grade_of(one) is not None for one in classes):
+            found[name] = classes
+
+    return found
 
 
 def _is_json(type: pa.DataType) -> bool:

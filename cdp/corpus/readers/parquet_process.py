@@ -141,7 +141,7 @@ def _decoded(file: pq.ParquetFile, group: int, columns: Sequence[str], size: int
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    schema = pa.schema([(field.name, _plain_type(field.type)) for field in batch.schema])
+    schema = pa.schema([(field.name, _plain_type(field.type)) for field in batch.schema], batch.schema.metadata)
     return batch if schema.equals(batch.schema) else batch.cast(schema)
 
 
