@@ -268,8 +268,17 @@ def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
     raise NotFoundError(what, text, known=known, also=names)
 
 
+# ``https://host``, and as a path writes it: ``https:/host``. A single letter is a drive.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
 def typed_path(text: str | Path) -> Path:
-    """Return ``text`` as a path, with ``~`` expanded. InputError if the system has no such paths."""
+    """Return ``text`` as a path, with ``~`` expanded. InputError for an address, or if the system has no such paths."""
+    if _ADDRESS.match(str(text)):
+        raise InputError(
+            f"{shown(str(text))} is an address, and a file on this machine is needed.",
+            hint="Download it, then name the file.",
+        )
     try:
         path = Path(text).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):

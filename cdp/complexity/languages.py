@@ -231,8 +231,20 @@ LANGUAGES: dict[str, Language] = {
     )
 }
 
+# What languages are called, by ISO 639-1 code.
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French",
+    "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "it": "Italian",
+    "ja": "Japanese", "ka": "Georgian", "ko": "Korean", "mr": "Marathi", "ne": "Nepali", "nl": "Dutch",
+    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sr": "Serbian",
+    "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tr": "Turkish",
+    "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
+    "unknown": "not recognised",
+}  # fmt: skip
+
 # Languages that Stopwords ISO does not cover and that a corpus may be in: all their words count.
-WITHOUT_LIST = {"ka": "Georgian", "ne": "Nepali", "sr": "Serbian", "ta": "Tamil", "te": "Telugu"}
+WITHOUT_LIST = frozenset(("ka", "ne", "sr", "ta", "te"))
 
 # Scripts written without spaces between words, as a character class: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 UNSPACED = (
@@ -258,7 +270,7 @@ def language_of(code: str) -> Language:
 
     return Language(
         code,
-        WITHOUT_SPACES.get(code) or WITHOUT_LIST.get(code) or code,
+        WITHOUT_SPACES.get(code) or NAMES.get(code, code),
         f"runs of letters, digits and combining marks; {caution}",
         stopwords,
         marked_words,

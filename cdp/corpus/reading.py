@@ -617,8 +617,11 @@ class _Reading:
         if not self.rejections.counts:
             return InputError("It holds no file of a known format.", hint=f"{' '.join(self.notes)}", file=self.path)
         first = self.rejections.kept()[0]
-        problem = f"No document could be read: {self.rejections.summary()}; the first, {first.where}: {first.reason}"
-        hint = ""
+        why = f"{self.rejections.summary()}; the first, {first.where}: {first.reason}"
+        if first.whole_file and self.rejections.counts.total() == 1 and first.where == self.path.name:
+            why = first.reason
+
+        problem, hint = f"No document could be read: {why}", ""
         if first.kind in ("broken JSON", "not an object", "wrong number of cells", "broken quoting"):
             hint = "Check that the format is the right one."
         elif first.kind in ("unusable id", "text is not text") and " is a" in first.reason:

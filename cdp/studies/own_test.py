@@ -391,7 +391,8 @@ def plan_test(
 
     available = manifest.n_documents - judged.held_out
     if available < 2:
-        raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
+        few = counted(manifest.n_documents, "document")
+        raise ConfigError(f"{manifest.name} has {few}, too few for a test.", hint="Add more documents to it.")
 
     documents = min(available, config.documents or MAX_TRAINED)
     trained, note = _trained_human(workspace, manifest, judged, documents)

@@ -59,6 +59,9 @@ def page(workspace: Workspace) -> None:
 
     linked = st.query_params.get("run", "")
     arrived = next((row.retriever_id for row in rows if linked in row.runs), "")
+    if linked and not arrived:
+        state.not_here("run", linked)
+
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = _place(rows, arrived)
         here = [row for row in rows if row.place == place]

@@ -15,6 +15,7 @@ from cdp.base.errors import NotFoundError, some
 from cdp.base.records import Document
 from cdp.base.text import tally
 from cdp.base.workspace import Workspace
+from cdp.complexity import language_of
 from cdp.corpus import looking
 from cdp.corpus.looking import FilePreview
 from cdp.corpus.options import PASSAGE_WORDS
@@ -255,8 +256,9 @@ def _name_and_project(workspace: Workspace) -> tuple[str, str]:
     return name, str(where)
 
 
-def remember(added: Added) -> None:
-    """Select what was added, and keep the report for when a page is next drawn."""
+def remember(added: Added, *, asked: bool = False) -> None:
+    """Select what was added, and keep the report for when a page is next drawn. ``asked``: queries for documents that
+    were here, not the documents."""
     notes = []
     if added.benchmark is not None:
         judged = tally(added.benchmark.judged, "{} {:,}")
@@ -275,6 +277,8 @@ def remember(added: Added) -> None:
 
     done = "was already in the workspace" if added.existed else "was added"
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
+    if asked and added.benchmark is not None:
+        message = f"{count(added.benchmark.n_queries, 'judged query', 'judged queries')} for {added.corpus.name} added."
     forms.remember(message, notes, problem=looking.problem(added.corpus), details=added.not_read)
     state.only(state.PROJECT, added.project.id)
 
@@ -285,17 +289,6 @@ def remember(added: Added) -> None:
 
 
 PER_PAGE = 20
-
-LANGUAGES = {
-    "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German",
-    "el": "Greek", "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French",
-    "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "it": "Italian",
-    "ja": "Japanese", "ka": "Georgian", "ko": "Korean", "mr": "Marathi", "ne": "Nepali", "nl": "Dutch",
-    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sr": "Serbian",
-    "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tr": "Turkish",
-    "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
-    "unknown": "not recognised",
-}  # fmt: skip
 
 
 def facts(manifest: CorpusManifest, told: str = "") -> None:
@@ -331,7 +324,7 @@ def language(manifest: CorpusManifest) -> str:
     shares = {}
     for code, share in manifest.languages.items():
         if share >= 0.01:
-            shares[LANGUAGES.get(code, code)] = share
+            shares[language_of(code).name] = share
 
     if len(shares) < 2:
         return next(iter(shares), "–")
@@ -423,7 +416,7 @@ def files(manifest: CorpusManifest) -> None:
             "File": file.name,
             "Format": file.format,
             "Encoding": file.encoding,
-            "Language": LANGUAGES.get(file.language, file.language),
+            "Language": language_of(file.language).name,
             "Documents": file.n_documents,
             "Left out": tally(file.removed, "{} {:,}"),
             "Missing": list(filter(None, [file.loss])),

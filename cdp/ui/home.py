@@ -248,7 +248,7 @@ def _judged_already(workspace: Workspace, corpus: str, source: str, column: str)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Its rows name the documents that answer {count(n, 'query', 'queries')}: no model has to judge.")
         if forms.button("Use these judgments", type="primary", icon=":material/how_to_reg:", key="flow_judged"):
-            document_views.remember(adding.add_queries(workspace, corpus, source, options=options))
+            document_views.remember(adding.add_queries(workspace, corpus, source, options=options), asked=True)
             st.rerun()
 
 

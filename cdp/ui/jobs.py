@@ -323,6 +323,8 @@ LISTED_INPUTS: dict[str, tuple[str, Callable[[Workspace], Sequence[Any]]]] = {
 WITHOUT_SCREEN: dict[str, Callable[..., str] | None] = {"prompts": tuning.start, "mining": None}
 
 RESUMABLE = ("stopped", "failed", "lost")
+# Kinds that train several conditions, and answer by them.
+TESTS = ("study", "answer")
 # How many jobs the list to choose from holds; the table below it holds all.
 LISTED = 500
 
@@ -377,7 +379,7 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         if view.kind == "synthesis":
             bill(pricing.bill_of_job(workspace, view.id))
 
-        if view.kind != "study":  # its trainings are points of no curve
+        if view.kind not in TESTS:  # their trainings are points of no curve
             _figures(workspace, view)
             if not _curve(workspace, view.id) and view.kind == "training" and str(view.state) == "running":
                 st.caption("The loss curve appears after the first steps.")
@@ -515,10 +517,11 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         if outcome.get("judged"):  # else it waits for labels
             frame.link("decide", "Test it on my data", icon=":material/experiment:", target_benchmark=made, test="1")
             frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[f"{made}/test"])
-    elif view.kind == "study" and view.config.get("corpus"):
-        benchmark = name_and_split(str(view.config["benchmarks"]).partition(",")[0])[0]
-        corpus = str(view.config["corpus"])
-        button("decide", "See what it decides", "balance", corpus=corpus, target_benchmark=benchmark)
+    elif view.kind in TESTS and view.config.get("corpus"):
+        about = {"corpus": str(view.config["corpus"])}
+        if named := view.config.get("benchmarks") or view.config.get("benchmark"):
+            about["target_benchmark"] = name_and_split(str(named).partition(",")[0])[0]
+        button("decide", "See what it decides", "balance", **about)
         frame.link("evidence", "Read the findings", study=view.id, tab="studies")
     elif view.kind == "study":
         button("evidence", "Read the findings", "science", study=view.id, tab="studies")

@@ -255,7 +255,7 @@ def _judges(workspace: Workspace, config: TrainingConfig) -> list[Place]:
     leaks = {key: leakage.find_leaks(workspace, [config.query_set], [_place(key)]) for key in ready}
     clean = [key for key in ready if not leaks[key]]
     chosen = state.choose_many(
-        f"Evaluate {_before(config)} on", _splits(infos), "benchmarks", default=clean,
+        f"Evaluate {_before(config)} on", _splits(infos), "benchmarks", what="benchmark", default=clean,
         help=frame.DEFINITIONS["benchmark"], placeholder="no evaluation",
     )  # fmt: skip
     for key in ready:
@@ -410,7 +410,8 @@ def _places(workspace: Workspace) -> list[Place]:
         frame.empty("No benchmarks yet", text, "benchmarks", "Add a benchmark")
         return []
     first = list(_splits(state.scope(workspace).selected(usable_here)))[:1]
-    chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.DEFINITIONS["benchmark"])
+    about = frame.DEFINITIONS["benchmark"]
+    chosen = state.choose_many("Evaluate on", labels, "on", what="benchmark", default=first, help=about)
     _add_benchmarks()
     return [_place(key) for key in chosen]
 

@@ -49,16 +49,13 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
     ]
 
     titles = {c.id: c.title for c in choices}
-    for name in st.query_params.get_all("search_with"):
-        if name not in titles:
-            st.warning(f"The link names the retriever {md(name, 80)}, which cannot be searched with here.")
-
     trained = (c.id for c in choices if c.kind == "job")
     default = ["bm25", "static-minilm", *islice(trained, 1)]
     chosen = state.choose_many(
         "Retrievers",
         titles,
         "search_with",
+        what="retriever",
         default=default,
         most=search.MAX_RETRIEVERS,
         placeholder="Choose up to three",

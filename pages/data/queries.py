@@ -89,6 +89,7 @@ def measure(workspace: Workspace) -> None:
                     "Query sets",
                     stored_sets.set_names(workspace, query_sets),
                     "sets",
+                    what="query set",
                     default=quality.first_choice(query_sets),
                     most=8,
                 )

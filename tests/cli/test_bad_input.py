@@ -43,6 +43,19 @@ def test_files_that_cannot_be_read(workspace: Workspace, tmp_path: Path) -> None
     assert [c["id"] for c in answer("corpus", "list")] == [good["id"]]
 
 
+@pytest.mark.parametrize("words", ["corpus add", "projects add", "benchmarks add", "cw profile --file"])
+def test_an_address_in_the_place_of_a_file_is_called_one(workspace: Workspace, words: str) -> None:
+    told = refusal(*words.split(), "https://example.org/handbook.zip")
+    assert "'https://example.org/handbook.zip' is an address" in told
+    assert "Download it" in told
+
+
+def test_a_single_file_that_cannot_be_read_is_named_once(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "scan.pdf"
+    path.write_bytes(b"no PDF at all")
+    assert refusal("projects", "add", str(path)).count("scan.pdf") == 1
+
+
 def test_latin_1_is_read_when_it_is_named(workspace: Workspace, tmp_path: Path) -> None:
     path = write(tmp_path / "latin.jsonl", '{"_id": "1", "text": "Caf\xe9"}', encoding="latin-1")
     corpus = answer("corpus", "add", path, "--encoding", "latin-1")

@@ -190,6 +190,9 @@ def test_the_table_says_how_each_language_is_counted() -> None:
         assert str(size) in language.stopwords
     assert "not one of the paper's" in language_of("de").tokenizer
     assert "far too low" in language_of("th").tokenizer
+    assert [language_of(code).name for code in ("de", "ka", "th", "en", "xx")] == [
+        "German", "Georgian", "Thai", "English", "xx",
+    ]  # fmt: skip
     assert "every word counts" in language_of("ta").stopwords
     assert content_words("இது ஒரு சொல்", "ta") == {"இது", "ஒரு", "சொல்"}
 

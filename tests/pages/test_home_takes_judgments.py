@@ -38,6 +38,18 @@ def test_questions_with_their_documents_need_no_model_that_judges(
     assert any("12 judged queries are there" in said.value for said in at.markdown)
 
 
+def test_the_same_table_is_a_benchmark_where_benchmarks_are_added(
+    workspace: Workspace, handbook: str, open_page: Open
+) -> None:
+    at = open_page("benchmarks")
+    at.file_uploader(key="benchmark_own_source_file").upload("fragen.csv", ASKED.encode(), "text/csv").run()
+    assert at.selectbox(key="benchmark_own_corpus").value == handbook
+    at.button(key="benchmark_own_add").click().run()
+    assert not at.exception
+    assert [info.judged for info in list_benchmarks(workspace)] == [{"dev": 12}]
+    assert "12 judged queries for handbuch added" in at.success[0].proto.title.replace("\\", "")
+
+
 def test_a_plain_log_is_not_offered_as_judged(workspace: Workspace, handbook: str, open_page: Open) -> None:
     at = open_page("home", corpus=handbook)
     at.file_uploader(key="flow_log_file").upload("log.csv", b"query\nwo steht Leuchtturm 3\n", "text/csv").run()

@@ -49,6 +49,19 @@ def test_what_a_person_should_know_of_the_answers_stands_with_the_job(
     assert md(note) in shown(at)
 
 
+def test_an_answer_leads_to_where_it_stands_and_draws_no_line_through_its_trainings(
+    open_page: Open, workspace: Workspace
+) -> None:
+    """One number per training was drawn as a curve over steps."""
+    folder = ended_job(workspace, "answer-1", "answer", {"corpus": "c", "benchmark": "b"}, outcome="finished")
+    for training in range(1, 4):
+        append_jsonl(folder / "metrics.jsonl", {"step": training, "ndcg_at_10": 50.0 + training})
+    at = open_page("jobs", job="answer-1")
+    assert at.button(key="next_answer-1").label == "See what it decides"
+    assert not at.metric
+    assert not at.get("plotly_chart")
+
+
 @pytest.mark.parametrize("outcome", ["finished", "failed"])
 @pytest.mark.parametrize("kind", ["synthesis", "evaluation", "mining"])
 def test_what_a_server_does_not_take_stands_with_the_job(

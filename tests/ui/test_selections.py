@@ -32,3 +32,23 @@ def test_a_label_that_has_aged_still_names_its_thing_and_stays_out_of_the_addres
         assert not at.warning
         assert at.text[0].value == "job-2"
         assert at.query_params["job"] in ("job-2", ["job-2"])
+
+
+def several() -> None:
+    import streamlit as st
+
+    from cdp.ui.shell import state
+
+    state.begin()
+    chosen = state.choose_many("Evaluate on", {"a": "A", "b": "B"}, "on", what="benchmark")
+    st.text(" ".join(chosen))
+
+
+@pytest.mark.slow
+def test_what_a_link_names_in_vain_is_told_where_several_are_chosen() -> None:
+    at = AppTest.from_function(several)
+    at.query_params["on"] = ["b", "gone", "<b>"]
+    at.run()
+    assert at.text[0].value == "b"
+    told = at.warning[0].value.replace("\\", "")
+    assert told == "The link names the benchmark gone, <b>, which are not in this workspace."

@@ -10,9 +10,13 @@ import streamlit as st
 from cdp.base.config import DownloadConfig
 from cdp.base.text import tally
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry
-from cdp.services import benchmarks, commands, jobs, projects
+from cdp.corpus import looking
+from cdp.query_sets.imports import SUFFIXES
+from cdp.services import adding, benchmarks, commands, corpora, jobs, projects
 from cdp.services.benchmarks import BenchmarkDetails
+from cdp.ui import documents as document_views
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, number, size, written
 
@@ -178,26 +182,45 @@ def _own(workspace: Workspace) -> None:
 
 def _add(workspace: Workspace) -> None:
     with st.expander(
-        "Add your own benchmark: a folder or zip in BEIR layout", icon=":material/add:", key="benchmark_own"
+        "Add your own benchmark: a folder or zip in BEIR layout, or a table of queries",
+        icon=":material/add:",
+        key="benchmark_own",
     ):
-        st.caption("corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/\\<split>.tsv.")
-        uploads, path = forms.source("Benchmark", "benchmark_own_source", ["zip"])
+        st.caption(
+            "corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/\\<split>.tsv. Or queries for documents that "
+            "are here: in each row one, with the ID of its document."
+        )
+        uploads, path = forms.source("Benchmark", "benchmark_own_source", ["zip", *(end[1:] for end in SUFFIXES)])
+        shown = uploads[0].name if uploads else path
+        corpus = ""
+        if shown.lower().removesuffix(".gz").endswith(SUFFIXES):
+            titles = looking.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
+            corpus = str(forms.pick("Documents", titles, key="benchmark_own_corpus", persistent=False) or "")
+
         name = st.text_input("Name", key="benchmark_own_name", placeholder="taken from the file name", max_chars=80)
         language = st.text_input(
             "Language", key="benchmark_own_language", placeholder="detected from its texts", max_chars=8,
             help="Language code of the queries and documents (en, zh …), used for CW and BM25.",
         )  # fmt: skip
         pressed = forms.button("Add benchmark", icon=":material/upload_file:", key="benchmark_own_add")
-        shown = uploads[0].name if uploads else "PATH"
-        forms.command(commands.line("benchmarks", "add", path or shown, name=name.strip(), language=language.strip()))
+        about = {"name": name.strip(), "language": language.strip()}
+        forms.command(commands.line("benchmarks", "add", shown or "PATH", corpus=corpus, **about))
 
         if pressed:
             with frame.guarded():
                 with st.spinner("Checking the benchmark"), forms.opened(workspace, uploads, path) as (file, _):
-                    added = benchmarks.add(workspace, file, name=name.strip(), language=language.strip())
-                    current = state.scope(workspace).project
-                    if current is not None:
-                        projects.add_members(workspace, current.id, benchmarks=[added.name])
-                figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
-                forms.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])
+                    if corpus:
+                        document_views.remember(adding.add_queries(workspace, corpus, file, **about), asked=True)
+                    else:
+                        _take(workspace, benchmarks.add(workspace, file, **about))
                 st.rerun()
+
+
+def _take(workspace: Workspace, added: BenchmarkInfo) -> None:
+    """Take a new benchmark into the project on screen, and keep what it holds for when the page is next drawn."""
+    current = state.scope(workspace).project
+    if current is not None:
+        projects.add_members(workspace, current.id, benchmarks=[added.name])
+
+    figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
+    forms.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])

@@ -107,7 +107,7 @@ def _choose_results(workspace: Workspace, evaluations: Sequence[dict[str, Any]])
     if not names:
         return []
 
-    chosen = state.choose_many("Drawn from", names, "results", default=list(names))
+    chosen = state.choose_many("Drawn from", names, "results", what="study", default=list(names))
     return list(compress(evaluations, map(chosen.__contains__, origins)))
 
 

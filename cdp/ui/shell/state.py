@@ -106,8 +106,7 @@ def _current(names: Mapping[str, str], param: str, what: str, optional: bool) ->
     """Return the item that the address names, else the earlier choice, else the first (None if ``optional``)."""
     linked = st.query_params.get(param)
     if linked and linked not in names:
-        where = "workspace" if kept("project") in (None, "all", linked) else "project"
-        st.warning(f"The link names the {what} {md(linked, 80)}, which is not in this {where}.")
+        not_here(what, linked)
 
     for value in (linked, kept(param)):
         if value in names:
@@ -117,11 +116,20 @@ def _current(names: Mapping[str, str], param: str, what: str, optional: bool) ->
     return next(iter(names), None)
 
 
+def not_here(what: str, *named: str) -> None:
+    """Say which things of a kind the link names that are not here."""
+    of_all = what == PROJECT or kept(PROJECT) in (None, "all")
+    where = "workspace" if of_all else "project"
+    shown = ", ".join(md(name, 80) for name in named)
+    st.warning(f"The link names the {what} {shown}, which {'is' if len(named) == 1 else 'are'} not in this {where}.")
+
+
 def choose_many(
     label: str,
     items: Mapping[str, str],
     param: str,
     *,
+    what: str,
     default: Sequence[str] = (),
     placeholder: str = "Choose one or several",
     help: str | None = None,
@@ -132,7 +140,10 @@ def choose_many(
     _remember(param, names)
     touched = f"kept_{param}" in st.session_state
     usual = kept_many(param) if touched else default
-    linked = [v for v in st.query_params.get_all(param) if v in names]
+    asked = st.query_params.get_all(param)
+    if unknown := [value for value in asked if value not in names]:
+        not_here(what, *unknown)
+    linked = [value for value in asked if value in names]
     current = linked or [v for v in usual if v in names]
     key = f"choose_{param}"
     _set(key, current)
