@@ -271,8 +271,8 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
         raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
 
     for query in by_rank & ends.keys():
-        first, last = ends[query][0][0], ends[query][1][0]
-        if first not in (0, 1) or last - first + 1 != len(run[query]):
+        lowest, highest = (rank for rank, _ in ends[query])
+        if lowest not in (0, 1) or highest - lowest + 1 != len(run[query]):
             problem = f"What stands beside the documents of {shown(query)} are no ranks."
             raise InputError(problem, hint=_FIELDS, file=path)
 
