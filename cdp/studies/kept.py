@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.condition import Condition
 from cdp.base.records import Count, Real, fields, whole
 from cdp.base.worker import Job
-from cdp.base.workspace import slug, write_json
+from cdp.base.workspace import sha256_text, slug, write_json
 from cdp.evaluation.card import model_card, save_model
 from cdp.evaluation.evaluate import length_of
 from cdp.principle.evidence import Arm
@@ -46,7 +46,9 @@ _CANDIDATE = fields(
 
 def folder_of(job: Path, query_set: str, option: Condition) -> Path:
     """Return the folder of an option's candidate."""
-    return job / FOLDER / slug(f"{query_set} {option.per_doc} {option.held}", length=110)
+    parts = option.retriever, query_set, str(option.per_doc), option.held
+    # A retriever may be a long path: what is cut off counts in the hash.
+    return job / FOLDER / f"{slug(' '.join(parts), length=90)}-{sha256_text(*parts)[:8]}"
 
 
 def offer(

@@ -17,6 +17,7 @@ from cdp.studies import kept, records
 from cdp.workers.evaluation import main as evaluate
 from cdp.workers.study import main as run_study
 from tests.studies.conftest import study_job
+from tests.support_models import tiny_static
 
 pytestmark = pytest.mark.slow
 
@@ -90,6 +91,18 @@ def test_all_models_stay_where_that_is_asked(
     folder = ran(workspace, "study-1", query_set, benchmarks, tiny, keep="all")
     assert len(list((folder / kept.FOLDER).glob("*/model/modules.json"))) == 2
     assert records.kept(folder) is not None
+
+
+def test_each_retriever_of_a_plan_keeps_its_own_models(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str, tmp_path: Path
+) -> None:
+    other = str(tiny_static(tmp_path / "other", seed=1))
+    folder = ran(workspace, "study-1", query_set, benchmarks, f"{tiny}, {other}", keep="all", seeds="0")
+    found = [read_json(path) for path in (folder / kept.FOLDER).glob(f"*/{kept.ABOUT}")]
+    assert len(found) == 4
+    assert {(about["result"]["retriever"], about["per_doc"]) for about in found} == {
+        (retriever, per_doc) for retriever in (tiny, other) for per_doc in (1, 2)
+    }
 
 
 def test_a_plain_study_keeps_no_model(workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str) -> None:
