@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
-from cdp.base.condition import HYBRID, UNTRAINED, Condition, method_of
+from cdp.base.condition import EQUAL_DOCUMENTS, HYBRID, UNTRAINED, Condition
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
 from cdp.retrievers import bm25
@@ -189,12 +189,7 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
 
     first = found.criteria[0].criterion
     names = [name for name in first.studies if name in studies]
-    cells = {
-        condition
-        for name in names
-        for condition in studies[name].scores.scores
-        if condition.source not in (UNTRAINED, HYBRID)
-    }
+    compared = {c for name in names for c in studies[name].scores.scores if c.source not in (UNTRAINED, HYBRID)}
     arm = {name: [value] for name, value in Condition._field_defaults.items() if name not in (*FREE, "source", "held")}
     arm |= {
         name: list(wanted(value)) for name, value in first.of.items() if name in Condition._fields and name != "held"
@@ -203,16 +198,16 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
     asked = [
         f'c["{n}"] in {json.dumps(values)}'
         for n, values in arm.items()
-        if any(getattr(c, n) not in values for c in cells)
+        if any(getattr(c, n) not in values for c in compared)
     ]
 
     methods = [first.of[METHOD], first.against[METHOD]]
-    if {method_of(condition.source) for condition in cells} - {*methods}:
+    if {c.method for c in compared} - {*methods}:
         asked.append(f'c["source"].split()[0] in {json.dumps(methods)}')
 
-    if any(condition.held for condition in cells):
+    if any(c.held for c in compared):
         held = first.of.get("held", "")
-        asked.append(f'c["held"] == {json.dumps("" if held == "equal documents" else held)}')
+        asked.append(f'c["held"] == {json.dumps("" if held == EQUAL_DOCUMENTS else held)}')
 
     sign = f'(-1) ** c["source"].startswith("{methods[1]}")'
     code = f"""\

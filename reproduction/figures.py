@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.condition import HYBRID, UNTRAINED, Condition, method_of
+from cdp.base.condition import EQUAL_DOCUMENTS, HYBRID, UNTRAINED, Condition
 from cdp.base.errors import InputError
 from cdp.base.statistics import Coefficient, cluster_regression, stdtrit, two_level_test
 from cdp.base.text import counted
@@ -131,11 +131,11 @@ def _selected(kept: Kept, condition: Condition, of: Mapping[str, Any]) -> bool:
     """Whether a condition has the facts that are asked for: of those not named, what its whole study has, or else the
     defaults. A plan that trains all layers throughout compares none."""
     facts = {**_facts(kept, condition), METHOD: None, "source": None}
-    asked = {**_unnamed(kept), "held": ("equal documents",), **{name: wanted(value) for name, value in of.items()}}
+    asked = {**_unnamed(kept), "held": (EQUAL_DOCUMENTS,), **{name: wanted(value) for name, value in of.items()}}
     methods = asked.pop(METHOD, None)
-    if condition.source in (UNTRAINED, HYBRID) or (
-        methods is not None and not _methods(kept, condition) & set(methods)
-    ):
+    if condition.source in (UNTRAINED, HYBRID):
+        return False
+    if methods is not None and not _methods(kept, condition) & set(methods):
         return False
     return all(facts[name] in values for name, values in asked.items())
 
@@ -159,7 +159,7 @@ def _facts(kept: Kept, condition: Condition) -> dict[str, Any]:
 
 def _methods(kept: Kept, condition: Condition) -> set[str]:
     """What a condition's queries go by: what kind they are, and the name in their label."""
-    return {kept.sources[condition.source].kind, method_of(condition.source)}
+    return {kept.sources[condition.source].kind, condition.method}
 
 
 def _corpus(kept: Kept, condition: Condition) -> str:
@@ -174,7 +174,7 @@ def _control(kept: Kept, condition: Condition, against: Mapping[str, Any]) -> Co
         return Condition(str(changed.get("retriever", condition.retriever)))
     if method is not None:
         # The same corpus and generator: what stands behind the method in the label.
-        changed["source"] = str(method) + condition.source[len(method_of(condition.source)) :]
+        changed["source"] = str(method) + condition.source[len(condition.method) :]
     if "held" in changed:
         changed["held"] = "" if changed["held"] == kept.scores.design else changed["held"]
     control = condition._replace(**changed)

@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.condition import EQUAL_PAIRS, INFONCE, PARAPHRASED, QUERY_ONLY, method_of
+from cdp.base.condition import EQUAL_DOCUMENTS, EQUAL_PAIRS, INFONCE, PARAPHRASED, QUERY_ONLY
 from cdp.base.statistics import stdtrit
 from cdp.base.text import signed
 from cdp.base.workspace import REPOSITORY, write_bytes
 from cdp.principle.correlation import ALL, MULTI_HOP, PARAPHRASE, SCALING, differences
 from cdp.principle.decide import SAME_STEPS
 from cdp.principle.evidence import TEMPLATE
-from cdp.principle.recommend import EQUAL_DOCUMENTS, FILE, Prior, priors
+from cdp.principle.recommend import FILE, Prior, priors
 from cdp.principle.tables import read
 from cdp.studies.gains import controls
 from cdp.studies.report import StudyReport
@@ -99,7 +99,7 @@ def own(report: StudyReport) -> Iterator[Observation]:
         if g.comparison not in (SCALING, PARAPHRASE) or not usual or TEMPLATE in written[g.condition.source]:
             continue
         # Several paraphrases over one say nothing of several different queries.
-        if g.comparison == SCALING and method_of(g.condition.source) == PARAPHRASED:
+        if g.comparison == SCALING and g.condition.method == PARAPHRASED:
             continue
         if b.language != "en" or b.in_domain or g.condition.source in b.in_domain_of:
             continue

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cdp.base.condition import PARAPHRASED, method_of
+from cdp.base.condition import PARAPHRASED
 from cdp.base.errors import InputError
 from cdp.base.statistics import fit_line, stdtrit
 from cdp.base.text import escaped, interval, signed
@@ -205,7 +205,7 @@ def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
     there are such trainings, and equal documents as in the paper where a study holds pairs equal besides. Paraphrases
     are the control and do not count as more different queries."""
     compared = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE)]
-    about = [g for g in compared if method_of(g.condition.source) != PARAPHRASED and not g.condition.held]
+    about = [g for g in compared if g.condition.method != PARAPHRASED and not g.condition.held]
     return _as_differences([g for g in about if g.condition.usual] or about, (SCALING, PARAPHRASE))
 
 

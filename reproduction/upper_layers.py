@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.condition import Condition, method_of
+from cdp.base.condition import Condition
 from cdp.base.statistics import stdtrit
 from cdp.base.text import counted, interval, signed
 from cdp.base.workspace import REPOSITORY, Workspace, read_json_or_none, write_bytes, write_json
@@ -138,8 +138,8 @@ def _minus(
     """One arm minus another by seed, for the seeds that have both."""
 
     def of(wanted: tuple[str, int]) -> Mapping[int, Floats]:
-        cells = (c for c in by_seed if (method_of(c.source), c.per_doc, c.layers) == (*wanted, layers))
-        return next((by_seed[condition] for condition in cells), {})
+        found = (c for c in by_seed if (c.method, c.per_doc, c.layers) == (*wanted, layers))
+        return next((by_seed[condition] for condition in found), {})
 
     mine, theirs = of(arm), of(other)
     return {seed: mine[seed] - theirs[seed] for seed in mine if seed in theirs}

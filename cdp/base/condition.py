@@ -20,8 +20,8 @@ DIVERSE, PARAPHRASED, HUMAN = "diverse", "paraphrase", "human"
 # In the label of a source, between its method and its generator or corpus, where a study has the method of several.
 BY, ON = " by ", " on "
 
-# What is held equal, beside the steps, in the second half of a study of documents and pairs.
-EQUAL_PAIRS = "equal pairs"
+# What is held equal, beside the steps: the first and the second half of a study of documents and pairs.
+EQUAL_DOCUMENTS, EQUAL_PAIRS = "equal documents", "equal pairs"
 
 # Ends the name of a fusion with BM25 by the weight that is best on dev.
 WITH_BM25 = f"with {BM25.upper()}"

@@ -366,9 +366,12 @@ def correction_rate(people: Floats, judged: Floats, units: NDArray[np.int64]) ->
     return np.asarray(rate[units])
 
 
-def has_spread(means: Sequence[float]) -> bool:
-    """Return True if several seeds (means in percent) gave different results."""
-    return len(means) > 1 and float(np.std(means, ddof=1)) >= NO_SPREAD
+def seed_spread(means: Sequence[float]) -> float | None:
+    """Return the standard deviation of several seeds' means in percent; None unless they gave different results."""
+    if len(means) < 2:
+        return None
+    deviation = float(np.std(means, ddof=1))
+    return deviation if deviation >= NO_SPREAD else None
 
 
 def bootstrap_interval(values: ArrayLike, *, seed: int = 0) -> Range:

@@ -27,13 +27,24 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from cdp.base import actions
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.locks import appearing, locked
 from cdp.base.records import Count, Document, fields, lines
-from cdp.base.workspace import ANSWERS, RECORDS, is_name, now, sha256_text, shuffle_key, write_bytes, write_jsonl
+from cdp.base.workspace import (
+    ANSWERS,
+    RECORDS,
+    Workspace,
+    is_name,
+    now,
+    sha256_text,
+    shuffle_key,
+    write_bytes,
+    write_jsonl,
+)
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels, write_beir
 from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.benchmarks.library import resolve_benchmark
 
 KIND = "judged"
 SPLIT = "test"
@@ -47,7 +58,10 @@ SHARED = 10
 SITTING, PACED = 300, 5
 
 # Runs that were judged later stand in the pool by the id of their job.
-_RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
+_RUN = re.compile(r"(?:answer|evaluation|study|import)-\d{8}-\d{6}-")
+
+# {query: {document: grade}}
+QueryGrades = Mapping[str, Mapping[str, float]]
 
 # {query: {document: {retriever: rank from 1}}}
 Pool = dict[str, dict[str, dict[str, int]]]
@@ -165,13 +179,13 @@ def read_grades(folder: Path, problems: list[str] | None = None) -> list[Grade]:
     return list(lines(Grade, folder / "grades.jsonl", problems))
 
 
-def grades_of(folder: Path) -> Mapping[str, Mapping[str, float]]:
+def grades_of(folder: Path) -> QueryGrades:
     """Return the model's grades as {query: {document: grade}}; kept while the file is unchanged."""
 
     return ANSWERS.get(folder / "grades.jsonl", "grades", lambda: by_query(read_grades(folder)))
 
 
-def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
+def grades_now(folder: Path, split: str) -> QueryGrades:
     """Return the judgments of a split with all that the model judged until now, {query: {document: grade}}.
 
     A subset keeps the judgments of when it was drawn: those of its documents that came later are added. KeyError for an
@@ -180,7 +194,7 @@ def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
     path, of_whole = qrels_files(folder)[split], whole(folder) / "grades.jsonl"
     question = ("grades now", split, version(folder, split))
 
-    def load() -> Mapping[str, Mapping[str, float]]:
+    def load() -> QueryGrades:
         later, drawn = grades_of(of_whole.parent), read_qrels(path).grades
         if of_whole.parent == folder:
             return drawn
@@ -194,6 +208,15 @@ def grades_now(folder: Path, split: str) -> Mapping[str, Mapping[str, float]]:
         return now
 
     return ANSWERS.get(path, question, load)
+
+
+def judged_here(workspace: Workspace, benchmark: str, split: str) -> tuple[Path, QueryGrades] | None:
+    """Return (a benchmark's folder, its ``grades_now``); None where it was not judged here, or cannot be read."""
+    with suppress(CdpError, KeyError, OSError):
+        folder = resolve_benchmark(benchmark, workspace)
+        if is_judged(whole(folder)):
+            return folder, grades_now(folder, split)
+    return None
 
 
 def version(folder: Path, split: str = SPLIT) -> str:
@@ -243,15 +266,13 @@ def _pairs(runs: Iterable[Mapping[str, Sequence[str]]]) -> Iterator[tuple[str, s
             yield from zip(repeat(query), documents, strict=False)
 
 
-def unjudged_share(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> float:
+def unjudged_share(grades: QueryGrades, *runs: Mapping[str, Sequence[str]]) -> float:
     """Return the share of the documents of these first tens that the model did not grade."""
     graded = [document in grades.get(query, ()) for query, document in _pairs(runs)]
     return graded.count(False) / max(1, len(graded))
 
 
-def all_relevant(
-    grades: Mapping[str, Mapping[str, float]], pairs: Iterable[tuple[str, str]]
-) -> dict[str, dict[str, float]]:
+def all_relevant(grades: QueryGrades, pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, float]]:
     """Return the grades with these pairs (query, document) of the top grade: the other bound of what is unjudged."""
     found = {query: dict(known) for query, known in grades.items()}
     for query, document in pairs:
@@ -369,12 +390,14 @@ def unlabelled(pool: Pool, labels: Iterable[Label], *, later: bool = True) -> di
 def next_query(pool: Pool, labels: Sequence[Label], by: str) -> str:
     """Return the query that this person labels next; empty when there is none.
 
-    A query that was begun comes first, also where a later retriever added documents to it.
+    A query that was begun comes first, also where a later retriever added documents to it; last come those that others
+    finished before a later run added documents.
     """
     own, any_one = set(finished(pool, labels, by, later=True)), set(finished(pool, labels))
     order = sampled(pool)
     begun = {label.query for label in labels if label.by == by}
-    for wanted in (begun, set(order[:SHARED]), set(order) - any_one):
+    extended = any_one - set(finished(pool, labels, later=True))
+    for wanted in (begun, set(order[:SHARED]), set(order) - any_one, extended):
         for query in order:
             if query in wanted and query not in own and to_label(pool, query):
                 return query

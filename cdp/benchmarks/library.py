@@ -365,6 +365,11 @@ def _folder_of(source: Path, scratch: Path) -> Path:
     """The benchmark's folder: the source itself, or what a zip unpacks to, some levels down if need be."""
     top = source
     if source.is_file():
+        if source.suffix.lower() != ".zip":
+            raise InputError(
+                "A benchmark is a folder or a zip with documents, queries and judgments.",
+                hint="Of questions that name documents that are here: benchmarks add FILE --corpus ID.", file=source,
+            )  # fmt: skip
         top = scratch / "unpacked"
         unpack(source, top, lambda at: at.name in BENCHMARK_FILES or at.parent.name == "qrels")
 

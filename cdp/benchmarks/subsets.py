@@ -31,7 +31,7 @@ QUERIES, DOCUMENTS = 50, 2000
 
 
 # Whether each text asks the same as one of the others.
-Repeats = Callable[[Sequence[str], Sequence[str]], Sequence[bool]]
+Repeats = Callable[[Sequence[str], Sequence[str]], Iterable[bool]]
 
 
 def sample(

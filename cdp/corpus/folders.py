@@ -29,6 +29,7 @@ UNKNOWN_FORMAT = "unknown format"
 NEWER = {
     ".doc": ".docx", ".rtf": ".docx", ".pages": ".docx", ".ppt": ".pptx", ".odp": ".pptx", ".key": ".pptx",
     ".xls": ".xlsx", ".ods": ".xlsx", ".numbers": ".xlsx", ".mobi": ".epub",
+    ".arrow": ".parquet",
 }  # fmt: skip
 
 
@@ -93,6 +94,11 @@ def _choose(names: Sequence[str], options: ReadOptions, contents: FileList, sour
                 (parts if any(_is_part(name, top) for top in tops) else others).append(name)
         contents.notes += _left_out(parts, "not the corpus of a BEIR folder")
         contents.notes += _left_out(others, "no part of the BEIR layout")
+        if any(name.endswith("-queries.jsonl") for name in others):
+            contents.notes.append(
+                "Generated queries (of BEIR or GPL) are taken once their files are called queries.jsonl and "
+                "qrels/train.tsv."
+            )
     elif options.format in READERS:
         chosen = visible
     else:

@@ -620,9 +620,15 @@ class _Reading:
         why = f"{self.rejections.summary()}; the first, {first.where}: {first.reason}"
         if first.whole_file and self.rejections.counts.total() == 1 and first.where == self.path.name:
             why = first.reason
-        problem = f"No document could be read: {why}"
-        doubtful = first.kind in ("broken JSON", "not an object", "wrong number of cells", "broken quoting")
-        hint = "Check that the format is the right one." if doubtful else ""
+
+        problem, hint = f"No document could be read: {why}", ""
+        if first.kind in ("broken JSON", "not an object", "wrong number of cells", "broken quoting"):
+            hint = "Check that the format is the right one."
+        elif first.kind in ("unusable id", "text is not text") and " is a" in first.reason:
+            hint = (
+                "Write an object for each document, in which text and id are no objects or lists: from pandas by "
+                "to_json(orient='records', lines=True), else by jq."
+            )
         return InputError(f"{problem.rstrip('.')}.", hint=hint, file=self.path)
 
 

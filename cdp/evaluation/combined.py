@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cdp.base.condition import HYBRID
 from cdp.base.text import PhaseProgress, condition_name, silent
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.evaluate import INDEX_BYTES, QUERY_MS, Encoded, Evaluation, Ranking, in_trec_order, judge
@@ -26,7 +27,7 @@ FUSION_K = 60
 # Documents of each query that a cross-encoder reads, and that late interaction scores.
 RERANK_DEPTH, MAXSIM_DEPTH = 50, 100
 
-HYBRID, RERANKED = "hybrid", "reranked"
+RERANKED = "reranked"
 
 # Scores (query, document) pairs: float64 of shape (n_pairs,), higher is better.
 PairScores = Callable[[Sequence[tuple[str, str]]], np.ndarray]

@@ -16,9 +16,10 @@ from itertools import permutations
 
 import numpy as np
 
+from cdp.base.condition import DIVERSE, Condition
 from cdp.base.errors import NotFoundError
 from cdp.base.statistics import Floats, LineFit, Range, fit_line, leave_one_out, pearson, ranks, spearman
-from cdp.principle.tables import read
+from cdp.principle.tables import condition_of, read
 
 # With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four.
 EXACT_UP_TO = 8
@@ -249,24 +250,20 @@ def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
 
     cw = {row["dataset"]: row["cw"] for row in read("datasets")}
     tables = ("tab:multihop_scaling", "tab:multihop_diversity" if choice == MULTI_HOP else "tab:scaling_full")
-    scores: dict[tuple[str, str, str, int, str], float] = {}
+    scores: dict[tuple[str, Condition, str], float] = {}
     for row in read("results"):
         if row["table"] in tables and not row["is_average"]:
-            key = (row["retriever"], row["method"], row["queries_per_doc"], row["dataset"])
-            scores[(row["table"], *key)] = row["value"]
+            scores[row["table"], condition_of(row), row["dataset"]] = row["value"]
 
     published = []
-    for (table, retriever, method, per_doc, dataset), value in scores.items():
-        if method != "Ours-diverse":
-            continue
-
+    for (table, diverse, dataset), value in scores.items():
+        comparison, control = SCALING, diverse.single
         if table == "tab:multihop_diversity":
-            comparison, control = PARAPHRASE, (table, retriever, "Ours-paraphrase", per_doc, dataset)
-        elif per_doc > 1:
-            comparison, control = SCALING, (table, retriever, method, 1, dataset)
-        else:
-            continue
+            comparison, control = PARAPHRASE, diverse.paraphrased
 
-        published.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
+        if diverse.method == DIVERSE and control is not None:
+            points = value - scores[table, control, dataset]
+            place = (diverse.retriever, comparison, diverse.per_doc, dataset, cw[dataset])
+            published.append(Difference(*place, points))
 
     return tuple(sorted(published, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))

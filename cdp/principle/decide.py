@@ -434,7 +434,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     # A retriever for trying things out says little of BM25 while no other one stands beside it.
     retrievers = set(map(attrgetter("condition.retriever"), q.options))
     alone = b.first_look and choice.kind == BM25 and retrievers <= {"", b.retriever}
-    unsettled = alone or _unsettled(lead, q)
+    unsettled = alone or _open_design(lead, q) is not None
     withheld = q.unjudged > MAX_UNJUDGED
 
     figure: ArmDifference | None = None
@@ -477,16 +477,6 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Decision:
     pairs = _at_equal_pairs(lead)
     findings = map(capital, _findings(q, choice, figure, pairs, b))
     return replace(answer, findings=tuple(findings), comparisons=tuple(q.all), equal_pairs=pairs)
-
-
-def _unsettled(lead: Evidence, q: OptionSet) -> bool:
-    """Whether the design of the lead leaves any choice open."""
-    b = lead.basis
-    return bool(
-        b.stale or b.elsewhere or not q.several_seeds or b.finished < b.planned or not b.equal_steps
-        or _small_sample(b) or b.dev_shared or b.similarities
-        or _units(lead) < FEWEST_CLUSTERS or (b.judged_by == MODEL and not q.corrected)
-    )  # fmt: skip
 
 
 def _headline(q: OptionSet, choice: Arm, b: Basis, within: bool, unsettled: bool) -> tuple[ArmDifference | None, str]:
@@ -862,19 +852,11 @@ def _rule(lead: Evidence, q: OptionSet, task: Task) -> str:
     return "This measurement agrees with the published rule."
 
 
-def _settling(lead: Evidence, q: OptionSet) -> Settling:
-    """The one thing that would settle the answer."""
+def _open_design(lead: Evidence, q: OptionSet) -> Settling | None:
+    """What would mend the design of the lead where it leaves any choice open."""
     b = lead.basis
-    if q.unjudged > MAX_UNJUDGED:
-        return Settling("Judging these documents would settle more.")
     if b.finished < b.planned:
         return Settling("Finishing the study would settle more.")
-
-    if b.judged_by == TEMPLATE:
-        return Settling(
-            f"{FEW_JUDGED} or more queries judged by people or a model would settle it.", queries=FEW_JUDGED
-        )
-
     if b.stale or b.elsewhere or b.dev_shared:
         return Settling("A test on your documents and queries as they are now would settle it.")
     if not b.equal_steps:
@@ -889,6 +871,20 @@ def _settling(lead: Evidence, q: OptionSet) -> Settling:
         return Settling("Judged queries about other documents would settle more.")
     if b.judged_by == MODEL and not q.corrected:
         return Settling(f"{LABELS} queries with labels of people would settle more.")
+    return None
+
+
+def _settling(lead: Evidence, q: OptionSet) -> Settling:
+    """The one thing that would settle the answer."""
+    b = lead.basis
+    if q.unjudged > MAX_UNJUDGED:
+        return Settling("Judging these documents would settle more.")
+    if b.judged_by == TEMPLATE and b.finished >= b.planned:
+        return Settling(
+            f"{FEW_JUDGED} or more queries judged by people or a model would settle it.", queries=FEW_JUDGED
+        )
+    if (mended := _open_design(lead, q)) is not None:
+        return mended
 
     found = needed(q.differences.estimates, WORTH_POINTS)
     if found is None:

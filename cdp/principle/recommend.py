@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.base.condition import INFONCE
+from cdp.base.condition import EQUAL_DOCUMENTS, INFONCE
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.statistics import stdtrit
 from cdp.base.workspace import SHIPPED_DATA
@@ -205,8 +205,6 @@ def _caveats(cw: NDArray[np.float64], possible: tuple[str, ...], level: str, sco
 # says how, and how often it held for a dataset that was left out.
 
 FILE = SHIPPED_DATA / "evidence" / "prior.csv"
-
-EQUAL_DOCUMENTS = "equal documents"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from cdp.base.condition import DIVERSE, EQUAL_PAIRS, HUMAN, PARAPHRASED, QUERY_ONLY, UNTRAINED, Condition
 from cdp.base.errors import NotFoundError
 from cdp.base.text import csv_text
 from cdp.base.workspace import SHIPPED_DATA
@@ -201,6 +202,29 @@ def _place(row: PublishedRow) -> str:
 
 
 PublishedRow = dict[str, Any]
+
+# The methods of the tables, as conditions name them.
+METHODS = {"Ours-diverse": DIVERSE, "Ours-paraphrase": PARAPHRASED, "Supervised": HUMAN, "Pretrained": UNTRAINED,
+           "ReasonEmbed": "reasoned", "ReasonEmbed-data": "reasoned"}  # fmt: skip
+
+
+def method_in(row: Mapping[str, Any]) -> str:
+    return METHODS.get(str(row["method"]), str(row["method"]))
+
+
+def condition_of(row: Mapping[str, Any]) -> Condition:
+    """Return the condition of a printed score, without the corpus that it names."""
+    method = method_in(row)
+    return Condition(
+        row["retriever"] or "as printed",
+        method,
+        0 if method == UNTRAINED else row["queries_per_doc"] or 1,
+        weighting=row["weighting"],
+        held=EQUAL_PAIRS if "cost_efficiency" in row["table"] else "",
+        rate=float(row["learning_rate"]) if row["learning_rate"] else None,
+        query_source=row["query_source"] or QUERY_ONLY,
+    )
+
 
 WHOLE = ("queries_per_doc", "n_docs", "n_queries", "n_datasets", "cw_min", "cw_max")
 REAL = ("value", "cw", "percent", "r")

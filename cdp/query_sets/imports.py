@@ -20,6 +20,7 @@ from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError, WorkspaceEr
 from cdp.base.locks import staging
 from cdp.base.records import Document
 from cdp.base.settings import Config, altered, option
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace, slug, write_json, write_jsonl
 from cdp.corpus import iter_documents, load_manifest, open_corpus
 from cdp.corpus.checks import (
@@ -360,7 +361,7 @@ class _Taken:
 
     def nothing(self, corpus_id: str, source: Path | None) -> InputError:
         """Return the error of an import without a single query."""
-        rejected = f"{self.n_rejected} rows rejected"
+        rejected = f"{counted(self.n_rejected, 'row')} rejected"
         if self.n_not_relevant:
             rejected += f", {self.n_not_relevant} judged not relevant"
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import benchmarks, catalog, principle, query_sets
-from cdp.base.condition import EQUAL_PAIRS, HUMAN, HYBRID, PARAPHRASED, QUERY_ONLY, UNTRAINED, Condition
+from cdp.base.condition import EQUAL_PAIRS, HUMAN, HYBRID, PARAPHRASED, UNTRAINED, Condition
 from cdp.base.errors import CdpError
 from cdp.base.records import place_of
 from cdp.base.statistics import paired_test, two_level_test
@@ -32,11 +32,11 @@ from cdp.catalog import STUDY_START
 from cdp.complexity import lengths, rarity
 from cdp.evaluation.results import FirstTen
 from cdp.principle import PARAPHRASE, SCALING, Difference
-from cdp.principle.tables import read
+from cdp.principle.tables import condition_of, method_in, read
 from cdp.results import board, regraded
 from cdp.results.differences import query_scores
 from cdp.retrievers import bm25
-from cdp.studies.target_queries import Profiled, profile_benchmark
+from cdp.studies.target_queries import profile_benchmark
 from cdp.synthesis import pricing
 
 
@@ -136,7 +136,7 @@ class FigureData:
 def own(workspace: Workspace, evaluations: Sequence[dict[str, Any]], sets: Iterable[str] = ()) -> FigureData:
     """Return the evidence of these evaluations (of ``board.list_evaluations``), trainings of studies among them, and of
     the measures of their query sets and of further ``sets``."""
-    of_benchmark = cache(partial(_profiled, workspace))
+    of_benchmark = cache(partial(_judged_facts, workspace))
     of_set = cache(partial(_written, workspace))
     groups: dict[str, str] = {}
     for title, names in registry.groups().items():
@@ -159,22 +159,18 @@ def own(workspace: Workspace, evaluations: Sequence[dict[str, Any]], sets: Itera
             continue  # no figure of the paper is of fusions
 
         name, split = evaluation["benchmark"], evaluation["split"]
-        row = ArmRow(
-            arm=evaluation["retriever_name"],
-            condition=Condition(evaluation["start"] or evaluation["retriever_name"], _untrained(evaluation)),
-            benchmark=board.benchmark_label(name, split),
-            ndcg=100 * (evaluation[board.MEASURE] or 0.0),
-            group=groups.get(name, ""),
-            in_domain=bool(evaluation["counts"].get("trained_positives")),
-            scores=_scores(workspace, name, split, scores[evaluation["id"]]),
+        rows.append(
+            ArmRow(
+                arm=evaluation["retriever_name"],
+                benchmark=board.benchmark_label(name, split),
+                ndcg=100 * (evaluation[board.MEASURE] or 0.0),
+                group=groups.get(name, ""),
+                in_domain=bool(evaluation["counts"].get("trained_positives")),
+                scores=_scores(workspace, name, split, scores[evaluation["id"]]),
+                **of_benchmark(name, split),
+                **_of_training(evaluation, of_set),
+            )
         )
-
-        target = of_benchmark(name, split)
-        if target is not None:
-            row = replace(row, cw=target.profile.mean, language=target.language, **_beside(target))
-        if evaluation["trained"] is not None:
-            row = _with_training(row, evaluation, of_set)
-        rows.append(row)
 
     rows = _with_rates(rows)
     measured = {row.query_set for row in rows} | {*sets}
@@ -214,8 +210,12 @@ def _untrained(evaluation: Mapping[str, Any]) -> str:
     return UNTRAINED
 
 
-def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[[str], dict[str, Any]]) -> ArmRow:
-    trained: board.Trained = evaluation["trained"]
+def _of_training(evaluation: Mapping[str, Any], of_set: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+    """The condition of an evaluated retriever, with the facts of its training where it has one."""
+    trained: board.Trained | None = evaluation["trained"]
+    if trained is None:
+        return {"condition": Condition(evaluation["start"] or evaluation["retriever_name"], _untrained(evaluation))}
+
     settings = trained.settings
     curve = (evaluation["settings"].get("training") or {}).get("evaluations") or []
     written = dict(of_set(str(settings.get("query_set") or "")))
@@ -226,28 +226,26 @@ def _with_training(row: ArmRow, evaluation: Mapping[str, Any], of_set: Callable[
         rate=settings.get("learning_rate"),
     )
 
-    return replace(
-        row,
-        condition=condition,
-        seed=trained.seed,
-        documents=trained.documents,
-        dev=max((100 * float(point["ndcg@10"]) for point in curve), default=None),
-        corpus=trained.corpus,
-        query_set=str(settings.get("query_set") or ""),
+    return {
+        "condition": condition,
+        "seed": trained.seed,
+        "documents": trained.documents,
+        "dev": max((100 * float(point["ndcg@10"]) for point in curve), default=None),
+        "corpus": trained.corpus,
+        "query_set": str(settings.get("query_set") or ""),
         **written,
-    )
+    }
 
 
-def _beside(target: Profiled) -> dict[str, Any]:
-    """The means of what stands beside CW, over the queries of a benchmark."""
-    measures = {"words": lengths, "rarity": rarity}
-    return {name: float(measure(target.texts, target.language).mean()) for name, measure in measures.items()}
-
-
-def _profiled(workspace: Workspace, benchmark: str, split: str) -> Profiled | None:
+def _judged_facts(workspace: Workspace, benchmark: str, split: str) -> dict[str, Any]:
+    """The language of a benchmark's queries, and the means of their CW and of what stands beside it; empty where they
+    cannot be read."""
     with suppress(CdpError):
-        return profile_benchmark(workspace, benchmark, split=split)
-    return None
+        target = profile_benchmark(workspace, benchmark, split=split)
+        beside = {"words": lengths(target.texts, target.language), "rarity": rarity(target.texts, target.language)}
+        means = {name: float(values.mean()) for name, values in beside.items()}
+        return {"language": target.language, "cw": target.profile.mean, **means}
+    return {}
 
 
 def _written(workspace: Workspace, query_set: str) -> dict[str, Any]:
@@ -428,9 +426,6 @@ def pair(
 
 # The published tables in the same form.
 
-_METHODS = {"Ours-diverse": "diverse", "Ours-paraphrase": "paraphrase", "Supervised": HUMAN, "Pretrained": UNTRAINED,
-            "ReasonEmbed": "reasoned", "ReasonEmbed-data": "reasoned"}  # fmt: skip
-
 # Figures that count over other tables: what they are of.
 _BEHIND = {
     "fig:qdoc_distribution": ("tab:scaling_full", "tab:multihop_scaling"),
@@ -456,7 +451,7 @@ def published(name: str) -> FigureData:
     measures = []
     for row in read("qd_metrics"):
         if row["table"] == name:
-            measures.append(MeasureRow(_method(row), row["queries_per_doc"], row["metric"], row["value"]))
+            measures.append(MeasureRow(method_in(row), row["queries_per_doc"], row["metric"], row["value"]))
 
     stats = read(_STATS[name]) if name in _STATS else ()
     errors = read("error_analysis") if name == "tab:error_analysis" else ()
@@ -465,27 +460,14 @@ def published(name: str) -> FigureData:
     return FigureData(rows, measures, stats, errors, known)
 
 
-def _method(row: Mapping[str, Any]) -> str:
-    return _METHODS.get(str(row["method"]), str(row["method"]))
-
-
 def _published_row(row: Mapping[str, Any], facts: Mapping[str, Any]) -> ArmRow:
-    rate = row["learning_rate"]
-    condition = Condition(
-        row["retriever"] or "as printed",
-        _method(row),
-        weighting=row["weighting"],
-        held=EQUAL_PAIRS if "cost_efficiency" in row["table"] else "",
-        rate=float(rate) if rate else None,
-        query_source=row["query_source"] or QUERY_ONLY,
-    )
+    condition, rate = condition_of(row), row["learning_rate"]
     details = [*board.unusual(condition.weighting, condition.query_source), condition.held]
     if rate:
         details.append(f"learning rate {rate}")
 
     name = condition_name(condition.retriever, "", 0, *details)
-    if row["method"] != "Pretrained":
-        condition = condition._replace(per_doc=row["queries_per_doc"] or 1)
+    if condition.per_doc:
         name = condition_name(condition.retriever, condition.source, condition.per_doc, row["train_data"], *details)
 
     return ArmRow(

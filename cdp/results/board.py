@@ -13,13 +13,11 @@ from functools import cache, partial
 from operator import itemgetter
 from typing import Any, Protocol
 
-import numpy as np
-
 from cdp import benchmarks, catalog, query_sets
 from cdp.base.condition import HYBRID, QUERY_ONLY, UNWEIGHTED, WITH_BM25, Condition
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
-from cdp.base.statistics import FEWEST_CLUSTERS, has_spread
+from cdp.base.statistics import FEWEST_CLUSTERS, seed_spread
 from cdp.base.text import clustered, condition_name, counted, signed
 from cdp.base.workspace import Workspace
 from cdp.catalog import FUSED, STUDY, STUDY_START
@@ -298,9 +296,9 @@ def list_evaluations(workspace: Workspace, scope: RowFilter | None = None) -> li
         hybrid, rerank = combined.settings_of(row["settings"])
         ran, weighted = row["retriever_id"], row["settings"].get(FUSED) is not None
         if weighted and row["retriever_kind"] == STUDY_START:
-            ran = ran.removeprefix(f"{FUSED}:{combined.HYBRID}:")
+            ran = ran.removeprefix(f"{FUSED}:{HYBRID}:")
         if hybrid or rerank:  # a study's fusion has its retriever in its id alone
-            ran = row["settings"].get("retriever") or ran.removeprefix(f"{combined.HYBRID}:")
+            ran = row["settings"].get("retriever") or ran.removeprefix(f"{HYBRID}:")
 
         result = results.get(ran)
         trained, start = None, ""
@@ -387,8 +385,11 @@ def source(workspace: Workspace, query_set: str) -> tuple[str, str]:
         return query_set, ""
 
 
-def per_doc(pairs: int, documents: int) -> str:
-    """Q/Doc as it was trained: ``5``, ``4.8`` where some documents have fewer queries."""
+def per_doc(pairs: int, documents: int, asked: Any = None, query_source: Any = QUERY_ONLY) -> str:
+    """Q/Doc as it was trained: as ``asked``, or ``4.8`` where some documents have fewer queries."""
+    # Of a query and its reasoned form two pairs are made; a budget's last document may have fewer queries.
+    if asked and (query_source == MULTI_QUERY or not documents or documents == -(-pairs // int(asked))):
+        return str(asked)
     return f"{pairs / max(1, documents):.1f}".removesuffix(".0")
 
 
@@ -398,7 +399,8 @@ def label(workspace: Workspace, config: TrainingConfig) -> str:
     pairs, documents = drawn_pairs(config, *counted_pairs(workspace, query_set.id, config))
     method, corpus = source(workspace, query_set.id)
     start = resolve(config.retriever, workspace).name
-    trained = Trained(method, corpus, per_doc(pairs, documents), pairs, documents, 0, config.to_dict(), start)
+    shown = per_doc(pairs, documents, config.per_doc, config.query_source)
+    trained = Trained(method, corpus, shown, pairs, documents, 0, config.to_dict(), start)
     seed = f"seed {config.seed}" if config.seed else ""
     return condition_name(trained.name, "", 0, corpus, seed)
 
@@ -409,10 +411,7 @@ def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str
         return None
 
     pairs, documents, settings = int(result["pairs"]), int(result["documents"]), result["settings"]
-    shown = per_doc(pairs, documents)
-    if settings.get("query_source") == MULTI_QUERY:  # two pairs of each query
-        shown = str(settings.get("per_doc") or shown)
-
+    shown = per_doc(pairs, documents, settings.get("per_doc"), settings.get("query_source"))
     return Trained(
         *source_of(str(result["query_set"])), shown, pairs, documents, int(result["steps"]), settings,
         str(result.get("retriever") or ""), incomplete=INCOMPLETE in result.get("notes", ()),
@@ -433,13 +432,7 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
         method = cell.source
 
     steps = int(training.get("steps_taken") or training.get("steps") or 0)
-    asked = int(condition["per_doc"])
-    # Of a query and its reasoned form two pairs are made; a budget's last document may have fewer queries.
-    doubled = condition.get("query_source") == MULTI_QUERY
-    shown = str(asked)
-    if documents and not doubled and documents != -(-pairs // max(1, asked)):
-        shown = per_doc(pairs, documents)
-
+    shown = per_doc(pairs, documents, cell.per_doc, cell.query_source)
     return Trained(method, corpus, shown, pairs, documents, steps, settings, cell.retriever, str(about["study"]), cell)
 
 
@@ -595,7 +588,7 @@ def rows_of(
                 runs=tuple(map(itemgetter("retriever_id"), runs)), kind=_kind(first),
                 start=first["start"], trained=first["trained"], badges=tuple(badges.values()), warnings=warnings,
                 measures=measures,
-                seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
+                seed_sd=seed_spread(scores),
                 created=max(row["created"] or "" for row in runs),
                 index_bytes=first["counts"].get(INDEX_BYTES), query_ms=first["counts"].get(QUERY_MS),
                 machine=str(first["settings"].get(MACHINE) or ""),

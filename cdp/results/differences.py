@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cdp import benchmarks, catalog
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
-from cdp.base.statistics import has_spread, holm, paired_test, two_level_test
+from cdp.base.statistics import holm, paired_test, seed_spread, two_level_test
 from cdp.base.workspace import ANSWERS, Workspace
 from cdp.benchmarks import beir_files, judged
 from cdp.benchmarks.benchmark import part
@@ -248,7 +248,7 @@ def _tested_row(
     for side in (row, reference):
         of_runs = [np.array([100 * scores[run][query] for query in queries]) for run in side.evaluations]
         if side.trained is not None:
-            known = known and has_spread([float(values.mean()) for values in of_runs])
+            known = known and seed_spread([float(values.mean()) for values in of_runs]) is not None
         sides.append(of_runs)
 
     if not known:

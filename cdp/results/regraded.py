@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import ANSWERS, FileCache, Workspace
-from cdp.benchmarks import describe, judged, resolve_benchmark
+from cdp.benchmarks import describe, judged
 from cdp.catalog import FUSED
 from cdp.evaluation.results import FirstTen, first_ten, run_file, scores_of
 from cdp.studies import records
@@ -53,18 +51,16 @@ def retrieved(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen |
 def _by_grades(workspace: Workspace, evaluation: Mapping[str, Any]) -> tuple[FirstTen, JudgedNow, Path] | None:
     """(what was retrieved, the grades as they are now, the benchmark's folder); None where it was not judged here,
     where other queries are judged now, or where the documents were not kept."""
-    with suppress(CdpError, KeyError, OSError):
-        folder = resolve_benchmark(evaluation["benchmark"], workspace)
-        run = retrieved(workspace, evaluation) if judged.is_judged(judged.whole(folder)) else None
-        if run is None:
-            return None
+    found = judged.judged_here(workspace, evaluation["benchmark"], evaluation["split"])
+    run = retrieved(workspace, evaluation) if found else None
+    if found is None or run is None:
+        return None
 
-        grades = judged.grades_now(folder, evaluation["split"])
-        # People may have labelled further queries since, for which nothing was retrieved: that is another version.
-        if len(grades) == evaluation["n_queries"] and run.keys() <= grades.keys():
-            return run, grades, folder
-
-    return None
+    folder, grades = found
+    # People may have labelled further queries since, for which nothing was retrieved: that is another version.
+    if len(grades) != evaluation["n_queries"] or not run.keys() <= grades.keys():
+        return None
+    return run, grades, folder
 
 
 def scores(workspace: Workspace, evaluation: Mapping[str, Any]) -> Mapping[str, float] | None:

@@ -179,15 +179,11 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
     if not queries:
         return e
 
-    try:
-        folder = resolve_benchmark(e.basis.benchmark, workspace)
-        whole = judged.whole(folder)
-        if not judged.is_judged(whole):
-            return e
-        qrels = judged.grades_now(folder, e.basis.split)
-    except (CdpError, KeyError):
+    found = judged.judged_here(workspace, e.basis.benchmark, e.basis.split)
+    if found is None:
         return e
 
+    folder, qrels = found
     if not qrels.keys() >= {*queries}:  # labels were taken back
         return e
 

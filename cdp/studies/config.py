@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdp.base.condition import INFONCE, QUERY_ONLY
+from cdp.base.condition import EQUAL_DOCUMENTS, EQUAL_PAIRS, INFONCE, QUERY_ONLY
 from cdp.base.config import (
     CORPUS,
     MAX_DOCUMENTS,
@@ -45,7 +45,7 @@ LARGEST_PLAN = 100_000
 EMPTY = ("", "~", "null")
 
 BOTH = "documents and pairs"
-DESIGNS = ("equal documents", "equal pairs", BOTH)
+DESIGNS = (EQUAL_DOCUMENTS, EQUAL_PAIRS, BOTH)
 
 # What a pair is compared with in the loss: the documents of its batch; its mined hard negatives as well; or a teacher's
 # scores of its document and the hard negatives, in place of InfoNCE.
@@ -249,7 +249,7 @@ class StudyConfig(Config):
     @property
     def held_equal(self) -> str:
         """The design, one of ``DESIGNS``, where none is named too."""
-        return self.design or ("equal documents" if self.budget is None else "equal pairs")
+        return self.design or (EQUAL_DOCUMENTS if self.budget is None else EQUAL_PAIRS)
 
     def check(self) -> None:
         needed = ("benchmarks", "per_doc", "weightings", "retrievers", "seeds")
@@ -258,11 +258,11 @@ class StudyConfig(Config):
             problems.append("neither 'query_sets' nor 'methods' names anything to train on")
         if self.methods and not self.corpus:
             problems.append("'methods' need a 'corpus' to write queries for")
-        if self.design == "equal pairs" and self.budget is None:
+        if self.design == EQUAL_PAIRS and self.budget is None:
             problems.append("equal pairs need a 'budget'")
         if self.design == BOTH and self.max_documents is None:
             problems.append(f"{BOTH} need 'max_documents': at one query each they are the pairs that are held equal")
-        if self.design in ("equal documents", BOTH) and self.budget is not None:
+        if self.design in (EQUAL_DOCUMENTS, BOTH) and self.budget is not None:
             problems.append(f"a 'budget' makes equal pairs, not {self.design}: use 'max_documents' instead")
         if self.layers and self.training.lora_rank is not None:
             problems.append("'layers' and 'lora_rank' are two ways to train less")

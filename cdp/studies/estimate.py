@@ -15,11 +15,11 @@ from operator import attrgetter
 from statistics import median
 from typing import Any
 
-from cdp.base.condition import UNTRAINED
+from cdp.base.condition import EQUAL_DOCUMENTS, EQUAL_PAIRS, UNTRAINED
 from cdp.base.config import TrainingConfig
 from cdp.llm.prices import dollars
 from cdp.retrievers import bm25
-from cdp.studies.config import DOUBTFUL, StudyConfig
+from cdp.studies.config import BOTH, DOUBTFUL, StudyConfig
 from cdp.studies.plan import (
     PlannedTraining,
     StudySource,
@@ -68,11 +68,11 @@ def speed_of(key: str, measured: Mapping[str, Speed]) -> Speed:
 
 # What a design leaves mixed with Q/Doc.
 CONFOUNDS = {
-    "equal documents": "Equal documents and steps: at fewer queries per document each pair is seen more often, and "
+    EQUAL_DOCUMENTS: "Equal documents and steps: at fewer queries per document each pair is seen more often, and "
     "there are fewer different ones. equal pairs holds their number fixed.",
-    "equal pairs": "Equal pairs and steps: more queries per document come from fewer documents, so a loss may come "
+    EQUAL_PAIRS: "Equal pairs and steps: more queries per document come from fewer documents, so a loss may come "
     "from these. equal documents holds them fixed.",
-    "documents and pairs": "Equal documents and equal pairs, side by side, at equal steps: a gain at equal documents "
+    BOTH: "Equal documents and equal pairs, side by side, at equal steps: a gain at equal documents "
     "alone may come from more pairs; one at equal pairs too comes from the queries.",
 }
 

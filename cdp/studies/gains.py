@@ -18,9 +18,9 @@ from cdp.base.statistics import (
     Coefficient,
     Floats,
     cluster_regression,
-    has_spread,
     holm,
     paired_test,
+    seed_spread,
     two_level_test,
 )
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
@@ -98,18 +98,18 @@ def gains(
     cw: Mapping[str, float],
     units: Mapping[str, Sequence[int]] | None = None,
 ) -> list[Gain]:
-    """Every comparison that the conditions allow. ``scores[cell][benchmark]`` as ``BySeed``; ``cw`` by benchmark, and
-    ``units``, the cluster of each query, of those where queries share documents.
+    """Every comparison that the conditions allow. ``cw`` is by benchmark, and ``units``, the cluster of each query, of
+    those where queries share documents.
 
     A condition and its control are compared on the seeds that both have; the untrained retriever has none of its own
     and is compared with every seed.
     """
     compared: list[Gain] = []
     clusters = units or {}
-    for condition, of_cell in scores.items():
+    for condition, by_benchmark in scores.items():
         for comparison, control in controls(condition, scores):
             family: list[Gain] = []
-            for name, by_seed in of_cell.items():
+            for name, by_seed in by_benchmark.items():
                 against = scores[control].get(name)
                 if against is None:
                     continue
@@ -176,13 +176,13 @@ def _gain(
     per_query = np.mean(differences, axis=0)
     by_seed = [float(values.mean()) for values in differences]
     points = float(per_query.mean())
-    spread = has_spread(by_seed)
+    seed_sd = seed_spread(by_seed)
     alone = paired_test(per_query, clusters)
     low, high, p = alone.low, alone.high, alone.p_t
     if p is None:
         p = 1.0
 
-    if spread and len(per_query) > 1:
+    if seed_sd and len(per_query) > 1:
         tested = two_level_test(differences, clusters=clusters)
         low, high, p = tested.low, tested.high, tested.p
 
@@ -199,7 +199,7 @@ def _gain(
         n_queries=len(per_query),
         n_clusters=alone.n_clusters,
         n_seeds=len(by_seed),
-        seed_sd=float(np.std(by_seed, ddof=1)) if spread else None,
+        seed_sd=seed_sd,
         seeds_agree=all(value * points > 0 for value in by_seed),
         by_seed=tuple(by_seed),
     )
@@ -208,8 +208,8 @@ def _gain(
 def read_scores(
     records: Iterable[Mapping[str, Any]], name_of: Mapping[str, str]
 ) -> tuple[dict[Condition, dict[str, dict[int, NDArray[np.float64]]]], dict[Condition, list[Mapping[str, Any]]]]:
-    """Finished records as (scores by cell, benchmark and seed; the records of each cell). ``name_of`` maps the key
-    of a record's evaluation to the benchmark's name. Queries are put into one order by their ids.
+    """Finished records as (scores by condition, benchmark and seed; records by condition). ``name_of`` maps the key of
+    a record's evaluation to the benchmark's name. Queries are put into one order by their ids.
 
     Of a retriever's trainings only the best on dev is fused with BM25.
     """
@@ -219,7 +219,7 @@ def read_scores(
         if record.get("failure"):
             continue
 
-        condition, seed = _cell_of(record)
+        condition, seed = _condition_of(record)
         found = [(condition, record)]
         if fused := record.get("fused"):
             found.append((condition._replace(fused=True), {**record, "evaluations": fused["evaluations"]}))
@@ -240,7 +240,7 @@ def read_scores(
     return scores, behind
 
 
-def _cell_of(record: Mapping[str, Any]) -> tuple[Condition, int]:
+def _condition_of(record: Mapping[str, Any]) -> tuple[Condition, int]:
     """(what a record is of, its seed); 0 is the seed of what is not trained."""
     about = record["condition"]
     if about is None and record.get("hybrid"):
@@ -271,7 +271,7 @@ def best_fused(behind: Mapping[Condition, Iterable[Mapping[str, Any]]]) -> set[C
             best.append(max((float(e["ndcg@10"]) for e in curve), default=0.0))
         on_dev[condition.retriever][condition] = float(np.mean(best))
 
-    return {max(cells, key=cells.__getitem__) for cells in on_dev.values()}
+    return {max(scores, key=scores.__getitem__) for scores in on_dev.values()}
 
 
 # Gains of one study or several in one regression: how large they are, and whether they grow with CW.

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from cdp.base.condition import EQUAL_PAIRS
+from cdp.base.condition import Condition
 from cdp.base.records import Count, Real, fields, whole
 from cdp.base.worker import Job
 from cdp.base.workspace import slug, write_json
@@ -44,9 +44,9 @@ _CANDIDATE = fields(
 )
 
 
-def folder_of(job: Path, query_set: str, per_doc: int, held: str) -> Path:
+def folder_of(job: Path, query_set: str, option: Condition) -> Path:
     """Return the folder of an option's candidate."""
-    return job / FOLDER / slug(f"{query_set} {per_doc} {held}", length=110)
+    return job / FOLDER / slug(f"{query_set} {option.per_doc} {option.held}", length=110)
 
 
 def offer(
@@ -57,7 +57,7 @@ def offer(
     from cdp.training.checkpoint import write_folder
 
     condition, query_set = planned.condition, pairs.query_set
-    target = folder_of(job.folder, query_set.id, condition.per_doc, condition.held)
+    target = folder_of(job.folder, query_set.id, condition)
 
     before = whole(_CANDIDATE, target / ABOUT)
     score = made.outcome.best_score
@@ -98,23 +98,18 @@ def winner(job: Job, corpus: str) -> tuple[Arm, bool] | None:
     return max(trained, key=lambda arm: arm.mean), False
 
 
-def settle(job: Job, config: StudyConfig, corpus: str, train: Callable[[str, int, str], None]) -> None:
-    """Make the winning option's model the job's own. ``train(query_set, per_doc, held)`` makes a candidate that is not
-    there: its scores were another study's."""
+def settle(job: Job, config: StudyConfig, corpus: str, train: Callable[[Condition], None]) -> None:
+    """Make the winning option's model the job's own. ``train`` makes a candidate that is not there: its scores were
+    another study's."""
     found = winner(job, corpus)
     if found is None:
         return
 
     arm, chosen = found
-    # An option at equal pairs: of a plan with a budget the condition does not say so.
-    there = [held for held in (arm.held, "") if folder_of(job.folder, arm.query_set, arm.per_doc, held).is_dir()]
-    if there:
-        held = there[0]
-    else:
-        held = "" if config.design == EQUAL_PAIRS else arm.held
-        train(arm.query_set, arm.per_doc, held)
+    folder = folder_of(job.folder, arm.query_set, arm.condition)
+    if not folder.is_dir():
+        train(arm.condition._replace(fused=False))
 
-    folder = folder_of(job.folder, arm.query_set, arm.per_doc, held)
     about = whole(_CANDIDATE, folder / ABOUT)
     if about is None:
         return

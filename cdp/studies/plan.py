@@ -289,13 +289,13 @@ def untrained(config: StudyConfig) -> list[Condition]:
     # In this order a choice among the retrievers, which puts the others before it, changes nothing.
     named = dict.fromkeys((*config.untrained, *config.retrievers))
     names = [name for name in named if not (name in PRESETS and PRESETS[name].trained_only)]
-    cells = list(map(Condition, names))
+    found = list(map(Condition, names))
     if config.bm25:
-        cells.insert(0, Condition(bm25.NAME))
+        found.insert(0, Condition(bm25.NAME))
     if config.hybrid or config.fusion:
-        cells += [Condition(name, HYBRID) for name in names]
+        found += [Condition(name, HYBRID) for name in names]
 
-    return cells
+    return found
 
 
 # What a study writes of its choice among its retrievers: ``results/chosen.json``.

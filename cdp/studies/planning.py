@@ -285,7 +285,7 @@ def splits_of(
 
     if n_dev:
         n_test, n_dev = subsets.sizes(
-            workspace, source, queries=n_test, split=test, dev=n_dev, dev_split=dev, repeats=repeats
+            workspace, source, queries=n_test, split=test, dev=n_dev, dev_split=dev, repeats=leakage.repeats
         )
 
     if not n_dev:
@@ -302,19 +302,13 @@ def splits_of(
     return Splits(called, n_test, n_dev, n_documents, of=of, test_from=test, dev_from=dev, shared=shared)
 
 
-def repeats(texts: Sequence[str], of: Sequence[str]) -> list[bool]:
-    """Return which texts say the same as one ``of`` these, as ``subsets.sample`` asks."""
-    found: list[bool] = leakage.repeats(texts, of).tolist()
-    return found
-
-
 def draw(workspace: Workspace, splits: Splits) -> None:
     """Make the benchmark of these splits, where it is not there yet."""
     if splits.of:
         subsets.sample(
             splits.of, workspace, queries=splits.n_test, documents=splits.n_documents, split=splits.test_from,
             called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
-            repeats=repeats,
+            repeats=leakage.repeats,
         )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ import json
 import logging
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +17,13 @@ from typing import Any, Literal
 from cdp import query_sets
 from cdp.base.condition import flat
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import CdpError, NotFoundError
+from cdp.base.errors import NotFoundError
 from cdp.base.job_kind import STUDIES
 from cdp.base.records import JOB_FACTS, Count, Real, fields, whole
 from cdp.base.redaction import cleaned
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, checked_name, read_json_or_none, sha256_text, write_json
-from cdp.benchmarks import judged, resolve_benchmark
+from cdp.benchmarks import judged
 from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result, scores_of
 from cdp.retrievers import TRAINED_SIMILARITY
@@ -53,7 +52,7 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "spli
 CAME_LATER = ("trained_layers", "beside", "stopwords", "query_sparsity", "document_sparsity")
 
 # Of a condition: left out of its record where they say nothing.
-CELL_LATER = ("layers", "fused")
+CONDITION_LATER = ("layers", "fused")
 
 
 def untrained_key(base_hash: str, max_length: int | None) -> str:
@@ -175,14 +174,14 @@ def is_recorded(job_folder: Path) -> bool:
 
 
 def save(job_folder: Path, key: str, planned: PlannedTraining | None, record: dict[str, Any]) -> None:
-    """Write a condition's record. ``condition`` is None for the retriever as it was before training.
+    """Write a condition's record. ``planned`` is None for the retriever as it was before training.
 
     Two conditions of a study have one key where their query sets hold the same pairs: each keeps a record of its own.
     """
     about = None
     if planned is not None:
         about = flat(planned)
-        for name in CELL_LATER:
+        for name in CONDITION_LATER:
             if about[name] is None or about[name] is False:
                 del about[name]
 
@@ -269,14 +268,11 @@ def judged_now(
         if not e or (run := firsts(e)) is None:
             continue
 
-        with suppress(CdpError, KeyError, OSError):
-            folder = resolve_benchmark(facts["name"], workspace)
-            if judged.is_judged(judged.whole(folder)):
-                now = scores_of(run, judged.grades_now(folder, facts["split"]))
-                # A query whose labels were taken back keeps its score.
-                before = dict(zip(e["query_ids"], e["ndcg@10"], strict=True))
-                current = [now.get(query, score) for query, score in before.items()]
-                scored[facts["place"]] = {**e, "ndcg@10": current}
+        if found := judged.judged_here(workspace, facts["name"], facts["split"]):
+            now = scores_of(run, found[1])
+            # A query whose labels were taken back keeps its score.
+            before = dict(zip(e["query_ids"], e["ndcg@10"], strict=True))
+            scored[facts["place"]] = {**e, "ndcg@10": [now.get(query, score) for query, score in before.items()]}
 
     if fused:
         fused = {**fused, **judged_now(workspace, {"evaluations": fused["evaluations"]}, benchmarks)}

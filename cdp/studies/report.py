@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from cdp.base.condition import (
+    EQUAL_DOCUMENTS,
     HYBRID,
     INFONCE,
     PARAPHRASED,
@@ -24,7 +25,7 @@ from cdp.base.condition import (
 )
 from cdp.base.errors import some
 from cdp.base.records import Count, Real, fields, whole
-from cdp.base.statistics import has_spread
+from cdp.base.statistics import seed_spread
 from cdp.base.text import counted, rate, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
 from cdp.principle.decide import ArmDifference
@@ -476,7 +477,7 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
         ],
         scores=ordered,
         corpus_of={source.label: source.corpus for source in sources},
-        design="equal documents" if config.held_equal == BOTH else config.held_equal,
+        design=EQUAL_DOCUMENTS if config.held_equal == BOTH else config.held_equal,
     )
 
 
@@ -529,15 +530,15 @@ def _named(benchmarks: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, An
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Condition]:
-    """Every cell as the report shows it: by retriever, each followed by its fusion."""
+    """Every condition as the report shows it: by retriever, each followed by its fusion."""
     names = [*dict.fromkeys((bm25.NAME, *config.retrievers, *config.untrained))]
     trained = [planned.condition for planned in conditions(config, sources)]
 
-    cells: list[Condition] = []
+    ordered: list[Condition] = []
     for condition in (*untrained(config), *dict.fromkeys(trained)):
-        cells += [condition._replace(fused=False), condition._replace(fused=True)]
+        ordered += [condition._replace(fused=False), condition._replace(fused=True)]
 
-    return sorted(cells, key=lambda condition: names.index(condition.retriever))
+    return sorted(ordered, key=lambda condition: names.index(condition.retriever))
 
 
 def _row(
@@ -556,8 +557,8 @@ def _row(
         of_seeds = [float(values.mean()) for values in by_benchmark[b.name].values()]
         n_seeds = max(n_seeds, len(of_seeds))
         means[b.name] = float(np.mean(of_seeds))
-        if has_spread(of_seeds):
-            spread[b.name] = float(np.std(of_seeds, ddof=1))
+        if deviation := seed_spread(of_seeds):
+            spread[b.name] = deviation
 
     out, within = domains(benchmarks)
     trainings = [record["training"] for record in records if record.get("training")]

@@ -393,18 +393,14 @@ class Study:
         n_negatives = 0 if pairs.negatives is None else pairs.negatives.shape[1]
         return settings.replace(hard_negatives=n_negatives)
 
-    def train_for_keeps(self, query_set: str, per_doc: int, held: str) -> None:
+    def train_for_keeps(self, option: Condition) -> None:
         """Train an option once more, with its first seed, for its model: its scores were there already."""
-        wanted = (query_set, per_doc, held)
-        for step in self.steps:
-            if not isinstance(step, PlannedTraining) or not step.condition.usual:
-                continue
-            if (self.sources[step.condition.source].query_set, step.condition.per_doc, step.condition.held) == wanted:
-                retriever, _ = self.base(step.condition.retriever)
-                data = self._pairs(step)
-                settings = self._settings(step, retriever, data.pairs)
-                self._train(step, retriever, settings, data, self.job.folder / "checkpoints" / "kept")
-                return
+        trainings = [step for step in self.steps if isinstance(step, PlannedTraining)]
+        planned = next(training for training in trainings if training.condition == option)
+        retriever, _ = self.base(option.retriever)
+        data = self._pairs(planned)
+        settings = self._settings(planned, retriever, data.pairs)
+        self._train(planned, retriever, settings, data, self.job.folder / "checkpoints" / "kept")
 
     def _pairs(self, planned: PlannedTraining) -> _Data:
         # All documents are the same for every seed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import query_sets
+from cdp.base.condition import QUERY_ONLY
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
@@ -94,7 +96,7 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
 
     check_reasoned(complete, "")
 
-    if complete.loop.distil and (complete.query_source != "query-only" or complete.loop.hard_negatives == 0):
+    if complete.loop.distil and (complete.query_source != QUERY_ONLY or complete.loop.hard_negatives == 0):
         raise ConfigError(
             "'distil' compares each query's document with its hard negatives, by the labels of the query itself.",
             hint="Leave query_source at query-only, and hard_negatives empty or above 0.",
@@ -359,7 +361,8 @@ def drawn_pairs(config: TrainingConfig, pairs: int, documents: int) -> tuple[int
     share = min(1.0, (config.max_documents or documents) / max(1, documents))
     if config.pairs is not None:
         share = min(share, config.pairs / max(1, pairs))
-    return round(pairs * share), max(1, round(documents * share))
+    # Of the last document as many are taken as are left of a budget.
+    return round(pairs * share), max(1, math.ceil(round(documents * share, 6)))
 
 
 def plan_of(

@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from cdp import query_sets
+from cdp.base.config import PEOPLE, JudgeConfig
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import CORPUS, Device, JobKind, PreparedJob
 from cdp.base.settings import Config
@@ -231,14 +232,20 @@ def write(parts: Stages, trial: Trial) -> list[StudySource]:
 
 
 def close(parts: Stages, trial: Trial) -> None:
-    """Have the judge grade what the trainings newly found, so that no option counts it as irrelevant."""
+    """Have the judge grade what the trainings newly found, so that no option counts it as irrelevant; people find it
+    in the pool."""
     workspace = parts.job.workspace
     folder = judged.whole(resolve_benchmark(trial.judged.splits.of or trial.judged.benchmark, workspace))
-    if not parts.config.judge or not judged.is_judged(folder):
+    people = judged.by_people(folder)
+    if not (people or (parts.config.judge and judged.is_judged(folder))):
         return
 
-    config = parts.config.judging(folder.name)
-    config = config.replace(corpus="", queries="", benchmark=folder.name, runs=(parts.job.id,), budget=parts.budget())
+    named = {"name": folder.name, "benchmark": folder.name, "runs": [parts.job.id]}
+    config = JudgeConfig.from_dict({**named, "generator": PEOPLE})
+    if not people:
+        judge = parts.config.judging(folder.name).endpoint
+        config = config.replace(**judge.to_dict(), budget=parts.budget())
+
     part = parts.part(config)
     # Its pool and grades are others than those of the first judging.
     part.folder = parts.job.folder / "closing"

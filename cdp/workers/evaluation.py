@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from cdp.base.condition import HYBRID
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import ConfigError
 from cdp.base.job_kind import BENCHMARK, RESULT, Device, JobKind, PreparedJob, device_for
@@ -145,7 +146,7 @@ def combine(
     return result, {
         "id": combined.retriever_id(config.retriever, config.hybrid, config.rerank),
         "name": combined.title(who["name"], config.hybrid, config.rerank),
-        "kind": combined.RERANKED if config.rerank else combined.HYBRID,
+        "kind": combined.RERANKED if config.rerank else HYBRID,
         "hash": who["hash"],
     }
 

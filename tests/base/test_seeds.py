@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import has_spread, paired_test, two_level_test
+from cdp.base.statistics import paired_test, seed_spread, two_level_test
 
 
 @pytest.mark.slow
@@ -71,6 +71,6 @@ def test_few_queries_no_scores_and_equal_seeds() -> None:
     with pytest.raises(InputError, match="single query"):
         two_level_test([np.ones(1)])
     assert two_level_test([np.zeros(5)]).p == 1.0
-    assert not has_spread([41.2, 41.2, 41.2])
-    assert not has_spread([41.2])
-    assert has_spread([41.2, 41.3])
+    assert seed_spread([41.2, 41.2, 41.2]) is None
+    assert seed_spread([41.2]) is None
+    assert seed_spread([41.2, 41.4]) == pytest.approx(0.2 / 2**0.5)

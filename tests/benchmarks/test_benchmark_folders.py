@@ -273,6 +273,8 @@ def test_what_cannot_be_used_leaves_nothing_behind(folder: Path, workspace: Work
     broken.write_bytes(b"PK\x03\x04 not really")
     with pytest.raises(InputError, match="cannot be opened as a zip"):
         add_benchmark(broken, workspace)
+    with pytest.raises(InputError, match="is a folder or a zip"):
+        add_benchmark(folder / "qrels" / "test.tsv", workspace)
     assert list(workspace.benchmarks.iterdir()) == []
 
 

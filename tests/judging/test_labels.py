@@ -41,6 +41,21 @@ def test_two_people_share_the_first_queries_and_then_divide_the_rest(workspace: 
     assert describe(folder, workspace).content_hash == before, "labels change no judgment of the benchmark"
 
 
+def test_what_a_later_run_found_comes_last_to_those_who_did_not_begin_it(workspace: Workspace) -> None:
+    folder = make(workspace, lambda q, d: 0, n_queries=SHARED + 2, per_query=2)
+    for _ in range(SHARED + 1):
+        finish(workspace, "Ada")
+
+    pool = judged.read_pool(folder)
+    order = judged.sampled(pool)
+    pool[order[SHARED]]["d0-0"] = {"evaluation-20260101-000000-late": 1}
+    judged.write_pool(folder, pool)
+    assert [finish(workspace, "Ben") for _ in range(SHARED)] == order[:SHARED]
+    assert [finish(workspace, "Ben"), finish(workspace, "Ben")] == [order[SHARED + 1], order[SHARED]]
+    assert labels.task(workspace, "made", "Ben") is None
+    assert labels.progress(workspace, "made").extended == 0
+
+
 def test_queries_that_share_documents_count_once_towards_a_correction(workspace: Workspace) -> None:
     folder = make(workspace, lambda q, d: 0, n_queries=FEWEST + 2, per_query=1)
     pairs = "".join(f"q{q}\td{q - q % 2}-0\t3\n" for q in range(FEWEST + 2))

@@ -344,6 +344,41 @@ def test_tables_of_a_folder_may_call_their_columns_by_other_names(workspace: Wor
     assert (added.corpus.n_documents, added.not_read) == (17, [])
 
 
+def test_generated_queries_beside_a_beir_corpus_are_taken_as_the_note_says(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "generated"
+    (folder / "qgen-qrels").mkdir(parents=True)
+    (folder / "corpus.jsonl").write_bytes(ABOUT_LINES)
+    (folder / "qgen-queries.jsonl").write_bytes(_lines({"_id": f"genQ{n}", "text": f"who built {n}?"} for n in ABOUT))
+    judgments = "".join(f"genQ{n}\td{n}\t1\n" for n in ABOUT)
+    (folder / "qgen-qrels" / "train.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judgments}")
+    added = adding.add(workspace, folder)
+    assert "taken once their files are called queries.jsonl and qrels/train.tsv" in " ".join(added.stated)
+
+    (folder / "qgen-queries.jsonl").rename(folder / "queries.jsonl")
+    (folder / "qgen-qrels").rename(folder / "qrels")
+    added = adding.add(workspace, folder)
+    assert sum(len(of_split) for of_split in questions_of(workspace, added).values()) == len(ABOUT)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("frame.json", {"title": {"0": "a"}, "text": {"0": "b"}}, "to_json(orient='records', lines=True)"),
+        ("dumped.jsonl", {"lc": 1, "id": ["Document"], "kwargs": {"text": "b"}}, "known to hold the text"),
+        ("store.json", {"docstore/data": {"1": {"text": "b" * 30}}}, "text and id are no objects"),
+    ],
+)
+def test_documents_inside_of_objects_are_refused_with_the_way_out(
+    workspace: Workspace, tmp_path: Path, name: str, content: dict[str, object], hint: str
+) -> None:
+    (tmp_path / name).write_bytes(_lines([content]))
+    with pytest.raises(InputError) as refused:
+        adding.add(workspace, tmp_path / name)
+    assert hint in str(refused.value)
+
+
 def test_a_log_of_queries_or_of_other_documents_gives_no_judgments(workspace: Workspace, tmp_path: Path) -> None:
     corpus = adding.add(workspace, table(tmp_path / "ships.csv", ["_id", "text"], SHIPS)).corpus.id
     log = tmp_path / "log.txt"

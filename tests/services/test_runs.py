@@ -70,6 +70,8 @@ def test_a_run_is_called_by_what_it_was_trained_on_not_by_its_set(workspace: Wor
     assert board.label(workspace, config) == "minilm · diverse × 1 · wiki"
     whole = TrainingConfig(query_set=query_set, retriever="minilm", weighting="cw", seed=3)
     assert board.label(workspace, whole) == "minilm · diverse × 5 · cw · wiki · seed 3"
+    budget = TrainingConfig(query_set=query_set, retriever="minilm", per_doc=3, pairs=10)
+    assert board.label(workspace, budget) == "minilm · diverse × 3 · wiki", "of the last document one query is taken"
     trained(workspace, "training-1", query_set, BEFORE)  # of before names said so
     (row,) = board.list_evaluations(workspace)
     assert row["retriever_name"] == "minilm · diverse × 1"

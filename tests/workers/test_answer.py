@@ -16,13 +16,14 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged, library, manifests
 from cdp.cli import main
 from cdp.corpus import CorpusManifest
+from cdp.evaluation import labelling
 from cdp.jobs import JobView
 from cdp.llm.prices import Price
-from cdp.services import answering, decide, jobs, projects, studies
+from cdp.services import answering, decide, jobs, judging, projects, studies
 from cdp.studies import own_test, records
 from cdp.studies.config import AnswerConfig
 from cdp.workers import answer
-from tests.judging.conftest import ANIMALS, _no_keys, _short_backoff, by_animal, corpus, judge, log, server
+from tests.judging.conftest import ANIMALS, _no_keys, _short_backoff, by_animal, corpus, judge, log, server, settings
 from tests.services.test_trial import corpus as papers
 from tests.support import write_prices
 from tests.support_models import tiny_static
@@ -232,6 +233,35 @@ def test_judged_queries_and_recorded_ones_take_no_model(
     assert str(view.state) == "finished", view.failure
     assert len(list(records.list_records(view.folder))) >= 6
     assert read_json(view.folder / "results" / "answer.json")["trainings"] == 6
+
+
+@pytest.mark.usefixtures("jobs_here")
+def test_people_find_in_the_pool_what_its_trainings_newly_found(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, tiny: str
+) -> None:
+    alone = {"generator": "people", "model": "", "retrievers": "bm25", "depth": 1}
+    judging.start(workspace, settings(corpus, log, **alone))
+    projects.create(workspace, "animals", corpora=[corpus.id], benchmarks=["animals-judged"])
+    while (task := labelling.task(workspace, "animals-judged", "Ada")) is not None:
+        judging.label(workspace, "animals-judged", task.query, {found.id: "3" for found in task.open}, "Ada")
+
+    for method in ("diverse", "paraphrase"):
+        lines = []
+        for animal in ANIMALS:
+            lines += [(f"{animal}-{n}", [f"{method} {at} of the {animal} {n}" for at in range(5)]) for n in range(3)]
+        made = query_sets.import_queries(
+            iter(lines), workspace, corpus.id, method, kind="synthetic", method=method, language="en"
+        )
+        query_sets.update(workspace, made.query_set.id, generator="template")
+
+    values = {"corpus": corpus.id, "generator": "template", "retriever": tiny, **SMALL}
+    id = answering.start(workspace, AnswerConfig.from_dict(values))
+    view = jobs.show(workspace, id)
+    assert str(view.state) == "finished", view.failure
+    assert decide.decide(workspace, corpus=corpus.id).badge.startswith("judged by people")
+    done = labelling.progress(workspace, "animals-judged")
+    assert (done.finished, done.extended) == (len(ANIMALS), len(ANIMALS)), "what was labelled stays in the test"
+    assert done.left > 0
 
 
 @pytest.fixture
