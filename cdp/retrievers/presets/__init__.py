@@ -150,6 +150,6 @@ def foreign(retriever: str, language: str) -> list[str]:
 
     known, here = language_of(preset.languages[0]).name, language_of(language).name
     return [
-        f"{retriever} was trained on {known} text alone, and this is {here}: its scores will be low in any training. "
+        f"{retriever} was trained on {known} text alone, and this is {here}: its scores may stay low in any training. "
         "For an answer that holds, choose a retriever that knows the language."
     ]
