@@ -20,6 +20,7 @@ from cdp.evaluation.results import write_trec
 from cdp.jobs import JobView
 from cdp.results import board, naming
 from cdp.retrievers import bm25, in_cache
+from cdp.retrievers.presets import foreign
 from cdp.retrievers.resolve import CROSS_ENCODER
 from cdp.services import access, jobs
 
@@ -53,6 +54,14 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
             return str(row["id"])
 
     return None
+
+
+@access.reads
+def language_notes(workspace: Workspace, retriever: str, configs: Sequence[EvaluationConfig]) -> list[str]:
+    """Return what has to be said before evaluations on benchmarks whose language the retriever does not know."""
+    folders = (resolve_benchmark(config.judged.benchmark, workspace) for config in configs)
+    languages = dict.fromkeys(describe(folder, workspace).language for folder in folders)
+    return [note for language in languages for note in foreign(retriever, language)]
 
 
 def compared(job: JobView) -> dict[str, str]:

@@ -12,9 +12,11 @@ from cdp.base import permission
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import ANSWERS, Workspace
+from cdp.corpus import load_manifest
 from cdp.results import naming
 from cdp.results.board import label
 from cdp.retrievers import PRESETS, Default, bm25, leakage, resolve
+from cdp.retrievers.presets import foreign
 from cdp.retrievers.resolve import ResolvedRetriever, is_reserved, title_of, training_result
 from cdp.services import access, completeness, evaluation, jobs, metrics
 from cdp.services.jobs import Started
@@ -98,7 +100,8 @@ def _checked(workspace: Workspace, config: TrainingConfig) -> tuple[ResolvedRetr
 def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     """Return the plan of a training with its time, as far as it is known. Starts nothing."""
     retriever, found = _checked(workspace, config)
-    notes = [*found.notes, *_spread_of_weights(workspace, found)]
+    language = load_manifest(workspace, found.query_set.corpus_id).main_language
+    notes = [*foreign(config.retriever, language), *found.notes, *_spread_of_weights(workspace, found)]
     return dataclasses.replace(found, notes=notes, seconds=_seconds(workspace, retriever.name, found.seen))
 
 

@@ -21,13 +21,13 @@ from cdp.base.text import counted, duration
 from cdp.base.workspace import Workspace, shuffle_key, slug
 from cdp.benchmarks import BenchmarkInfo, describe, resolve_benchmark
 from cdp.benchmarks.judged import judge_of
-from cdp.complexity import language_of
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.llm.prices import dollars
 from cdp.principle.evidence import trained_name
 from cdp.query_sets import QuerySet
 from cdp.retrievers import DENSE, PRESETS, api, in_cache, leakage, sending
+from cdp.retrievers.presets import foreign
 from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
@@ -417,7 +417,7 @@ def plan_test(
     study = study_plan.config
     sent = _sendings(workspace, manifest, study, judged)
     cost = sum_if_known([study_plan.cost, *(s.cost for s in sent)])
-    notes = [*_foreign(manifest, study.retrievers[0]), *_first_look(study), *judged.notes, *note]
+    notes = [*foreign(study.retrievers[0], manifest.main_language), *_first_look(study), *judged.notes, *note]
     notes += [s.sentence for s in sent]
     notes += _of_generator(config, study_plan)
     notes += _of_queries(workspace, manifest, judged, study_plan)
@@ -578,19 +578,6 @@ def _of_queries(
             "Queries of earlier jobs are trained on, among them perhaps some for the documents that decide: such "
             "results are marked in-domain."
         )
-
-
-def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
-    """What has to be said of a retriever that never saw the corpus's language: its gains say little of another one."""
-    preset = PRESETS.get(retriever)
-    if preset is None or preset.reads(manifest.main_language):
-        return
-
-    known, here = language_of(preset.languages[0]).name, language_of(manifest.main_language).name
-    yield (
-        f"{retriever} was trained on {known} text alone and these documents are {here}: its scores will be low in any "
-        "training. For an answer that holds, choose a retriever that knows the language."
-    )
 
 
 def study_of_test(

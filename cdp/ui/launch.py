@@ -435,6 +435,7 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
                 to_do.append(wanted)
             st.markdown(f":material/{icon}: **{md(config.judged.benchmark)}** · {md(config.judged.split)} {done}")
 
+        frame.remarks(evaluation.language_notes(workspace, retriever, to_do), "warning")
         for config in to_do:
             for sent in sending.for_evaluation(workspace, config):
                 st.info(md(sent.sentence), icon=":material/send:")

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from cdp import benchmarks, query_sets
+from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.corpus.documents import permutation
 from cdp.retrievers import PRESETS
-from cdp.services import answering, decide, jobs, projects, studies, trial
+from cdp.services import answering, decide, jobs, projects, studies, training, trial
 from cdp.studies import own_test, records, target_queries
 from cdp.studies.config import AnswerConfig, TrialConfig
 from cdp.studies.planning import synthesis_of
@@ -128,7 +129,9 @@ def test_a_retriever_that_does_not_know_the_language_is_said_to(workspace: Works
         russian = store(result, "маяки", workspace)
     two_sets(workspace, russian)
     first = trial.plan(workspace, TrialConfig(corpus=russian.id)).notes[0]
-    assert "English text alone and these documents are Russian" in first
+    assert "English text alone, and this is Russian" in first
+    alone = TrainingConfig(query_set=query_sets.list_query_sets(workspace)[0].id, retriever="static-minilm")
+    assert first in training.plan(workspace, alone).notes, "Launch says what the test says"
     english = corpus(workspace, tmp_path)
     assert not any("text alone" in note for note in trial.plan(workspace, TrialConfig(corpus=english.id)).notes)
 

