@@ -214,6 +214,8 @@ def _columns(line: str) -> list[str]:
 
 # The places of query, document and grade without a header; of TREC's four columns the second means nothing.
 _PLACES = {3: (0, 1, 2), 4: (0, 2, 3)}
+# What it usually holds.
+_NOTHING = ("0", "Q0")
 
 
 def _header(columns: list[str]) -> tuple[int, int, int] | None:
@@ -276,6 +278,13 @@ def read_qrels(path: Path) -> Judgments:
             first, places, n_columns = False, _header(columns), len(columns)
             if places:
                 continue
+            if (
+                n_columns == 4
+                and columns[3] in _NOTHING
+                and columns[1] not in _NOTHING
+                and grade_of(columns[2]) is not None
+            ):
+                places = (0, 1, 2)  # as ir_datasets exports them
 
         if places and len(columns) == n_columns:
             columns = list(itemgetter(*places)(columns))

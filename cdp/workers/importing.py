@@ -93,6 +93,8 @@ def _reported(benchmark: Benchmark, measures: dict[str, float]) -> Evaluation:
 
 def read_results(path: Path, benchmark: Benchmark) -> tuple[str, dict[str, Any]]:
     """Return a file's form and what it holds: a run {query: {document: score}}, or of MTEB's results the means."""
+    if path.suffix.lower() in (".parquet", ".lz4"):
+        raise InputError("Runs are not read from this format.", hint=_FORMS, file=path)
     # MTEB writes predictions as one line, however long.
     with open_text(source_of(path), "utf-8") as text:
         head = text.read(1)
@@ -225,23 +227,26 @@ def _mteb_run(value: Mapping[str, Any], benchmark: Benchmark, path: Path) -> dic
 
 
 def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
-    """Read a TREC run; unjudged queries get no documents. InputError with the line; also for distances."""
+    """Read a run of TREC's fields, or of MS MARCO's or ColBERT's; unjudged queries get no documents.
+
+    InputError with the line; also for distances.
+    """
     # Line by line: a compressed file can be a thousand times larger unpacked.
     run: dict[str, dict[str, float]] = {}
     fractions = 0
+    by_rank: set[str] = set()
     ends: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {}
     for number, line in lines_of(path):
-        text = line or ""
-        # Between tabs an id may hold blanks.
-        fields = list(map(str.strip, text.split("\t"))) if text.count("\t") >= 5 else text.split()
-        # A tag is the name of a system, which may hold blanks.
-        if len(fields) < 6:
-            problem = f"It has {len(fields)} fields, not six."
+        fields = _fields(line or "")
+        if not fields:
+            problem = f"It has {len((line or '').split())} fields, not six."
             if line is None:
                 problem = "The line is too long to be read."
-            raise InputError(problem, hint="A TREC run: query Q0 document rank score tag", file=path, line=number)
+            raise InputError(problem, hint=_FIELDS, file=path, line=number)
 
-        query, _, document, rank, text = fields[:5]
+        query, document, rank, text = fields
+        if line and line.count("\t") == 2:
+            by_rank.add(query)
         documents = run.setdefault(query, {})
 
         if query not in judged:
@@ -265,6 +270,12 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
     if not run:
         raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
 
+    for query in by_rank & ends.keys():
+        lowest, highest = (rank for rank, _ in ends[query])
+        if lowest not in (0, 1) or highest - lowest + 1 != len(run[query]):
+            problem = f"What stands beside the documents of {shown(query)} are no ranks."
+            raise InputError(problem, hint=_FIELDS, file=path)
+
     if 2 * fractions > sum(map(len, run.values())):
         problem = "Its ranks are fractions and its scores whole numbers."
         raise InputError(problem, hint="The columns are: query Q0 document rank score tag.", file=path)
@@ -280,6 +291,26 @@ def read_run(path: Path, judged: Set[str]) -> dict[str, dict[str, float]]:
         )
 
     return run
+
+
+_FIELDS = "A TREC run: query Q0 document rank score tag. Between tabs also: query document rank, or with the score."
+
+
+def _fields(line: str) -> list[str]:
+    """Return query, document, rank and score of a line; none where it is no line of a run.
+
+    Between tabs an id may hold blanks, and two forms are known beside TREC's: ColBERT writes these four, MS MARCO's
+    programs three, the last of which is a rank.
+    """
+    fields = list(map(str.strip, line.split("\t")))
+    if len(fields) == 3:
+        return [*fields, f"-{fields[2]}"]
+    if len(fields) == 4:
+        return fields
+
+    # A tag is the name of a system, which may hold blanks.
+    fields = fields if len(fields) >= 6 else line.split()
+    return [fields[0], *fields[2:5]] if len(fields) >= 6 else []
 
 
 def ranked(run: dict[str, dict[str, float]], benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[str, int]]:

@@ -54,8 +54,14 @@ FOLDERS = {
     "ir_datasets": {
         "docs.jsonl": lines(renamed(PLAIN, _id="doc_id")),
         "queries.tsv": "".join(f"{row['_id']}\t{row['text']}\n" for row in ASKED).encode(),
-        "qrels.tsv": TREC,
+        "qrels.tsv": "".join(f"{row['query-id']}\t{row['corpus-id']}\t{row['score']:g}\t0\n" for row in ROWS).encode(),
     },
+    "ir_datasets-trec": {
+        "docs.jsonl": lines(renamed(PLAIN, _id="doc_id")),
+        "queries.jsonl": lines(renamed(ASKED, _id="query_id")),
+        "qrels.txt": TREC,
+    },
+    "ranx": {**BEIR, "qrels.parquet": parquet(renamed(ROWS, query_id="q_id", corpus_id="doc_id"))},
 }
 
 

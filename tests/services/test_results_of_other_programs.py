@@ -190,6 +190,32 @@ def test_a_run_as_json_or_with_blanks_in_its_ids_is_the_run(benchmark: Path, tmp
     assert read_run(path, {"q0"}) == {"q0": {"d 1": 0.5, "d 2": 0.4}}
 
 
+def test_runs_of_ms_marco_and_colbert(benchmark: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.tsv"
+    path.write_text("".join(f"q{q}\td {d}\t{d}\n" for q in range(2) for d in (1, 2, 3)), encoding="utf-8")
+    run = read_run(path, {"q0", "q1"})
+    assert [sorted(run[query], key=run[query].__getitem__) for query in run] == [["d 3", "d 2", "d 1"]] * 2
+
+    path.write_text("".join(f"q0\td{d}\t{d}\t{12.5 - d}\n" for d in (1, 2)), encoding="utf-8")
+    assert read_run(path, {"q0"}) == {"q0": {"d1": 11.5, "d2": 10.5}}
+
+    # Judgments, and scores where ranks were meant.
+    for text in (
+        "q0\t0\td1\t1\nq0\t0\td2\t0\n",
+        "q0\td1\t57\nq0\td2\t43\n",
+        "q0\td1\t1.5\nq0\td2\t0.5\n",
+        "q0 d1 1\n",
+        "q0\td1\t1\t\n",
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError):
+            read_run(path, {"q0"})
+
+    path.rename(tmp_path / "run.parquet")
+    with pytest.raises(InputError, match="not read from this format"):
+        read_results(tmp_path / "run.parquet", load_benchmark(benchmark, "test"))
+
+
 def test_distances_in_place_of_scores_are_refused(tmp_path: Path) -> None:
     """trec_eval orders by score alone: the best document would be the last one."""
     lines = [f"q{query} Q0 d{rank} {rank} {rank / 10} faiss" for query in range(3) for rank in range(4)]

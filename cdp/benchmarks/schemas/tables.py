@@ -71,7 +71,7 @@ def read(layout: Mapping[str, Any], entry: Entry, files: PartFiles) -> Contents:
 
     def judgments() -> Iterator[Qrel]:
         query, grade = (
-            names("qrels", "query", "query-id", "query_id", "qid"),
+            names("qrels", "query", "query-id", "query_id", "qid", "q_id"),
             names("qrels", "grade", "score", "relevance"),
         )
         document = names("qrels", "document", "corpus-id", "corpus_id", "doc_id", "docid")
