@@ -445,7 +445,7 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
             continue
         if chosen is None:  # as argparse words it
             flag = made.arguments[name].flag
-            problem = f"the following arguments are required: {flag}, or --project NAME with only one"
+            problem = f"the following arguments are required: {flag}, or --project NAME that has one"
             raise UsageError(problem, made.program)
 
         things = getattr(run.scope, FILLED[name])

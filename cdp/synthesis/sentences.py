@@ -57,7 +57,9 @@ _GAP = re.compile(r" ([,.;:،])|(?<=[\u3000-\u9fff，。]) (?=[\u3000-\u9fff，�
 _SPLIT_NUMBER, _SPLIT_WORD = re.compile(r" @([.,-])@ "), re.compile(r"(?<=\w)- (?!and\b|or\b|to\b)(?=[^\W_])")
 _CLOSE_BRACKET = re.compile(r"(?<=\w)\( ?")
 _BRACKETS = dict(zip(")]}」』）》】〉”»", "([{「『（《【〈“«", strict=True))
-_MARKS = re.compile("[" + re.escape("".join([*_BRACKETS, *_BRACKETS.values()])) + '"]')
+_MARKS = re.compile("[" + re.escape("".join([*_BRACKETS, *_BRACKETS.values()])) + '„"]')
+# A day or a rank in German, whose dot ends no sentence: "am 31. März", "der 2. Weltkrieg".
+_ORDINAL = re.compile(r"\b(?:zum|vom|beim|de[mnrs]|die|bis|ab|seit|(?<!I )am|im) \d{1,2}\.$", re.IGNORECASE)
 
 
 def is_english(text: str) -> bool:
@@ -90,6 +92,8 @@ def sentences(text: str) -> list[str]:
 def _ends_in_abbreviation(piece: str, following: str) -> bool:
     end = piece[-_LONGEST_ABBREVIATION:]
     initial = _INITIAL.search(end)
+    if _ORDINAL.search(end):
+        return True
     return bool(_ABBREVIATION.search(end)) and not (initial and following.split(None, 1)[0].lower() in FUNCTION_WORDS)
 
 
@@ -137,7 +141,9 @@ def balanced(text: str) -> bool:
     """Return True if every bracket and quotation mark is closed, in the right order."""
     open_marks: list[str] = []
     for character in _MARKS.findall(text):
-        if character in _BRACKETS:
+        if character in "“”" and open_marks[-1:] == ["„"]:  # German, Czech …; Polish, Hungarian …
+            open_marks.pop()
+        elif character in _BRACKETS:
             if not open_marks or open_marks.pop() != _BRACKETS[character]:
                 return False
         elif character != '"':

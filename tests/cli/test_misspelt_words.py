@@ -16,7 +16,7 @@ from cdp.cli import main
         ("queries generate --corpus demo --generator tempalte", "template", "python -m cdp queries generate --help"),
         ("queries generate --corpus demo --genrator=template", "--generator", "python -m cdp queries generate --help"),
         ("cw profile --colour red", "", "python -m cdp cw profile --help"),
-        ("queries generate", "", "required: --corpus. See: python -m cdp queries generate --help"),
+        ("queries generate", "", "required: --corpus, or --project NAME that has one. See: "),
         ("queries generate --corpus demo --per-doc five", "", "not 'five'. See: python -m cdp queries generate --help"),
         ("published show multihop_scalin", "multihop_scaling", ""),
         ("study plan qdoc_scaling", "qdoc-scaling", ""),

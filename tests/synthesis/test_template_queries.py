@@ -14,7 +14,7 @@ from cdp.base.records import Document
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
-from cdp.synthesis.sentences import balanced, plain
+from cdp.synthesis.sentences import balanced, plain, sentences, whole
 from cdp.synthesis.templates.english import Material
 from tests.strategies import examples, texts
 from tests.support import REPOSITORY
@@ -158,3 +158,15 @@ def test_real_passages_of_one_title(name: str) -> None:
     assert sum(n for n in holders.values() if n > 1) < 0.06 * total  # titles of passages without a whole sentence
     assert titles < 0.15 * 2 * 240
     assert total > 2.8 * 240
+
+
+def test_a_german_date_ends_no_sentence_and_german_quotation_marks_close() -> None:
+    text = "Resturlaub verfällt am 31. März des Folgejahres. Der 2. Weltkrieg endete 1945. Die Frist endet im Mai."
+    assert sentences(text) == [
+        "Resturlaub verfällt am 31. März des Folgejahres.", "Der 2. Weltkrieg endete 1945.", "Die Frist endet im Mai.",
+    ]  # fmt: skip
+    assert "She is 30 and older." in sentences("There were 31. Many of them left. I am 31. She is 30 and older.")
+    for quoted in ("Wo steht „Die Frist endet im Mai“?", "Gdzie jest „koniec”?", "where is “the end”?"):
+        assert whole(quoted) == quoted
+    for left_open in ("Wo steht „Die Frist?", "where is “the end?"):
+        assert whole(left_open) != left_open

@@ -22,7 +22,7 @@ WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron"
 VOLATILE = frozenset(("seconds", "created", "id", "job", "job_id", "time", "query_set", "name", "rate", "report",
                       "stored", "seconds_per_step", "queries_per_second", "peak_memory", "host_memory", "model_hash",
                       "retriever", "speed", "tokens_per_second", "reused", "trained", "attempt",
-                      "pairs_per_second", "texts_per_second", "query_ms",
+                      "pairs_per_second", "texts_per_second", "query_ms", "existed",
                       "seconds_by_phase", "embeddings_reused", "query_embeddings_reused"))  # fmt: skip
 
 
