@@ -454,7 +454,7 @@ class QueryRow:
 
     ``negatives`` holds, for each query, its hard negatives; it is empty where the line names none, as ``logprobs`` is.
     A document of grade 0 was judged to be no answer. ``split`` is empty where no column names splits. ``unsure``: the
-    field of the queries may be that of the document's text.
+    field of the queries may be that of the document's text, or its id that of the query.
     """
 
     line: int
@@ -506,6 +506,10 @@ class _Columns:
         own = [] if asked and asked[:1] == columns_named(names, ("text",)) else OWN_ID
         found = self._named(None, own, query, names)
         return found, asked, None if found else column_named(names, ANSWER)
+
+    def names_documents(self, row: Mapping[str, Any]) -> bool:
+        """Return False where the only id of a row may be the query's own."""
+        return self.options.document_field is not None or not set(self.of(row)[0][:1]) & set(OWN_ID)
 
     def _named(self, field: str | None, guesses: Sequence[str], other: str | None, names: Sequence[str]) -> list[str]:
         """The field that was chosen, in a table in any case; else the guesses that are there, less the other field."""
@@ -586,6 +590,7 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
             raise ValueError("it has many queries and many documents: save a row for each query")
 
         documents = held.positives if held else [_document(record, columns)]
+        unsure = unsure or not (held or columns.names_documents(record))
     except ValueError as error:
         yield QueryRow(number, reason=str(error))
         return
