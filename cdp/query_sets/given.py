@@ -91,7 +91,8 @@ def check_file(path: Path, options: AddOptions, encoding: str) -> None:
 
 
 def names_texts_of(path: Path, others: Sequence[Path]) -> bool:
-    """Return True if the first rows of a file are queries, at least half of them for texts of these tables."""
+    """Return True if the first rows of a file are queries, at least half of them for texts of these tables; also where
+    they name their documents by id alone."""
     rows: list[QueryRow] = []
     with suppress(InputError):
         rows += [row for row in islice(read_path(path, ImportOptions()), LOOKED_AT) if row.queries and not row.unsure]
@@ -99,6 +100,8 @@ def names_texts_of(path: Path, others: Sequence[Path]) -> bool:
     wanted = {" ".join(row.document.text.split()) for row in rows} - {""}
     if rows and not wanted:  # an id names each document, whose text may stand beside it
         wanted = set(islice(_texts_of(path), LOOKED_AT))
+        if not wanted:
+            return True
 
     missing = set(wanted)
     for other in others if wanted else ():

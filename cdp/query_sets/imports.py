@@ -436,7 +436,7 @@ class ImportOptions(Config):
 OWN_ID = ("_id", "id")
 QUERY_FIELDS = (*GUESSES["question"], "anchor", "query_text", "user_input", "input", "text")
 # Fields with these names hold texts of documents as often.
-_UNSURE = ("input", *TEXT_FIELDS)
+_UNSURE = {"input", *TEXT_FIELDS}
 # Ids of queries whose texts or documents stand in other files.
 _QUERY_IDS = ("query_id", "query-id", "qid", "q_id")
 NEGATIVES = "negatives"
@@ -454,7 +454,7 @@ class QueryRow:
 
     ``negatives`` holds, for each query, its hard negatives; it is empty where the line names none, as ``logprobs`` is.
     A document of grade 0 was judged to be no answer. ``split`` is empty where no column names splits. ``unsure``: the
-    field of the queries may be that of the document's text.
+    field of the queries may be that of the document's text, or its id that of the query.
     """
 
     line: int
@@ -506,6 +506,10 @@ class _Columns:
         own = [] if asked and asked[:1] == columns_named(names, ("text",)) else OWN_ID
         found = self._named(None, own, query, names)
         return found, asked, None if found else column_named(names, ANSWER)
+
+    def names_documents(self, row: Mapping[str, Any]) -> bool:
+        """Return False where the only id of a row may be the query's own."""
+        return self.options.document_field is not None or not set(self.of(row)[0][:1]) & set(OWN_ID)
 
     def _named(self, field: str | None, guesses: Sequence[str], other: str | None, names: Sequence[str]) -> list[str]:
         """The field that was chosen, in a table in any case; else the guesses that are there, less the other field."""
@@ -586,15 +590,20 @@ def _rows(number: int, record: Mapping[str, Any], columns: _Columns) -> Iterator
             raise ValueError("it has many queries and many documents: save a row for each query")
 
         documents = held.positives if held else [_document(record, columns)]
+        unsure = unsure or not (held or columns.names_documents(record))
     except ValueError as error:
         yield QueryRow(number, reason=str(error))
         return
 
-    for document in documents:
-        try:
-            yield _row(QueryRow(number, document, queries, unsure=unsure), held, record, columns)
-        except ValueError as error:
+    try:
+        beside = _beside(record, held, columns, len(queries))
+    except ValueError as error:
+        for document in documents:
             yield QueryRow(number, document, reason=str(error))
+        return
+
+    for document in documents:
+        yield QueryRow(number, document, queries, unsure=unsure, **beside)
 
 
 def _queries(record: Mapping[str, Any], columns: _Columns) -> tuple[tuple[str, ...], bool]:
@@ -611,7 +620,7 @@ def _queries(record: Mapping[str, Any], columns: _Columns) -> tuple[tuple[str, .
             looked += f"; {_ELSEWHERE}"
         raise ValueError(f"there is no query, a text or a list of texts ({looked})")
 
-    return tuple(queries), bool(columns_named((name,), _UNSURE))
+    return tuple(queries), name.lower() in _UNSURE
 
 
 def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument:
@@ -633,9 +642,11 @@ def _document(record: Mapping[str, Any], columns: _Columns) -> NamedDocument:
 _ELSEWHERE = "projects add reads a BEIR folder, whose qrels name them"
 
 
-def _row(row: QueryRow, held: RowDocuments | None, record: Mapping[str, Any], columns: _Columns) -> QueryRow:
-    """Return the row with its grade, negatives and split. ValueError says why it has no grade or list of negatives."""
-    n_queries = len(row.queries)
+def _beside(record: Mapping[str, Any], held: RowDocuments | None, columns: _Columns, n_queries: int) -> dict[str, Any]:
+    """Return grade, negatives, split and log-probabilities of a line's queries, as fields of ``QueryRow``.
+
+    ValueError says why it has no grade or list of negatives.
+    """
     grade = columns.grades.of(record)
     if grade is None:
         raise ValueError(f"no grade in {' or '.join(columns.grades.columns)}: {A_GRADE}")
@@ -647,7 +658,7 @@ def _row(row: QueryRow, held: RowDocuments | None, record: Mapping[str, Any], co
 
     split = str(record.get(columns.split) or "") if columns.split else ""
     logprobs = log_probability(record, n_queries)
-    return dataclasses.replace(row, negatives=negatives, grade=grade, split=split, logprobs=logprobs)
+    return {"negatives": negatives, "grade": grade, "split": split, "logprobs": logprobs}
 
 
 def _looked_for(chosen: str | None, record: Mapping[str, Any], columns: _Columns) -> str:

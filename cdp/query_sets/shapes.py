@@ -211,16 +211,19 @@ def unfolded(row: Row | BadRow) -> Iterator[Row | BadRow]:
     holds many (a question set or examples of LlamaIndex, the paragraphs of SQuAD), a row per query."""
     if isinstance(row, BadRow):
         yield row
-    elif _within(row.values):
-        yield from (Row(number, values) for number, values in enumerate(_inner(row.values), start=1))
-    elif isinstance(row.values.get("relevant_docs"), dict) and isinstance(row.values.get("queries"), dict):
-        yield from _question_set(row.values)
-    elif isinstance(row.values.get("fields"), dict) or any(name.endswith(_RESPONSES) for name in row.values):
+        return
+
+    values = row.values
+    if _within(values):
+        yield from (Row(number, inner) for number, inner in enumerate(_inner(values), start=1))
+    elif isinstance(values.get("relevant_docs"), dict) and isinstance(values.get("queries"), dict):
+        yield from _question_set(values)
+    elif isinstance(values.get("fields"), dict) or any(name.endswith(_RESPONSES) for name in values):
         yield _argilla(row)
-    elif isinstance(row.values.get("data"), dict) and isinstance(row.values.get("annotations"), list):
+    elif isinstance(values.get("data"), dict) and isinstance(values.get("annotations"), list):
         yield _label_studio(row)
-    elif {"annotation_id", "lead_time"} <= row.values.keys():
-        yield Row(row.line, {name: _answer(_of_json(value)) for name, value in row.values.items()})
+    elif {"annotation_id", "lead_time"} <= values.keys():
+        yield Row(row.line, {name: _answer(_of_json(value)) for name, value in values.items()})
     else:
         yield row
 

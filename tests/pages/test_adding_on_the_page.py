@@ -66,6 +66,23 @@ def test_no_questions_and_no_titles_where_none_are_chosen(workspace: Workspace, 
     assert {d.title for d in iter_documents(workspace, project.corpora[0])} == {""}
 
 
+def test_a_file_of_questions_that_names_documents_by_text(workspace: Workspace, open_page: Open) -> None:
+    texts = [f"Lighthouse {i} stands on the coast." for i in range(12)]
+    rows = "\n".join(["_id,text", *(f"d{i},{text}" for i, text in enumerate(texts))])
+    asked = "\n".join(["query,text", *(f"where is {i}?,{text}" for i, text in enumerate(texts))])
+    at = open_page("documents")
+    uploader = at.file_uploader(key="corpus_file")
+    uploader.upload("docs.csv", rows.encode(), "text/csv").upload("asked.csv", asked.encode(), "text/csv").run()
+    assert not at.error
+    boxes = {box.label: box.value for box in at.selectbox}
+    assert [boxes[name] for name in ("Queries", "Document ID")] == ["query", "text"]
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    assert "dev 12" in at.success[0].value
+    [corpus] = list_corpora(workspace)
+    assert corpus.n_documents == 12
+
+
 def test_documents_and_a_file_of_questions(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
     rows = "\n".join(["_id,text", *(f"d{i},Lighthouse {i} on the coast." for i in range(12))])
     questions = [f"where is {i}?,d{i},{'train' if i % 2 else 'test'}" for i in range(12)]

@@ -279,6 +279,7 @@ BY_TEXT = {
     "anchor and positive": [{"anchor": f"who built {n}?", "positive": ABOUT[n]} for n in ABOUT],
     "lists": [{"query": f"who built {n}?", "pos": [ABOUT[n]], "neg": [ABOUT[0]]} for n in range(1, 12)],
     "contexts": [{"user_input": f"who built {n}?", "reference_contexts": [ABOUT[n]]} for n in ABOUT],
+    "records": [{"id": n, "fields": {"query": f"who built {n}?"}, "metadata": {"doc_id": f"d{n}"}} for n in ABOUT],
     "id and text": [{"question": f"who built {n}?", "doc_id": f"d{n}", "text": ABOUT[n]} for n in ABOUT],
 }
 
