@@ -761,6 +761,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: OptionSet) -> list[str]:
         (b.judged_queries < FEW_JUDGED, f"Only {b.judged_queries} judged queries."),
         (units < FEW_JUDGED and units < n, f"{n:,} judged queries share documents, so they count as {units} groups."),
         (_small_sample(b), f"Trained on {b.documents:,} of {b.of_documents:,} {b.unit}s."),
+        (b.alike > 0, f"{counted(b.alike, b.unit)} with the same queries by both methods left out."),
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
         (bool(b.queries_by), f"{b.queries_by} wrote the judged queries; people may ask differently."),

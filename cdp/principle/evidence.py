@@ -75,7 +75,8 @@ class Arm:
 class Basis:
     """Where evidence is from. ``study`` is the id of an own study, empty for that of other datasets.
 
-    ``documents`` of ``of_documents`` were trained on, each a ``unit``: a passage where files were cut.
+    ``documents`` of ``of_documents`` were trained on, each a ``unit``: a passage where files were cut. ``alike`` were
+    left out, for they have the same queries in both sets, diverse and paraphrase.
     ``judged_queries`` of ``sampled_from`` (0: of all) were scored on ``split``. People labelled ``labels`` of those
     that a model judged, in ``labelled_units`` clusters (``part_labelled``: others, without a document that an option
     retrieved), and the model ``queries_by`` wrote them (empty: people);
@@ -95,6 +96,7 @@ class Basis:
     split: str = ""
     documents: int = 0
     of_documents: int = 0
+    alike: int = 0
     unit: str = "document"
     judged_queries: int = 0
     sampled_from: int = 0

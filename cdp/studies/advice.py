@@ -307,6 +307,7 @@ def _of_study(workspace: Workspace, view: StudyJob, about: Mapping[str, Any]) ->
         recorded=records.is_recorded(view.folder),
         finished=len(finished),
         planned=len(conditions(config, sources)),
+        alike=int(about.get("alike") or 0),
     )
     if len(config.dev) == 1:
         of_study = replace(of_study, dev=config.dev[0].replace(":", "/"))

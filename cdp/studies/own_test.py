@@ -32,7 +32,7 @@ from cdp.retrievers.resolve import has_model
 from cdp.studies import planning
 from cdp.studies.config import OWN_DATA, StudyConfig, TrialConfig, read_plan
 from cdp.studies.estimate import StudyPlan, only, price_text, sum_if_known
-from cdp.studies.plan import alike, coincide, is_static
+from cdp.studies.plan import Alike, alike, coincide, is_static
 from cdp.studies.planning import Splits
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
@@ -408,17 +408,20 @@ def plan_test(
 
     if study.choose:
         study_plan = only(study_plan, _allowed(study_plan, config.minutes))
-    same = alike(workspace, study_plan.sources, max(study.per_doc))
-    if not same and len(study_plan.generations) > 1 and config.endpoint.generator == TEMPLATE:
-        same = _alike_by_templates(workspace, manifest, max(study.per_doc))
-    if same:
-        raise ConfigError(same, hint="Have an LLM write them (generator openai), or import sets that differ.")
+    same = list(alike(workspace, study_plan.sources, max(study.per_doc)).values())
+    if len(study_plan.generations) > 1 and config.endpoint.generator == TEMPLATE:
+        same.append(_alike_by_templates(workspace, manifest, max(study.per_doc)))
+    for found in same:
+        if found.refused:
+            hint = "Have an LLM write them (generator openai), or import sets that differ."
+            raise ConfigError(found.sentence, hint=hint)
 
     study = study_plan.config
     sent = _sendings(workspace, manifest, study, judged)
     cost = sum_if_known([study_plan.cost, *(s.cost for s in sent)])
     notes = [*foreign(study.retrievers[0], manifest.main_language), *_first_look(study), *judged.notes, *note]
     notes += [s.sentence for s in sent]
+    notes += [found.sentence for found in same if found.sentence]
     notes += _of_generator(config, study_plan)
     notes += _of_queries(workspace, manifest, judged, study_plan)
 
@@ -436,15 +439,15 @@ def plan_test(
     )
 
 
-def _alike_by_templates(workspace: Workspace, manifest: CorpusManifest, per_doc: int) -> str:
-    """Return why the queries that templates would write cannot be compared, by some documents; empty where they can."""
+def _alike_by_templates(workspace: Workspace, manifest: CorpusManifest, per_doc: int) -> Alike:
+    """Return on which of the first documents the queries that templates would write coincide."""
     generator = TemplateGenerator(SEED)
     written: dict[str, dict[str, frozenset[str]]] = {"diverse": {}, "paraphrase": {}}
     for document in islice(iter_documents(workspace, manifest.id), TRIED):
         for method, queries in written.items():
             queries[document.id] = frozenset(map(str.casefold, generator.queries(document, method, per_doc)))
 
-    return coincide(written["diverse"], written["paraphrase"])
+    return replace(coincide(written["diverse"], written["paraphrase"]), sample=True)
 
 
 def _of_generator(config: TrialConfig, study_plan: StudyPlan) -> Iterator[str]:

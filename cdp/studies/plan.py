@@ -17,7 +17,7 @@ from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.retrievers import PRESETS, bm25
-from cdp.studies.config import BOTH, DISTIL, StudyConfig
+from cdp.studies.config import BOTH, DISTIL, NONE, StudyConfig
 from cdp.training.pairs import PairSet, draw_pairs
 from cdp.training.plan import order_of
 from cdp.training.reasoning import with_reasoned
@@ -320,12 +320,43 @@ def written(workspace: Workspace, source: StudySource) -> StudySource:
     return counted(workspace, source)
 
 
-# Of the documents, the share with the same queries in both sets that a comparison of the two bears.
-MAX_ALIKE = 0.1
+# Of the documents, the share with the same queries in both sets that a comparison of the two bears. With a larger one
+# these documents are left out, and above the second nothing is compared.
+MAX_ALIKE, MOST_ALIKE = 0.1, 0.5
 
 
-def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) -> str:
-    """Return why diverse queries and paraphrases cannot be compared, in a sentence; empty where they can.
+@dataclass(frozen=True)
+class Alike:
+    """Of the documents that both sets, diverse and paraphrase, have queries for, those with the same in both; a
+    ``sample`` is of the first documents."""
+
+    documents: frozenset[str]
+    of: int
+    sample: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Return True if too few documents differ for a comparison."""
+        return len(self.documents) > MOST_ALIKE * self.of
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The documents that are left out of both sets."""
+        few = len(self.documents) <= MAX_ALIKE * self.of
+        return frozenset() if few or self.refused else self.documents
+
+    @property
+    def sentence(self) -> str:
+        """What that means for a test; empty where nothing has to be said."""
+        of = f"Of {'the first ' * self.sample}{self.of:,} documents {len(self.documents):,}"
+        said = f"{of} have the same queries in both sets, diverse and paraphrase"
+        if self.refused:
+            return f"{said}: a test of one against the other would show nothing."
+        return f"{said}: such documents are left out." if self.left_out else ""
+
+
+def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) -> dict[str, Alike]:
+    """Return {corpus: the documents on which its diverse queries and paraphrases coincide}.
 
     Two sets coincide on a document whose first ``per_doc`` queries are the same in both, in any order.
     """
@@ -334,24 +365,24 @@ def alike(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) ->
         if source.query_set and source.kind in kept:
             kept[source.kind][source.corpus] = _first_queries(workspace, source.query_set, per_doc)
 
+    found = {}
     for corpus, diverse in kept["diverse"].items():
-        if why := coincide(diverse, kept["paraphrase"].get(corpus, {})):
-            return why
+        if corpus in kept["paraphrase"]:
+            found[corpus] = coincide(diverse, kept["paraphrase"][corpus])
 
-    return ""
+    return found
 
 
-def coincide(diverse: Mapping[str, frozenset[str]], paraphrase: Mapping[str, frozenset[str]]) -> str:
+def coincide(diverse: Mapping[str, frozenset[str]], paraphrase: Mapping[str, frozenset[str]]) -> Alike:
     """The same of two sets, each {document: its queries, without regard to case}."""
     both = [document for document in diverse if paraphrase.get(document)]
-    same = sum(diverse[document] == paraphrase[document] for document in both)
-    if same <= MAX_ALIKE * len(both):
-        return ""
+    same = frozenset(document for document in both if diverse[document] == paraphrase[document])
+    return Alike(same, len(both))
 
-    return (
-        f"Of {len(both):,} documents {same:,} have the same queries in both sets, diverse and paraphrase: a test of "
-        "one against the other would show nothing."
-    )
+
+def told_apart(config: StudyConfig) -> int:
+    """Return the Q/Doc at which diverse queries and paraphrases have to differ: 0 in a study that keeps no winner."""
+    return 0 if config.keep == NONE else max(config.per_doc)
 
 
 def _first_queries(workspace: Workspace, query_set: str, per_doc: int) -> dict[str, frozenset[str]]:
@@ -363,8 +394,11 @@ def _first_queries(workspace: Workspace, query_set: str, per_doc: int) -> dict[s
     return found
 
 
-def common_documents(workspace: Workspace, sources: Sequence[StudySource]) -> dict[str, frozenset[str]]:
-    """{corpus: the documents that have a query in every source on it}, of corpora with several sources."""
+def common_documents(
+    workspace: Workspace, sources: Sequence[StudySource], per_doc: int = 0
+) -> dict[str, frozenset[str]]:
+    """{corpus: the documents that have a query in every source on it}, of corpora with several sources; with a
+    ``per_doc`` of ``told_apart`` without those that are left out as alike."""
     sets: dict[str, set[str]] = defaultdict(set)
     for source in sources:
         if source.query_set:
@@ -376,6 +410,10 @@ def common_documents(workspace: Workspace, sources: Sequence[StudySource]) -> di
             asked = [_asked_documents(workspace, name) for name in names]
             common[corpus] = frozenset.intersection(*asked)
 
+    if per_doc:
+        for corpus, found in alike(workspace, sources, per_doc).items():
+            common[corpus] -= found.left_out
+
     return common
 
 
@@ -384,10 +422,10 @@ def _asked_documents(workspace: Workspace, query_set: str) -> frozenset[str]:
     return frozenset(str(line["document_id"]) for line in lines if line["queries"])
 
 
-def cut_to_common(workspace: Workspace, sources: Sequence[StudySource]) -> list[StudySource]:
-    """The sources with the counts of the documents that all on one corpus have queries for. ConfigError where two
-    corpora's sets share fewer than two documents."""
-    common = common_documents(workspace, sources)
+def cut_to_common(workspace: Workspace, sources: Sequence[StudySource], per_doc: int) -> list[StudySource]:
+    """The sources with the counts of the documents of ``common_documents``. ConfigError where two corpora's sets share
+    fewer than two documents."""
+    common = common_documents(workspace, sources, per_doc)
     cut = []
     for source in sources:
         if source.query_set:
@@ -479,7 +517,8 @@ class Inputs:
             config = after_choice(config, str(chosen["retriever"]))
 
         given = map(StudySource.of, job.spec["inputs"]["sources"])
-        sources = cut_to_common(job.workspace, [written(job.workspace, source) for source in given])
+        found = [written(job.workspace, source) for source in given]
+        sources = cut_to_common(job.workspace, found, told_apart(config))
         planned = conditions(config, sources)
         job.progress("reading benchmarks", 0, 0, "")
         benchmarks = [read_benchmark(job.workspace, *place) for place in places(config)]

@@ -35,6 +35,7 @@ from cdp.studies.plan import (
     needs_reasoning,
     places,
     problems_of_budget,
+    told_apart,
     with_kappa,
 )
 from cdp.synthesis import pricing
@@ -53,7 +54,7 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
         for corpus in config.corpus:
             found += _method_sources(workspace, config, corpus)
 
-    sources = cut_to_common(workspace, [source for source, _ in found])
+    sources = cut_to_common(workspace, [source for source, _ in found], told_apart(config))
     told = _disambiguate(workspace, config, sources, [query_set for _, query_set in found])
     return told, [_generation(workspace, config, source) for source in told if not source.query_set]
 

@@ -51,6 +51,7 @@ from cdp.studies.plan import (
     conditions,
     evaluated_on,
     steps_of,
+    told_apart,
     training_config,
     weighs_reasoning,
 )
@@ -108,7 +109,7 @@ class Study:
         self.job, self.config = job, inputs.config
         self.tracker, self.steps_before = tracker or Tracker(), 0  # of the trainings that are done
         self.sources = {source.label: source for source in inputs.sources}
-        self._common = common_documents(job.workspace, inputs.sources)
+        self._common = common_documents(job.workspace, inputs.sources, told_apart(inputs.config))
         self.reported, self.dev = self._placed(inputs.benchmarks), self._placed(inputs.dev)
 
         self.store = EmbeddingStore(job.workspace)

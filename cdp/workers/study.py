@@ -28,7 +28,7 @@ from cdp.complexity import content_words, count_content_words, language_of, prof
 from cdp.corpus import iter_documents
 from cdp.studies import kept, records
 from cdp.studies.config import NONE, StudyConfig
-from cdp.studies.plan import CHOSEN, STEP_S, Inputs, PlannedTraining, StudySource, alike
+from cdp.studies.plan import CHOSEN, STEP_S, Inputs, PlannedTraining, StudySource, alike, told_apart
 from cdp.studies.records import licences, versions
 from cdp.training.tracking import Tracker
 
@@ -47,8 +47,13 @@ def main(job: Job) -> None:
             path.unlink()
 
     # Of queries that were written for this study it is known only now.
-    if inputs.config.keep != NONE and (same := alike(job.workspace, inputs.sources, max(inputs.config.per_doc))):
-        raise ConfigError(same, hint="Have another model write them, or import sets that differ; then test again.")
+    n_alike = 0
+    if (per_doc := told_apart(inputs.config)) != 0:
+        for same in alike(job.workspace, inputs.sources, per_doc).values():
+            n_alike += len(same.left_out)
+            if same.refused:
+                hint = "Have another model write them, or import sets that differ; then test again."
+                raise ConfigError(same.sentence, hint=hint)
 
     tracker = Tracker(inputs.config.tracker, str(job.spec.get("name") or job.id), job.folder, inputs.config.to_dict())
     first: Study | None = None
@@ -57,7 +62,8 @@ def main(job: Job) -> None:
         first = choose(job, replace(inputs, conditions=[]))
         inputs = Inputs.of(job)
 
-    job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
+    about = describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks)
+    job.result("about", {**about, "alike": n_alike})
 
     # Tasks of a cluster are numbered by all steps; those that are done take no time.
     if job.pool is not None:
