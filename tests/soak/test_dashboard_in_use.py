@@ -57,9 +57,10 @@ class Visitor:
         self.tab = Looker(self.context.new_page(), server.url).open()
         self.uploaded = 0
 
-    def act(self) -> str:
-        """Do one thing; its name."""
+    def act(self, tried: Counter[str]) -> str:
+        """Do one thing, counted among those that were ``tried``; its name."""
         what = self.rng.choices(list(ACTS), list(ACTS.values()))[0]
+        tried[what] += 1
         getattr(self, f"_{what.replace(' ', '_')}")()
         return what
 
@@ -127,6 +128,7 @@ def test_hours_of_use(
     results(workspace)
     rng = random.Random(int(os.environ.get("CDP_SOAK_SEED", "0")))
     watch = Watch(server._process.pid, EVERY_S)
+    tried: Counter[str] = Counter()
     done: Counter[str] = Counter()
     problems: list[str] = []
     slow: list[str] = []
@@ -136,7 +138,7 @@ def test_hours_of_use(
         visitor = rng.choice(visitors)
         time.sleep(rng.uniform(0.0, PAUSE_S))
         try:
-            done[visitor.act()] += 1
+            done[visitor.act(tried)] += 1
             for text in visitor.tab.page.get_by_text("Something went wrong on this page").all_inner_texts():
                 problems.append(f"a page shows: {text}")
         except TimeoutError as error:
@@ -176,7 +178,7 @@ def test_hours_of_use(
     print(text)
     Path(os.environ.get("CDP_SOAK_REPORT", str(tmp_path))).joinpath("dashboard.json").write_text(text, encoding="utf-8")
     assert problems == []
-    assert minutes < 5 or set(done) == set(ACTS), "something that visitors do never worked"
+    assert {what for what, n in tried.items() if n > 2} <= set(done), "something that visitors do never worked"
     assert len(slow) <= max(3, done.total() // 50), "pages took longer than a minute: is the machine busy?"
     assert load.errors == []
     assert "Traceback" not in server.console(), server.console()[-3000:]
