@@ -18,7 +18,7 @@ FIVE = Condition("minilm", "diverse by gpt on wiki", 5, held=EQUAL_PAIRS)
         (Condition(BM25), "BM25"),
         (Condition("", BM25), "BM25"),
         (Condition("minilm", HYBRID), "minilm · hybrid"),
-        (Condition("minilm", HYBRID, fused=True), "minilm · hybrid · weighted on dev"),
+        (Condition("minilm", HYBRID, fused=True), "minilm · with BM25"),
         (Condition("", "paraphrase", 5), "paraphrase × 5"),
         (Condition("minilm", "diverse"), "minilm · diverse"),
         (FIVE, "minilm · diverse by gpt on wiki × 5 · equal pairs"),

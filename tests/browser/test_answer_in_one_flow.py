@@ -45,7 +45,7 @@ def test_the_demo_fills_every_page_that_was_an_empty_lobby(
     serve: Callable[..., Server], look: Callable[..., Looker]
 ) -> None:
     tab = look(serve(with_demo=True))
-    tab.open("compare").see("11 recipes. All trained ones: in-domain, recorded").shot("30-demo-compare")
+    tab.open("compare").see("14 recipes. All trained ones: in-domain, recorded").shot("30-demo-compare")
     tab.open("search").see("a judged query of these documents").see("score").shot("31-demo-search")
     tab.open("jobs").see("Recorded: it ran on another machine").shot("32-demo-jobs")
     tab.open("decide").see("Run it here").shot("33-demo-decide")
