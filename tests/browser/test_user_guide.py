@@ -76,7 +76,7 @@ def trained(workspace: Workspace) -> None:
     for kind in ("diverse", "paraphrase"):
         config = TrainingConfig.from_dict({"query_set": f"demo {kind}", "name": f"trained on {kind} queries"})
         started = training.start(workspace, config, benchmarks=[("demo", "test"), ("demo", "dev")])
-        for job in (*started.evaluations, started.job_id):
+        for job in (*started.later, started.job_id):
             assert jobs.wait(workspace, job).state == "finished"
 
 
@@ -95,7 +95,7 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     picture(tab, "review", height=900)
     tab.open("queries?tab=quality").see("is the most diverse")
     picture(tab, "quality")
-    tab.open("decide?target_benchmark=demo").see("Test it on my data")
+    tab.open("decide?target_benchmark=demo").see("Different queries or paraphrases?")
     picture(tab, "decide")
     tab.open(f"launch?query_set={chosen.id}&benchmarks=demo%2Ftest").see("What will happen")
     picture(tab, "launch")

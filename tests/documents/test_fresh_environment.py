@@ -127,11 +127,11 @@ def test_the_tutorial_with_nothing_but_the_wheel(tmp_path: Path) -> None:
     with watch.step("the notebook, every cell"):
         words = (studio / "bin" / "python", REPOSITORY / "tests" / "documents" / "notebook.py", NOTEBOOK)
         called(*words, folder=folder, environment=environment)
-    for name in ("documents.jsonl", "questions.csv", "pairs.parquet", "python.zip"):
+    for name in ("documents.jsonl", "questions.csv", "pairs.parquet"):
         assert (folder / name).stat().st_size > 0
     program = studio / "bin" / "cdp"
     decision = json.loads(called(program, "decide", "--json", folder=folder, environment=environment))
-    assert decision["badge"] == "judged by people"
+    assert decision["badge"] == "judged by people, first look"
     assert decision["basis"]["study"]
     workspace = own / ".local" / "share" / "cdp-studio"
     with watch.step("open the dashboard"), dashboard(program, folder, environment) as url:
