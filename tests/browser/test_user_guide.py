@@ -103,7 +103,7 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     job = next(v for v in jobs.list_jobs(server.workspace, kinds=["training"]))
     tab.open(f"jobs?job={job.id}").see("loss (InfoNCE)")
     picture(tab, "jobs", height=900)
-    tab.open("compare?baseline=static-minilm").see("points on demo")
+    tab.open("compare?benchmark=demo&baseline=static-minilm").see("points on demo")
     picture(tab, "compare", height=1180)
     tab.open(f"search?q=lighthouse+lenses&search_with=bm25&search_with=static-minilm&search_with={job.id}").see(" ms")
     picture(tab, "search")
