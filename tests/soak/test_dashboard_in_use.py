@@ -31,6 +31,7 @@ from tests.jobs.support import start, until
 from tests.services.support import evaluation
 from tests.soak.load import run
 from tests.soak.watch import Watch, trends
+from tests.support import stop_search
 
 pytestmark = [pytest.mark.soak, pytest.mark.browser]
 
@@ -161,6 +162,7 @@ def test_hours_of_use(
     for visitor in visitors:
         visitor.context.close()
     until(lambda: not jobs.list_active(workspace), "all jobs to end", 300)
+    stop_search(workspace)  # it waits for further queries; a page may have asked it
     time.sleep(3)
     last = watch.look()
     watch.end()
