@@ -9,7 +9,8 @@ import pytest
 
 from cdp.base.config import JudgeConfig
 from cdp.base.workspace import Workspace
-from cdp.corpus import CorpusManifest, read_documents, store
+from cdp.corpus import CorpusManifest
+from tests.judging.made import corpus_of
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
 from tests.synthesis.server import KEY, MODEL, ChatServer, marked
 
@@ -25,15 +26,8 @@ def passage(animal: str, number: int) -> str:
 @pytest.fixture
 def corpus(workspace: Workspace, tmp_path: Path) -> CorpusManifest:
     """Three passages about each of twelve animals."""
-    path = tmp_path / "animals.jsonl"
-    rows = [
-        {"_id": f"{animal}-{number}", "title": "", "text": passage(animal, number)}
-        for animal in ANIMALS
-        for number in range(3)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    with read_documents(path) as result:
-        return store(result, "animals", workspace)
+    texts = {f"{animal}-{number}": passage(animal, number) for animal in ANIMALS for number in range(3)}
+    return corpus_of(workspace, tmp_path, "animals", texts)
 
 
 @pytest.fixture

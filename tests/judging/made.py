@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged, library, manifests
 from cdp.benchmarks.judged import Grade, Pool
+from cdp.corpus import CorpusManifest, read_documents, store
 
 # {(query number, document number): grade}
 Grades = Callable[[int, int], int]
@@ -31,6 +33,15 @@ def make(workspace: Workspace, grade: Grades, *, n_queries: int = 30, per_query:
     judged.write_pool(folder, pool)
     judged.write_grades(folder, grades)
     return folder
+
+
+def corpus_of(workspace: Workspace, folder: Path, name: str, texts: Mapping[str, str]) -> CorpusManifest:
+    """A corpus of these documents, by their ids."""
+    path = folder / f"{name}.jsonl"
+    rows = [{"_id": document, "title": "", "text": text} for document, text in texts.items()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with read_documents(path) as result:
+        return store(result, name, workspace)
 
 
 def people_alone(folder: Path) -> Path:

@@ -17,7 +17,7 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import describe, judged, library, load_benchmark, manifests
 from cdp.benchmarks.beir_files import read_queries
 from cdp.cli import main
-from cdp.corpus import CorpusManifest, read_documents, store
+from cdp.corpus import CorpusManifest
 from cdp.evaluation import labelling
 from cdp.results import board, differences
 from cdp.services import adding, decide, jobs, judging, projects, studies, trial
@@ -25,7 +25,7 @@ from cdp.studies import own_test
 from cdp.studies.config import TrialConfig
 from tests.jobs.support import run_worker
 from tests.judging.conftest import ANIMALS, settings
-from tests.judging.made import make, people_alone
+from tests.judging.made import corpus_of, make, people_alone
 from tests.support import ONLY_STATIC_IS_FAST
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
@@ -40,11 +40,7 @@ def birds(workspace: Workspace, tmp_path: Path) -> CorpusManifest:
     """Eight documents: one about each bird, and two about none."""
     texts = [f"The {bird} nests by the river and feeds on fish." for bird in BIRDS]
     texts += ["A bridge of stone crosses the valley.", "The mill grinds wheat and barley."]
-    path = tmp_path / "birds.jsonl"
-    rows = [{"_id": f"d{at}", "title": "", "text": text} for at, text in enumerate(texts)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    with read_documents(path) as result:
-        return store(result, "birds", workspace)
+    return corpus_of(workspace, tmp_path, "birds", {f"d{at}": text for at, text in enumerate(texts)})
 
 
 @pytest.fixture
